@@ -1,11 +1,13 @@
 """A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
 
-The code it "runs" is a word: `ok` scores 1, `hang` never answers, `die` ends the runner, `lost` ends it by the backend's
+The code it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it by the backend's
 fault, `garbage` answers with no frame; a load of `bad` fails.
 """
 
 import asyncio
 import json
+import math
+import time
 from collections.abc import Collection
 
 from evaluator_host.model.errors import SandboxUnavailable
@@ -26,8 +28,10 @@ class FakeLink:
         self._preparing = preparing
         self.destroyed = False
         self.ended = False
+        self.first_pid = None  # no process: its time is wall-clock time
         self._lost = False
-        self._hangs = False  # what is sent behind a row that hangs is not answered either
+        self._hangs_since: float | None = None  # what is sent behind a row that hangs waits until that is cancelled
+        self._behind: list[tuple[dict, dict]] = []
         self._decoder = FrameDecoder()
         self._out: asyncio.Queue[bytes] = asyncio.Queue()
         self._say({"type": "hello", "protocol": 1, "language": "python", "runtime": "python fake"})
@@ -78,11 +82,15 @@ class FakeLink:
 
     def _on_call(self, header: dict, body: dict) -> None:
         self.calls.append(body)
-        if self._hangs:
-            return
+        if self._hangs_since is not None:
+            self._behind.append((header, body))
+        else:
+            self._run(header, body)
+
+    def _run(self, header: dict, body: dict) -> None:
         match body["args"][1]:
-            case "hang":
-                self._hangs = True
+            case "hang" | "late" as word:
+                self._hangs_since = time.monotonic() if word == "hang" else math.inf
             case "die":
                 self.die()
             case "lost":
@@ -95,9 +103,14 @@ class FakeLink:
 
     def _on_cancel(self, header: dict, body: dict) -> None:
         self.cancelled.append(header["id"])
-        self._hangs = False
+        run_ms = max(0.0, time.monotonic() - (self._hangs_since or math.inf)) * 1000
         error = {"code": "cancelled", "message": "cancelled"}
-        self._say({"type": "failed", "id": header["id"], "logs": None}, {"error": error})
+        self._say({"type": "failed", "id": header["id"], "run_ms": run_ms, "logs": None}, {"error": error})
+        self._hangs_since = None
+        behind, self._behind = self._behind, []
+        for call, row in behind:
+            self._on_call(call, row)
+            self.calls.pop()
 
 
 class FakeBackend:

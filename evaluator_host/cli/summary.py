@@ -10,7 +10,7 @@ from evaluator_host.cli.console import facts
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Fix, Status
+from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, Status
 
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
@@ -89,8 +89,8 @@ class Summary:
 
     @property
     def lost(self) -> int:
-        """Number of rows that failed because the host lost their sandbox."""
-        return self.errors[ErrorCode.SANDBOX_LOST.value]
+        """Number of rows that failed because the host lost their sandbox, or had no processor time for them."""
+        return sum(self.errors[code.value] for code in HOST_FAULTS)
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
         """Return the summary as `run --json` prints it."""
@@ -233,6 +233,6 @@ def fix_text(fix: Fix) -> str:
 
 def exit_code(result: EvaluationResult) -> int:
     """Return 0 if the row did not fail, 1 if it did, 3 if the host is to blame."""
-    if result.error is not None and result.error.code is ErrorCode.SANDBOX_LOST:
+    if result.error is not None and result.error.code in HOST_FAULTS:
         return 3
     return 1 if result.status is Status.FAILED else 0

@@ -9,6 +9,7 @@ rows again.
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from evaluator_host.jobs.row_source import Chunk, RowSource
 from evaluator_host.jobs.spec import evaluator_of, names_of, spec_from_json
 from evaluator_host.model.errors import (
     Busy,
+    HostBusy,
     HostError,
     IndexUnavailable,
     MachineExhausted,
@@ -32,7 +34,7 @@ from evaluator_host.model.errors import (
 )
 from evaluator_host.model.evaluator import Evaluator, Json, Row
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import EvaluationError
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
@@ -46,6 +48,7 @@ _ROOM_EVERY_S: Final = 5.0  # between two looks whether the workspace may store 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
+_ROW_PATIENCE: Final = 10  # rounds in which the machine had no processor time for a row; then the row fails
 _TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable, MachineExhausted)
 
 _log = logging.getLogger(__name__)
@@ -99,6 +102,7 @@ class JobRun:
         self._stop = asyncio.Event()
         self._began = time.monotonic()
         self.is_put_back = False
+        self._starved: Counter[tuple[int, int]] = Counter()  # rounds, by evaluator and row
         self._unanswered = 0  # rows for which the model gave no answer
         self._failures: dict[int, str] = {}  # message of the first row that failed, by its number
         self.set_desired_state(job.wanted)
@@ -232,8 +236,13 @@ class JobRun:
         async def score() -> AsyncGenerator[int, None]:
             await self._writer.flush()
             done = await self._context.queue.done_rows(self._job.id, kept.position)
+            starved = 0
             async for chunk in self._chunks(kept, done):
-                yield await self._run(kept, evaluator, chunk, parallelism=parallelism)
+                scored = await self._run(kept, evaluator, chunk, parallelism=parallelism)
+                starved += len(chunk.rows) - scored
+                yield scored
+            if starved:
+                raise HostBusy(f"this machine had no processor time for {starved} rows")
 
         async def score_together() -> AsyncGenerator[int, None]:
             await self._writer.flush()
@@ -344,12 +353,21 @@ class JobRun:
         scored, large = 0, evaluator.limits.has_large_results
         async with aclosing(stream) as answers:
             async for index, result in answers:
+                if self._waits(kept.position, chunk.numbers[index], result):
+                    continue
                 await self._writer.add_result(kept.position, chunk.numbers[index], result, large=large)
                 scored += 1
                 if result.error is not None:
                     self._note_failure(chunk.numbers[index], result.error)
                 self._require_few_failures()
         return scored
+
+    def _waits(self, evaluator: int, row: int, result: EvaluationResult) -> bool:
+        """Whether a row is to be tried again later, because the machine had no processor time for it."""
+        if result.error is None or result.error.code is not ErrorCode.HOST_BUSY:
+            return False
+        self._starved[evaluator, row] += 1
+        return self._starved[evaluator, row] < _ROW_PATIENCE
 
     def _require_few_failures(self) -> None:
         most = self._request.config.max_failures

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_host.model.errors import HostBusy
 from evaluator_host.model.evaluator import Contract, Evaluator, Json, Row
-from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.outcome import HOST_FAULTS, ErrorCode, EvaluationResult, Status
 from evaluator_host.schemas.migration import Proof, RowDifference, Verdict
 
 _SHOWN: Final = 5
@@ -46,7 +47,10 @@ class Proving:
         """
         if not rows:
             return Proof(Verdict.NOT_COMPARABLE, why="there are no rows")
-        proof = await self._prove(pair, rows, generated=generated)
+        try:
+            proof = await self._prove(pair, rows, generated=generated)
+        except HostBusy as busy:
+            return Proof(Verdict.NOT_COMPARABLE, rows=len(rows), generated=generated, why=busy.detail)
         if not pair.whole_row or proof.why is not None:
             return proof
         alike = proof.rows - proof.differing
@@ -58,8 +62,14 @@ class Proving:
         return replace(proof, verdict=Verdict.NOT_COMPARABLE, why=why)
 
     async def _prove(self, pair: Pair, rows: Sequence[Row], *, generated: bool) -> Proof:
+        """Run both and compare.
+
+        Raises:
+          HostBusy: the host could not run a row; its result would look like a difference.
+        """
         olds = await self._old(pair, rows)
         news = await self._run(pair.new, rows)
+        _require_run((*olds, *news))
         compared = [
             (index, old, new)
             for index, (old, new) in enumerate(zip(olds, news, strict=True))
@@ -97,10 +107,17 @@ class Proving:
     ) -> str | None:
         """Return why a difference proves nothing: the old code scores differently when it runs again."""
         again = await self._old(pair, [rows[index] for index, _, _ in found])
+        _require_run(again)
         for (index, old, _), other in zip(found, again, strict=True):
             if (message := differs(old, other)) is not None:
                 return f"the old code depends on chance or time: row {index} differs when it runs again ({message})"
         return None
+
+
+def _require_run(results: Sequence[EvaluationResult]) -> None:
+    for result in results:
+        if result.error is not None and result.error.code in HOST_FAULTS:
+            raise HostBusy(f"the host could not run a row, so nothing is proven: {result.error.message}; try again")
 
 
 def _not_comparable(

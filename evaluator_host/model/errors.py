@@ -18,7 +18,8 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── TooLarge              413  a body over its limit
     ├── OverQuota             507  the workspace stores as much as it may
     ├── Busy                  429  the queue is full; `retry_after_s` says when to come back
-    │   └── RateLimited       429  this key asks more often than it may
+    │   ├── RateLimited       429  this key asks more often than it may
+    │   └── HostBusy          503  the machine gives sandboxes too little processor time
     ├── SandboxUnavailable    503  no backend can start a sandbox
     │   └── SandboxSlow       503  a sandbox did not start in time; the next one may
     ├── StoreUnavailable      503  the database does not answer
@@ -168,6 +169,13 @@ class Busy(HostError, code="busy", status=429):
 
 class RateLimited(Busy, code="rate_limited"):
     """A key sends requests faster than allowed. The caller should retry after `retry_after_s` seconds."""
+
+
+class HostBusy(Busy, code="host_busy", status=503):
+    """The machine gave a sandbox no processor time; nothing is known about its code. The caller may try again."""
+
+    def __init__(self, detail: str, *, retry_after_s: float = 5.0) -> None:
+        super().__init__(detail, retry_after_s=retry_after_s)
 
 
 class SandboxUnavailable(HostError, code="sandbox_unavailable", status=503):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from evaluator_host.model.evaluator import Contract, EncodedRow, Json, Language, Package, Row
 
@@ -16,7 +16,7 @@ class Status(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Why a row failed. Only `sandbox_lost` is the host's fault and worth a retry; `target_failed` is a model's."""
+    """Why a row failed. The codes in `HOST_FAULTS` are worth a retry; `target_failed` is a model's fault."""
 
     SYNTAX_ERROR = "syntax_error"
     LOAD_ERROR = "load_error"
@@ -35,7 +35,12 @@ class ErrorCode(StrEnum):
     CRASHED = "crashed"
     POLICY_VIOLATION = "policy_violation"
     SANDBOX_LOST = "sandbox_lost"
+    HOST_BUSY = "host_busy"
     TARGET_FAILED = "target_failed"
+
+
+HOST_FAULTS: Final = frozenset({ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY})
+"""Errors of rows that say nothing about the code: the host could not do its part."""
 
 
 class Kind(StrEnum):

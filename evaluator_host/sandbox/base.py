@@ -25,6 +25,11 @@ class Link(Protocol):
         """Whether the runner is known to have ended and all its output was read. Does no I/O and never waits."""
         ...
 
+    @property
+    def first_pid(self) -> int | None:
+        """The sandbox's first process, an ancestor of all others, as this machine numbers it; None when unseen."""
+        ...
+
     def write(self, data: bytes) -> None:
         """Queue bytes for the runner. Never blocks; does nothing when the sandbox is dead, which `read` reports.
 

@@ -25,6 +25,8 @@ from evaluator_host.sandbox.protocol import Frame, ProtocolError
 
 _LONG_AGO_MS = 1e9  # eleven days: no row ran for longer
 _CLASSES = 100
+_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` and `LEAST_WALL_S`
+_RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
 _CANDIDATES = 2
 _FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")  # read by importing them
@@ -36,7 +38,7 @@ class LoadRequest:
     """A request to load an evaluator: its code, and how it is called.
 
     Attributes:
-      timeout_s: Wall-clock seconds for the load.
+      timeout_s: Seconds for the load, as `linux.work_clock` counts them.
       check: Also list imports that cannot be found, and describe the classes in the code.
       bundle: `Loaded.bundle` of an earlier load of the same code, which saves bundling it again.
       config: Arguments of the evaluator's class.
@@ -70,7 +72,7 @@ class LoadRequest:
             "contract": self.contract,
             "entry": self.entry,
             "policy": self.policy,
-            "timeout_s": self.timeout_s,
+            "timeout_s": runner_limit_s(self.timeout_s),
             "limits": {
                 "memory_mb": self.limits.memory_mb,
                 "processes": self.limits.processes,
@@ -174,12 +176,34 @@ def read_outcome(frame: Frame) -> Outcome:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
 
 
+def is_cancelled(frame: Frame) -> bool:
+    """Whether a frame says that a load or a call was stopped by `cancel`."""
+    try:
+        return frame.type in ("failed", "load_failed") and decode_json(frame.body)["error"]["code"] == "cancelled"
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def runner_limit_s(timeout_s: float) -> float:
+    """Return the wall-clock limit that a runner is given. The host judges, and cancels long before."""
+    return min(_RUNNER_FACTOR * timeout_s + _RUNNER_LEAST_S, _RUNNER_MOST_S)
+
+
 def timeout_error(timeout_s: float) -> EvaluationError:
     """Return the error of a row that exceeded its time limit and was stopped by the host."""
     return EvaluationError(
         ErrorCode.TIMEOUT,
         f"the row did not finish within {timeout_s:g} s",
         hint="make the evaluator faster, or raise limits.timeout_s",
+    )
+
+
+def load_timeout_error(timeout_s: float) -> EvaluationError:
+    """Return the error of a load that exceeded its time limit and was stopped by the host."""
+    return EvaluationError(
+        ErrorCode.TIMEOUT,
+        f"loading the code did not finish within {timeout_s:g} s",
+        hint="do less at module level, outside the function; EVALUATOR_HOST_LOAD_TIMEOUT_S is the limit of a load",
     )
 
 
@@ -194,7 +218,7 @@ def memory_error(memory_mb: int) -> EvaluationError:
 
 def _error(raw: dict[str, Any]) -> EvaluationError:
     code = raw["code"]
-    if code in (ErrorCode.SANDBOX_LOST, ErrorCode.TARGET_FAILED):
+    if code in (ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY, ErrorCode.TARGET_FAILED):
         raise ValueError("whether a sandbox or a model failed is for the host to say")
     return EvaluationError(
         code=ErrorCode.CRASHED if code == "cancelled" else ErrorCode(code),

@@ -12,13 +12,14 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from evaluator_host.model.errors import SandboxLost, SandboxSlow, SandboxUnavailable
+from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.model.json_values import LARGE_BYTES, encode_json, memory_bytes
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.sandbox import messages
 from evaluator_host.sandbox.base import Link
 from evaluator_host.sandbox.exit_status import ExitStatus, classify_exit
+from evaluator_host.sandbox.linux.work_clock import WorkClock
 from evaluator_host.sandbox.protocol import (
     BYTES_AHEAD,
     CALLS_AHEAD,
@@ -32,6 +33,8 @@ from evaluator_host.system.memory import ByteTurns
 
 _LAST_READ_S: Final = 0.01  # for a frame that came in time while the host itself was stopped or swapped out
 _AHEAD_S: Final = 0.02  # of rows sent ahead: hides the host's own latency
+_START_S: Final = 0.1  # of a row's time: its process or context may have to be made first
+_BEGUN: Final = 0.5  # of its limit; a row that ran for less, by its runner's clock, had not begun in time
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
@@ -77,13 +80,26 @@ class _NoAnswer(Exception):
 
     Attributes:
       reason: Reason to write to the log.
-      timed_out: It was silent for too long.
+      timed_out: It had its time, and was silent for all of it.
+      starved: The machine gave it no time.
     """
 
-    def __init__(self, reason: str, *, timed_out: bool = False) -> None:
+    def __init__(self, reason: str, *, timed_out: bool = False, starved: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.timed_out = timed_out
+        self.starved = starved
+
+
+def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
+    """Return the outcome of a row that was stopped at its limit.
+
+    Raises:
+      _NoAnswer: it had not begun, because its runner or the engine was late.
+    """
+    if cancelled.run_ms < 1000 * _BEGUN * timeout_s:
+        raise _NoAnswer("a row did not begin in time", starved=True)
+    return replace(cancelled, error=messages.timeout_error(timeout_s))
 
 
 class SendWindow:
@@ -133,6 +149,7 @@ class Sandbox:
       rows: Number of rows sent so far.
       started_at: Monotonic seconds.
       broken: No frame may be sent any more; only `destroy` is left.
+      worked_s: Seconds that its answers took, as `linux.work_clock` counts them.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
@@ -142,6 +159,7 @@ class Sandbox:
         self.rows = 0
         self.started_at = time.monotonic()
         self.broken = False
+        self.worked_s = 0.0
         self.runtime = ""
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
@@ -181,7 +199,7 @@ class Sandbox:
             if exit_status.lost and exit_status.signal is not None:
                 raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from no_answer
             words = exit_status.stderr_tail.strip() or no_answer.reason
-            if no_answer.timed_out:
+            if no_answer.timed_out or no_answer.starved:
                 raise SandboxSlow(
                     f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s, which takes less than one "
                     f"where the machine is not busy: {words[-500:]}"
@@ -203,7 +221,7 @@ class Sandbox:
         header = messages.prepare_header(self._new_id(), modules, timeout_s=timeout_s, spec=self.spec)
         try:
             self.link.write(encode(header))
-            return messages.read_prepared(await self._answer(timeout_s + self._grace_s))
+            return messages.read_prepared((await self._answer(timeout_s + self._grace_s))[0])
         except (_NoAnswer, ProtocolError) as no_answer:
             await self.destroy()
             return str(no_answer)
@@ -217,15 +235,18 @@ class Sandbox:
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
+          HostBusy: the machine gave it too little processor time.
         """
         self._turns = turns
         try:
             self.link.write(encode(request.header(self._new_id()), encode_json(request.body())))
             async with self._turn:
-                frame = await self._answer(request.timeout_s + self._grace_s)
+                frame, stopped = await self._answer(request.timeout_s, stops=True)
                 answer = await _aside(frame, messages.read_loaded)
         except (_NoAnswer, ProtocolError) as no_answer:
-            return await self._failed(no_answer, request.timeout_s)
+            return await self._failed(no_answer, messages.load_timeout_error(request.timeout_s))
+        if stopped and isinstance(answer, Failed):
+            answer = replace(answer, error=messages.load_timeout_error(request.timeout_s))
         self._decoder.body_bytes = (request.limits.result_kb << 10) + RESULT_EXTRA_BYTES
         if isinstance(answer, Failed):
             self.broken = True
@@ -239,11 +260,12 @@ class Sandbox:
 
         Args:
           body: The `call` body of the protocol, JSON.
-          timeout_s: Wall-clock seconds for the row, queueing excluded.
+          timeout_s: Seconds for the row, queueing excluded, as `linux.work_clock` counts them.
           share: Consecutive calls with the same string share one process (Python) or context (JavaScript).
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's; the caller may retry elsewhere.
+          HostBusy: the machine gave it too little processor time; the caller may retry elsewhere.
         """
         self.send(body, timeout_s=timeout_s, share=share)
         return await self.receive(timeout_s=timeout_s)
@@ -259,7 +281,8 @@ class Sandbox:
         Raises:
           ProtocolError: the body is over the protocol's limit; nothing was sent.
         """
-        frame = encode({"type": "call", "id": str(self._last_id + 1), "timeout_s": timeout_s, "share": share}, body)
+        limit_s = messages.runner_limit_s(timeout_s)
+        frame = encode({"type": "call", "id": str(self._last_id + 1), "timeout_s": limit_s, "share": share}, body)
         self._new_id()
         self.rows += 1
         self._window.sent(len(frame))
@@ -269,11 +292,13 @@ class Sandbox:
         """Return the outcome of the oldest unanswered row; see `call`."""
         try:
             async with self._turn:
-                frame = await self._answer(timeout_s + self._grace_s)
+                frame, stopped = await self._answer(timeout_s + _START_S, stops=True)
                 self._window.answered()
                 outcome = self._name_memory_kill(await _aside(frame, messages.read_outcome))
+                if stopped and isinstance(outcome, Failed) and outcome.error.code is ErrorCode.CRASHED:
+                    outcome = _timed_out(outcome, timeout_s)
         except (_NoAnswer, ProtocolError) as no_answer:
-            return await self._failed(no_answer, timeout_s)
+            return await self._failed(no_answer, messages.timeout_error(timeout_s))
         if self._took_too_much(outcome):
             self.broken = True
         return outcome
@@ -307,28 +332,46 @@ class Sandbox:
         self._unanswered.append(str(self._last_id))
         return self._unanswered[-1]
 
-    async def _answer(self, timeout_s: float) -> Frame:
-        """Return the answer to the oldest unanswered call."""
-        frame = await self._next(timeout_s)
+    async def _answer(self, limit_s: float, *, stops: bool = False) -> tuple[Frame, bool]:
+        """Return the answer to the oldest unanswered call, and whether the call was stopped at its limit.
+
+        Args:
+          limit_s: Seconds, as `linux.work_clock` counts them.
+          stops: Cancel the call at its limit, so that the runner reports what it printed.
+        """
+        stopped = False
+        try:
+            frame = await self._next(limit_s)
+        except _NoAnswer as late:
+            if not (stops and late.timed_out):
+                raise
+            self.link.write(encode({"type": "cancel", "id": self._unanswered[0]}))
+            frame = await self._next(self._grace_s, forgiving=False)
+            stopped = messages.is_cancelled(frame)
         expected = self._unanswered.popleft()
         if frame.header.get("id") != expected:
             raise _NoAnswer(f"answer to {frame.header.get('id')!r}, expected {expected!r}")
-        return frame
+        return frame, stopped
 
     def _flush(self) -> None:
         if self._outgoing:
             self.link.write(b"".join(self._outgoing) if len(self._outgoing) > 1 else self._outgoing[0])
             self._outgoing.clear()
 
-    async def _next(self, timeout_s: float) -> Frame:
+    async def _next(self, limit_s: float, *, forgiving: bool = True) -> Frame:
         if not self._frames:
             self._flush()
-            if not await self._fill(timeout_s) and not await self._fill(_LAST_READ_S):
-                raise _NoAnswer("the runner did not answer in time", timed_out=True)
+            clock = WorkClock(limit_s, self.link.first_pid, forgiving=forgiving)
+            while not await self._fill(clock.next_look_s, clock):
+                clock.look()
+                if (clock.expired or clock.starved) and not await self._fill(_LAST_READ_S, clock):
+                    starved = not clock.expired
+                    raise _NoAnswer("the runner did not answer in time", timed_out=not starved, starved=starved)
+            self.worked_s += clock.finish()
         return self._frames.popleft()
 
-    async def _fill(self, timeout_s: float) -> bool:
-        """Read at least one frame; false when none came in time."""
+    async def _fill(self, timeout_s: float, clock: WorkClock) -> bool:
+        """Read at least one frame, unless there is one; false when none came in time."""
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()
@@ -338,14 +381,14 @@ class Sandbox:
                         raise _NoAnswer("the runner ended")
                     self._frames.extend(self._decoder.feed(data))
                     if self._decoder.announced_bytes > LARGE_BYTES:
-                        await self._take_turn(limit)
+                        await self._take_turn(limit, clock)
         except TimeoutError:
             return False
         except ProtocolError as error:
             raise _NoAnswer(str(error)) from error
         return True
 
-    async def _take_turn(self, limit: asyncio.Timeout) -> None:
+    async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
         """Wait until the large frame that is arriving may be read; the wait is not the row's time."""
         turns, until = self._turns, limit.when()
         if turns is None or limit.expired():  # or it has its turn already
@@ -356,7 +399,9 @@ class Sandbox:
         await self._turn.enter_async_context(turns.turn(_DECODED_PER_BYTE * self._decoder.announced_bytes))
         self._turns = None
         self._turn.callback(setattr, self, "_turns", turns)
-        limit.reschedule(None if until is None else until + now() - since)
+        waited_s = now() - since
+        clock.leave_out(waited_s)
+        limit.reschedule(None if until is None else until + waited_s)
 
     def _name_memory_kill(self, outcome: _Answer) -> _Answer | Failed:
         """Turn `crashed` into `memory_limit` when the kernel counted a kill; the runner only saw a child killed."""
@@ -367,10 +412,13 @@ class Sandbox:
             return outcome
         return replace(outcome, error=messages.memory_error(self.spec.memory_mb))
 
-    async def _failed(self, no_answer: _NoAnswer | ProtocolError, timeout_s: float) -> Failed:
+    async def _failed(self, no_answer: _NoAnswer | ProtocolError, late: EvaluationError) -> Failed:
         exit_status = await self.destroy()
-        if isinstance(no_answer, _NoAnswer) and no_answer.timed_out:
-            return Failed(messages.timeout_error(timeout_s))
+        if isinstance(no_answer, _NoAnswer):
+            if no_answer.starved:
+                raise HostBusy("this machine gave a sandbox too little processor time; try again")
+            if no_answer.timed_out and not exit_status.lost:
+                return Failed(late)
         code, message = classify_exit(exit_status, memory_mb=self.spec.memory_mb)
         if code is ErrorCode.SANDBOX_LOST:
             raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")

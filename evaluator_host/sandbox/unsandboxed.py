@@ -108,6 +108,7 @@ class _ProcessGroup:
     def __init__(self, child: Child, scratch: Path) -> None:
         self._child = child
         self._scratch = scratch
+        self.first_pid: int | None = child.pid
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -15,7 +15,7 @@ from typing import Final
 
 from evaluator_host.model.errors import HostError, InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
-from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.model.outcome import HOST_FAULTS, ErrorCode, EvaluationResult, Status
 from evaluator_host.selftest.attack import CALM_SCORE, NOTHING, Attack, Expected
 from evaluator_host.selftest.canaries import Canaries, new_mark
 from evaluator_host.selftest.leak_check import marked_files, marked_processes
@@ -30,7 +30,7 @@ _CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
     Language.PYTHON: "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n",
     Language.JAVASCRIPT: "function evaluate(inputs, outputs, trace) { return inputs.x / 1000; }\n",
-    Language.TYPESCRIPT: "function evaluate(inputs: any): number { return inputs.x / 1000; }\n",
+    Language.TYPESCRIPT: "function evaluate(inputs: any, outputs: any, trace: any) { return inputs.x / 1000; }\n",
 }
 
 
@@ -43,7 +43,7 @@ class Verdict(StrEnum):
 
 
 class TimedOut(str):
-    """A problem that is only an unexpected time-out, which a busy machine can cause too."""
+    """A problem that is only an unexpected time-out or a busy host, which the machine can cause too."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ def differences(result: EvaluationResult, allowed: tuple[Expected, ...]) -> list
     if any(not list(_against(result, expected)) for expected in allowed):
         return []
     found = "; ".join(next(_against(result, expected)) for expected in allowed)
-    kind = TimedOut if result.error is not None and result.error.code is ErrorCode.TIMEOUT else str
+    kind = TimedOut if result.error is not None and result.error.code in (ErrorCode.TIMEOUT, *HOST_FAULTS) else str
     return [kind(f"{found} ({described(result)})")]
 
 

@@ -1,18 +1,20 @@
 """Calls an evaluator in a leased sandbox, and retries when a sandbox is lost.
 
-The rule, for single rows, batches and rows together: a sandbox that is lost while it loads is replaced, up to three
-times; a row whose sandbox is lost is called once more in another one, and the second loss is its outcome. A runner that
-gave up (exit code 70, runtimes/PROTOCOL.md) counts as lost, but a second time it is the evaluator's own failure.
+The rule, for single rows, batches and rows together: a sandbox that is lost while it loads, or that the machine gives
+no processor time, is replaced up to three times. A row whose sandbox is lost is called once more in another one, a row
+that got no time twice more; the last loss is its outcome. A runner that gave up (exit code 70, runtimes/PROTOCOL.md)
+counts as lost, but a second time it is the evaluator's own failure.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from evaluator_host.dialects.model_requests import Ask, asks_of
 from evaluator_host.dialects.table import dialect_of
-from evaluator_host.model.errors import HostError, SandboxLost
+from evaluator_host.model.errors import HostBusy, HostError, SandboxLost
 from evaluator_host.model.evaluator import EncodedRow, Json, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import (
@@ -30,6 +32,8 @@ from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import Bound, ResultContext, bind_together, leased_context, result, unloaded_context
 
 _PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for in place of one that was lost while it loaded
+_LOSSES: Final = 2  # of a row; the last is its outcome
+_STARVED: Final = 3  # the same for sandboxes that got no processor time
 _ANSWERS: Final = 32  # most answers for one row, over all its calls
 _REQUESTS_BYTES: Final = 1 << 20  # of JSON, of the requests and responses that a result has
 
@@ -49,17 +53,16 @@ class Attempt:
 
 
 class LostRows:
-    """Remembers the rows whose sandbox was lost."""
+    """Counts the losses of rows: their sandbox was lost, or got no processor time."""
 
     def __init__(self) -> None:
-        self._once: set[int] = set()
+        self._losses: Counter[int] = Counter()
 
-    def outcome(self, index: int, error: SandboxLost) -> Failed | None:
-        """Return None when the row should be retried once, else its loss as the outcome."""
-        if index not in self._once:
-            self._once.add(index)
-            return None
-        return _lost(error)
+    def outcome(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
+        """Return None when the row should be tried again, else its loss as the outcome."""
+        self._losses[index] += 1
+        most = _STARVED if isinstance(error, HostBusy) else _LOSSES
+        return None if self._losses[index] < most else _lost(error)
 
 
 async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Awaitable[Bound]]) -> Attempt:
@@ -72,6 +75,7 @@ async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Await
 
     Raises:
       Busy: too many calls wait already.
+      HostBusy: the machine gave no sandbox the processor time for it.
       SandboxUnavailable: no sandbox can be started.
     """
     lost, timeout_s = LostRows(), prepared.evaluator.limits.timeout_s
@@ -85,8 +89,10 @@ async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Await
                 outcome: Outcome = Failed(bound.body)
             else:
                 outcome = await lease.sandbox.call(bound.body, timeout_s=timeout_s)
-        except SandboxLost as error:
+        except (SandboxLost, HostBusy) as error:
             if (failed := lost.outcome(0, error)) is not None:
+                if isinstance(error, HostBusy):
+                    raise
                 return Attempt(unloaded_context(prepared, pool.backend.name), failed)
         else:
             return Attempt(leased_context(prepared, lease), outcome, lease.loaded, bound.notes)
@@ -99,6 +105,7 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
 
     Raises:
       Busy: too many calls wait already.
+      HostBusy: the machine gives sandboxes too little processor time.
       SandboxUnavailable: no sandbox can be started.
     """
     for pause_s in _PAUSES_S:
@@ -106,7 +113,7 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
             return await pool.lease_sandbox(request)
         except RunnerGaveUp:
             break  # once more only
-        except SandboxLost:
+        except (SandboxLost, HostBusy):
             await asyncio.sleep(pause_s)
     try:
         return await pool.lease_sandbox(request)
@@ -114,10 +121,10 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
         return _lost(error)
 
 
-def _lost(error: SandboxLost) -> Failed:
+def _lost(error: SandboxLost | HostBusy) -> Failed:
     if isinstance(error, RunnerGaveUp):
         return error.failed
-    return Failed(EvaluationError(ErrorCode.SANDBOX_LOST, error.detail, hint="retry the call"))
+    return Failed(EvaluationError(ErrorCode(error.code), error.detail, hint="retry the call"))
 
 
 class _NothingToScore(Exception):

@@ -14,7 +14,7 @@ from typing import Final
 
 from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.table import dialect_of
-from evaluator_host.model.errors import Busy, SandboxLost
+from evaluator_host.model.errors import Busy, HostBusy, SandboxLost
 from evaluator_host.model.evaluator import EncodedRow, Isolation, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
@@ -162,7 +162,7 @@ class RowStream:
         return True
 
     async def _lease(self) -> Lease | Failed:
-        """Lease a sandbox. A full queue refuses a stream that has not begun; one under way waits and asks again."""
+        """Lease a sandbox. A busy host refuses a stream that has not begun; one under way waits and asks again."""
         while True:
             self._leasing += 1
             try:
@@ -239,10 +239,10 @@ class RowStream:
         self._open -= 1
 
     async def _receive(self, lease: Lease, index: int) -> Outcome | None:
-        """Return the outcome of a row, or None when its sandbox was lost and the row is to be tried once more."""
+        """Return the outcome of a row, or None when its sandbox was lost or starved and it is tried again."""
         try:
             return await lease.sandbox.receive(timeout_s=self._prepared.evaluator.limits.timeout_s)
-        except SandboxLost as error:
+        except (SandboxLost, HostBusy) as error:
             return self._lost.outcome(index, error)
 
     async def _fail_all(self, failed: Failed) -> None:

@@ -19,6 +19,9 @@ const WATCH_MS = 25;
 
 export class Evaluator {
   #loading = false;
+  #loadId = '';
+  #abort = new AbortController();
+  #cancelled = false;
   /** @type {Rows | null} */
   #rows = null;
 
@@ -53,7 +56,8 @@ export class Evaluator {
           this.#rows.add(header, body);
           break;
         case 'cancel':
-          this.#rows?.cancel(header.id);
+          if (header.id === this.#loadId) this.#cancelLoad();
+          else this.#rows?.cancel(header.id);
           break;
         default: throw new Error(`unknown frame ${header.type}`);
       }
@@ -65,6 +69,7 @@ export class Evaluator {
   async #load(header, body) {
     if (this.#loading) throw new Error('second load');
     this.#loading = true;
+    this.#loadId = header.id;
     const started = performance.now();
     const answer = await this.#attempt(header, body);
     const common = { id: header.id, load_ms: shapeMs(performance.now() - started), logs: shapeLogs(answer.logs) };
@@ -87,7 +92,7 @@ export class Evaluator {
 
   /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./entry.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
   async #attempt(header, body) {
-    const abort = new AbortController();
+    const abort = this.#abort;
     const timeoutMs = header.timeout_s * 1000;
     const clock = setTimeout(() => abort.abort(), timeoutMs);
     try {
@@ -107,10 +112,16 @@ export class Evaluator {
       return this.#judge(offered, loadable, header, body.code);
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
-      return { failure: timeoutFailure(timeoutMs, 'loading the code'), missing: [], logs: this.workers.abandon() };
+      const late = this.#cancelled ? failure('cancelled', 'the load was cancelled') : timeoutFailure(timeoutMs, 'loading the code');
+      return { failure: late, missing: [], logs: this.workers.abandon() };
     } finally {
       clearTimeout(clock);
     }
+  }
+
+  #cancelLoad() {
+    this.#cancelled = true;
+    this.#abort.abort();
   }
 
   /** @param {any} offered @param {Loadable} loadable @param {any} header @param {string} code */

@@ -15,10 +15,13 @@ from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.jobs import run
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.spec import JobSpec
-from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
+from evaluator_host.model.errors import HostBusy, InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
 from evaluator_host.model.evaluator import Evaluator, EvaluatorSettings, Limits
-from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.model.outcome import EvaluationResult, Failed, Loaded
+from evaluator_host.sandbox.messages import LoadRequest
+from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.schemas.jobs import JobConfig, JobStatus
+from evaluator_host.service import attempts
 from evaluator_host.store import usage
 from evaluator_host.store.job_queue import JobQueue, StoredResult
 from evaluator_host.store.jobs import DesiredState, Jobs
@@ -60,6 +63,34 @@ async def test_a_failing_row_never_fails_the_job(desk: Desk) -> None:
     job = await desk.ended(await desk.start(words))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 30, 15)
     assert await desk.rows_of(job) == list(range(30))
+
+
+async def test_rows_for_which_the_machine_has_no_time_are_tried_again_and_fail_alone_at_last(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_ROW_PATIENCE", 2)
+    monkeypatch.setattr(run, "_PAUSE_S", 0.01)
+    quick = Evaluator("ok", limits=Limits(timeout_s=0.05))
+    job = await desk.ended(await desk.start(["ok", "late", *["ok"] * 20], evaluators=[quick]))
+    assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 22, 1)
+    assert await desk.rows_of(job) == list(range(22))
+    late = [call for link in desk.backend.links for call in link.calls if call["args"][1] == "late"]
+    assert len(late) == 2 * 3
+
+
+async def test_loads_for_which_the_machine_has_no_time_fail_no_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(attempts, "_PAUSES_S", (0.0, 0.0, 0.0))
+    load, starvings = Sandbox.load, [HostBusy("no processor time")] * 11
+
+    async def starved(sandbox: Sandbox, request: LoadRequest, **options: Any) -> Loaded | Failed:
+        if starvings:
+            raise starvings.pop()
+        return await load(sandbox, request, **options)
+
+    monkeypatch.setattr(Sandbox, "load", starved)
+    job = await desk.ended(await desk.start(["ok"] * 300))
+    assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 300, 0)
 
 
 async def test_fields_that_results_share_are_stored_once(desk: Desk) -> None:

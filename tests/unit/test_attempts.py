@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.model.errors import SandboxLost
-from evaluator_host.model.evaluator import Contract, Evaluator, Row
+from evaluator_host.model.errors import Busy, HostBusy, SandboxLost
+from evaluator_host.model.evaluator import Contract, Evaluator, Limits, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded
 from evaluator_host.pool import Pool
 from evaluator_host.sandbox.session import RunnerGaveUp, Sandbox
@@ -52,10 +52,35 @@ async def test_rows_behind_a_lost_one_are_neither_lost_nor_scored_twice(tmp_path
         assert words_of(backend).count("lost") == 2
 
 
+async def test_a_row_that_gets_no_time_is_called_in_three_sandboxes_and_costs_no_other_row(tmp_path: Path) -> None:
+    quick = replace(OK, limits=Limits(timeout_s=0.05))
+    async with host(tmp_path) as (service, backend):
+        with pytest.raises(HostBusy) as raised:
+            await service.evaluate(quick, Row(outputs="late"))
+        assert (raised.value.status, words_of(backend), len(backend.links)) == (503, ["late"] * 3, 3)
+        found = await service.evaluate_batch(quick, [Row(outputs=word) for word in ("a", "late", "b", "c")])
+        assert [one.error and one.error.code for one in found] == [None, ErrorCode.HOST_BUSY, None, None]
+        assert words_of(backend).count("late") == 6
+
+
+async def test_a_load_that_gets_no_time_refuses_rows_that_have_not_begun_and_fails_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for starvings in (3, 4):
+        _Loads(monkeypatch, *(HostBusy("no processor time") for _ in range(starvings)))
+        async with host(tmp_path) as (service, _):
+            if starvings == 4:
+                with pytest.raises(Busy):
+                    await service.evaluate_batch(OK, [Row(outputs="a")])
+            else:
+                assert (await service.evaluate_batch(OK, [Row(outputs="a")]))[0].status == "scored"
+        monkeypatch.undo()
+
+
 class _Loads:
     """Loads that are lost, by the errors given, before one succeeds."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *errors: SandboxLost) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *errors: SandboxLost | HostBusy) -> None:
         self.count, self._errors, self._load = 0, list(errors), Sandbox.load
         loads = self
 

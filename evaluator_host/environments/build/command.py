@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, builder_args, entry_command, etc_files
-from evaluator_host.model.errors import MachineExhausted
+from evaluator_host.model.errors import HostBusy, MachineExhausted
 from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.sandbox.bubblewrap.doctor import Bubblewrap, advice
 from evaluator_host.sandbox.bubblewrap.policy import Identity
@@ -29,6 +29,7 @@ from evaluator_host.sandbox.linux.child import Child, readable
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.linux.rlimits import lower_rlimit
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog, process_tree
+from evaluator_host.sandbox.linux.work_clock import Starved, within
 from evaluator_host.system.processes import OUTPUT_BYTES, Command, Finished, LimitReached, OutputFlood
 from evaluator_host.system.tree import size_bytes
 
@@ -138,7 +139,8 @@ class BuildSandbox:
         """Run a command until it ends, and leave no process, cgroup or descriptor behind.
 
         Raises:
-          TimeoutError: it did not end within `timeout_s`.
+          TimeoutError: it did not end within `timeout_s`, as `linux.work_clock` counts it.
+          HostBusy: the machine gave it too little processor time.
           OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
           LimitReached: it needed more memory, processes or disk than it is allowed.
           MachineExhausted: the disk is nearly full.
@@ -149,9 +151,11 @@ class BuildSandbox:
                 child = self._start(command, view, inherited, identity)
                 group = BubblewrapProcesses(child, watchdog=Watchdog())
                 try:
-                    async with asyncio.timeout(timeout_s):
-                        pid = await _limit(group, inherited, limits=self.limits, cgroups=cgroups)
-                        return await _follow(child, group, pid=pid, limits=self.limits, disk_watch=disk_watch)
+                    pid = await _limit(group, inherited, limits=self.limits, cgroups=cgroups)
+                    work = _follow(child, group, pid=pid, limits=self.limits, disk_watch=disk_watch)
+                    return await within(timeout_s, lambda: pid, work)
+                except Starved:
+                    raise HostBusy("this machine has too little processor time for a build; try again") from None
                 finally:
                     await asyncio.shield(_remove(child, group))
         finally:

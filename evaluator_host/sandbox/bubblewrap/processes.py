@@ -33,6 +33,7 @@ class BubblewrapProcesses:
     def __init__(self, wrapper: Child, *, watchdog: Watchdog) -> None:
         self._wrapper = wrapper
         self._watchdog = watchdog
+        self.first_pid: int | None = None
         self._init: int | None = None  # pidfd of the first process
         self._cgroup: Cgroup | None = None
         self._watch: Watch | None = None
@@ -44,6 +45,7 @@ class BubblewrapProcesses:
           OSError: it has ended already.
         """
         self._init = os.pidfd_open(init_pid)
+        self.first_pid = init_pid
 
     async def limit(self, init_pid: int, cgroup: Cgroup) -> None:
         """Move every process of the sandbox into a cgroup; `remove` removes the cgroup.

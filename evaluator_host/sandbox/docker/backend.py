@@ -32,6 +32,7 @@ from evaluator_host.sandbox.docker.oom_events import Counters, OomEvents, find_c
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, container_policy, create_body
 from evaluator_host.sandbox.exit_status import ExitStatus
 from evaluator_host.sandbox.linux.rlimits import is_gvisor
+from evaluator_host.sandbox.linux.watchdog import read_text
 from evaluator_host.system.supervisor import Supervisor
 
 T = TypeVar("T")
@@ -49,7 +50,9 @@ class DockerLink:
         channel: Attachment,
         backend: "DockerBackend",
         counters: Counters,
+        first_pid: int | None,
     ) -> None:
+        self.first_pid = first_pid
         self._name = name
         self._channel = channel
         self._backend = backend
@@ -262,13 +265,14 @@ class DockerBackend:
         channel: Attachment | None = None
         try:
             channel = await self._attach(container)
-            counters = await self._engine.run(_launch, container, local=facts.local)
+            first_pid = await self._engine.run(_launch, container, local=facts.local)
         except BaseException:
             if channel is not None:
                 await channel.close()
             await self.remove_container(name, output_ended=False)
             raise
-        return DockerLink(name, channel=channel, backend=self, counters=counters)
+        counters: Counters = (None, None) if first_pid is None else find_counters(first_pid, container)
+        return DockerLink(name, channel=channel, backend=self, counters=counters, first_pid=first_pid)
 
     async def _create(self, name: str, spec: SandboxSpec, *, facts: EngineFacts, uid: int) -> str:
         image = await self._images.image_for(spec.environment)
@@ -312,9 +316,8 @@ def _create(client: docker.APIClient, body: dict[str, Any], name: str) -> str:
     return str(client.create_container_from_config(body, name)["Id"])  # type: ignore[no-untyped-call]
 
 
-def _launch(client: docker.APIClient, container: str, *, local: bool) -> Counters:
-    """Start the container and, on the engine's own machine, find its cgroup."""
+def _launch(client: docker.APIClient, container: str, *, local: bool) -> int | None:
+    """Start the container and, on the engine's own machine, return its first process."""
     client.start(container)
-    if not local:
-        return None, None
-    return find_counters(int(client.inspect_container(container)["State"]["Pid"]), container)
+    pid = int(client.inspect_container(container)["State"]["Pid"]) if local else 0
+    return pid if pid and container in read_text(f"/proc/{pid}/cgroup") else None

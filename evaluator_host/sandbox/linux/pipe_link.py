@@ -12,10 +12,12 @@ import os
 import termios
 from collections import deque
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from evaluator_host.sandbox.exit_status import ExitStatus
 from evaluator_host.sandbox.linux.child import Child
+from evaluator_host.sandbox.linux.work_clock import Starved, within
 
 _READ_BYTES: Final = 64 * 1024  # what a pipe holds, and too little for malloc to map fresh pages at every read
 _QUEUE_BYTES: Final = 1024 * 1024  # written ahead before `drain` waits
@@ -28,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 class ProcessScope(Protocol):
     """All processes started by a child, grouped by namespaces and a cgroup, or by a process group."""
+
+    first_pid: int | None
 
     def kill(self) -> None:
         """Send SIGKILL to every process of the sandbox."""
@@ -91,6 +95,11 @@ class PipeLink:
     def ended(self) -> bool:
         """Whether the runner has ended and all its output was read, as `base.Link.ended`."""
         return self._eof or (self._child.exited.is_set() and self._unread() == 0)
+
+    @property
+    def first_pid(self) -> int | None:
+        """The sandbox's first process, as `base.Link.first_pid`."""
+        return None if self._child.exited.is_set() else self._scope.first_pid
 
     def write(self, data: bytes) -> None:
         """Queue bytes for the runner, as `base.Link.write`."""
@@ -231,7 +240,8 @@ class PipeLink:
         child = self._child
         try:
             if self._eof:
-                await _within(_EXIT_CODE_S, child.exited.wait())
+                with suppress(TimeoutError, Starved):
+                    await within(_EXIT_CODE_S, lambda: self.first_pid, child.exited.wait())
             by_itself = child.exited.is_set()
             self._scope.kill()
             child.kill()

@@ -119,12 +119,12 @@ def child_pids(pid: int) -> list[int]:
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - many times a second
-            found += map(int, _read(f"/proc/{pid}/task/{task}/children").split())
+            found += map(int, read_text(f"/proc/{pid}/task/{task}/children").split())
     return found
 
 
 def _name(pid: int) -> str:
-    return _read(f"/proc/{pid}/comm")
+    return read_text(f"/proc/{pid}/comm")
 
 
 def _threads(pid: int) -> int:
@@ -134,14 +134,14 @@ def _threads(pid: int) -> int:
 
 
 def _resident_bytes(pid: int) -> int:
-    fields = _read(f"/proc/{pid}/statm").split()
+    fields = read_text(f"/proc/{pid}/statm").split()
     return int(fields[1]) * _PAGE if len(fields) > 1 else 0
 
 
 def _own_bytes(pid: int) -> int:
     """Return anonymous and shared memory, each page divided by the number of processes that map it."""
     kilobytes = {}
-    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+    for line in read_text(f"/proc/{pid}/smaps_rollup").splitlines():
         name, _, value = line.partition(":")
         if name in ("Pss_Anon", "Pss_Shmem"):
             kilobytes[name] = int(value.split()[0])
@@ -159,15 +159,16 @@ def _tmpfs_bytes(pid: int) -> int:
 
 def _socket_bytes(pid: int) -> int:
     """Return the bytes that sockets of a network namespace may hold: the kernel does not tell how many they do hold."""
-    for line in _read(f"/proc/{pid}/net/sockstat").splitlines():
+    for line in read_text(f"/proc/{pid}/net/sockstat").splitlines():
         name, _, value = line.partition(": used ")
         if name == "sockets":
             return max(0, int(value) - _FREE_SOCKETS) * _SOCKET_BYTES
     return 0
 
 
-def _read(path: str) -> str:
+def read_text(path: str) -> str:
+    """Return the text of a file of /proc; empty when it cannot be read."""
     try:
-        return Path(path).read_text()
+        return Path(path).read_text(errors="replace")  # a guest names its processes
     except OSError:
         return ""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_REPLY_S = 5.0  # limit for a zygote to fork and reap; even a busy machine takes only milliseconds
 _NUDGE_S = 0.5  # without a reply for this long, the zygote may have been stopped by its row
+_NUDGES = 20  # for a fork, which takes milliseconds; counted, because the whole sandbox may have been stopped meanwhile
 _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _REPORT_BYTES = 8 * 1024 * 1024
@@ -329,13 +329,13 @@ class ZygoteHandle:
         return self._reply()[1:]
 
     def _reply(self) -> tuple[bytes, int, int]:
-        data = b""
-        deadline = time.monotonic() + _REPLY_S
+        data, nudges = b"", 0
         while len(data) < zygote.REPLY_BYTES:
             try:
                 chunk = self._control.recv(zygote.REPLY_BYTES - len(data))
             except TimeoutError:
-                if time.monotonic() > deadline:
+                nudges += 1
+                if nudges > _NUDGES:
                     raise Lost("the zygote does not answer") from None
                 os.kill(self.pid, _SIGCONT)  # a row may have sent SIGSTOP to it
                 continue

@@ -54,6 +54,13 @@ class Loading:
         if self.patience_s() <= 0 and self._supervisor.zygote is not None:
             self._give_up(frames_out.load_timeout(self._timeout_s, what="loading the evaluator"))
 
+    def cancel(self, load_id: str) -> bool:
+        """End the load if it has this id; return whether it has."""
+        if load_id != self._id or self._supervisor.zygote is None:
+            return False
+        self._give_up(("cancelled", "the load was cancelled", None))
+        return True
+
     def _on_report(self) -> None:
         try:
             report = self._zygote.report()

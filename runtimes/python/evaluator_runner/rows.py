@@ -23,7 +23,7 @@ _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
 _FORK_TRIES = 50
 _EARLY_DEATHS = 3  # processes that died before their first call; after that the sandbox ends
-_DYING_S = 0.2
+_DYING_TRIES = 200  # of a millisecond; counted, because a busy machine takes longer for each
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 
 
@@ -94,6 +94,9 @@ class Rows:
         handle = self._row
         if handle is None:
             return False
+        if not handle.ready and self._supervisor.queue and self._supervisor.queue[0].id == call_id:
+            self._cancel_reload(handle)
+            return True
         for call in handle.calls:
             if call.id == call_id:
                 call.cancelled = True
@@ -101,6 +104,15 @@ class Rows:
                     self._stop(handle, _CANCELLED)
                 return True
         return False
+
+    def _cancel_reload(self, handle: RowHandle) -> None:
+        """Cancel the call that waits for the evaluator to be loaded again; its time is that of the load."""
+        run_ms = (time.monotonic() - handle.started_at) * 1000
+        self._supervisor.send_error(
+            frames_out.failed_header(self._supervisor.queue.popleft(), run_ms=run_ms), _CANCELLED
+        )
+        handle.kill()
+        self._retire()
 
     def patience_s(self) -> float | None:
         """Return how long the main loop may sleep."""
@@ -214,8 +226,9 @@ class Rows:
 
     def _died(self, handle: RowHandle) -> None:
         """Fail the first call of a process that ended, or closed its socket, by itself."""
-        deadline = time.monotonic() + _DYING_S
-        while not kernel.is_dead(handle.pid) and time.monotonic() < deadline:
+        for _ in range(_DYING_TRIES):
+            if kernel.is_dead(handle.pid):
+                break
             time.sleep(0.001)
         if not kernel.is_dead(handle.pid):
             self._stop(handle, ("crashed", "the evaluator closed its result channel", None))
@@ -269,6 +282,7 @@ class Rows:
         """Fork the next row process, so that it waits for a call."""
         sock, pid = self._fork_own() if self._reload else self._fork_from_zygote()
         handle = RowHandle(sock, pid, answer_bytes=self._answer_bytes, own_child=self._reload)
+        handle.started_at = time.monotonic()
         self._row = handle
         self._supervisor.watch(handle.sock, self._on_row)
 

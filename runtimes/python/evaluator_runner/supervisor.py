@@ -160,6 +160,8 @@ class Supervisor:
         self._loading = Loading(self, job, prepared=prepared, imported=imported)
 
     def _cancel(self, call_id: str) -> None:
+        if self._loading is not None and self._loading.cancel(call_id):
+            return
         if self._rows is not None and self._rows.cancel(call_id):
             return
         for call in self.queue:

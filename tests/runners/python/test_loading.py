@@ -1,12 +1,13 @@
 """Loading: what is reported, what failing to load looks like, and where in the user's code it went wrong."""
 
 import importlib.util
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.runners.conftest import RunnerProcess, body
+from tests.runners.conftest import LIMITS, RunnerProcess, body
 
 EVALUATE = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
@@ -65,6 +66,20 @@ def test_load_failures(
 def test_every_deep_expression_is_a_syntax_error_or_a_crash(start: Any) -> None:
     for code in ("(" * 5000 + ")" * 5000, "x = " + "-" * 200_000 + "1", "x = " + "[" * 100_000, "a" + ".b" * 100_000):
         assert failure(start(), code)["code"] in {"syntax_error", "crashed", "memory_limit"}
+
+
+def test_a_load_is_cancelled(runner: RunnerProcess) -> None:
+    runner.send(
+        {"type": "load", "id": "load", "language": "python", "limits": LIMITS, "contract": "auto", "entry": None}
+        | {"policy": "none", "timeout_s": 100, "check": False},
+        {"code": "print('so far', flush=True)\nwhile True: pass\n", "bundle": None},
+    )
+    runner.send({"type": "cancel", "id": "another"})
+    time.sleep(0.5)
+    runner.send({"type": "cancel", "id": "load"})
+    answer = runner.receive()
+    assert (answer.type, body(answer)["error"]["code"]) == ("load_failed", "cancelled")
+    assert answer.header["logs"]["stdout"] == "so far\n"
 
 
 def test_load_timeout_leaves_nothing(runner: RunnerProcess) -> None:

@@ -142,7 +142,7 @@ export interface components {
             status: components["schemas"]["BuildStatus"];
         };
         /** @enum {string} */
-        ErrorCode: "syntax_error" | "load_error" | "entry_not_found" | "entry_ambiguous" | "binding_error" | "missing_input" | "user_exception" | "invalid_result" | "non_finite" | "result_too_large" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "crashed" | "policy_violation" | "sandbox_lost" | "target_failed";
+        ErrorCode: "syntax_error" | "load_error" | "entry_not_found" | "entry_ambiguous" | "binding_error" | "missing_input" | "user_exception" | "invalid_result" | "non_finite" | "result_too_large" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "crashed" | "policy_violation" | "sandbox_lost" | "host_busy" | "target_failed";
         ErrorCount: {
             code: string;
             count: number;

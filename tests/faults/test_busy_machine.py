@@ -1,0 +1,278 @@
+"""The machine is busy or stands still: sandboxes get a fraction of the processor, or are stopped. Only time may differ.
+
+Code is judged by the time that its sandbox had (`sandbox/linux/work_clock.py`): what computes or sleeps too long is
+`timeout` on a busy machine too, and nothing else is.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.sandbox.base import Link
+from evaluator_host.sandbox.linux.cgroup_discovery import find_hierarchies
+from evaluator_host.sandbox.linux.watchdog import process_tree
+from evaluator_host.service import Service
+from evaluator_host.wiring.service import open_service
+from tests.builds import lend_toolchain
+from tests.conftest import BACKENDS, settings
+from tests.faults.scene import Scene, scene
+from tests.indexes import Index
+from tests.packages import npm_package, wheel
+
+OK = 200
+_QUOTA_US = 5_000  # of each 100 ms: 5 % of a core
+
+PYTHON = """
+import time
+def evaluate(inputs, outputs, trace):
+    if outputs == "spin":
+        while True: pass
+    if outputs == "sleep":
+        time.sleep(60)
+    if outputs == "raise":
+        raise ValueError("bad row")
+    print(outputs)
+    return sum(range(50_000)) % 7 / 7
+"""
+JAVASCRIPT = """
+async function evaluate(inputs, outputs, trace) {
+  if (outputs === "spin") for (;;);
+  if (outputs === "sleep") await new Promise((resolve) => setTimeout(resolve, 60_000));
+  if (outputs === "raise") throw new RangeError("bad row");
+  console.log(outputs);
+  return 0.25;
+}
+"""
+TYPESCRIPT = JAVASCRIPT.replace("(inputs, outputs, trace)", "(inputs: any, outputs: string, trace: unknown)")
+CODE = {Language.PYTHON: PYTHON, Language.JAVASCRIPT: JAVASCRIPT, Language.TYPESCRIPT: TYPESCRIPT}
+WORDS = ("a", "raise", "spin", "b", "sleep", "c")
+SPINS_AT_LOAD = {
+    Language.PYTHON: "while True: pass\n",
+    Language.JAVASCRIPT: "for (;;);\nfunction evaluate() { return 1 }",
+    Language.TYPESCRIPT: "for (;;);\nfunction evaluate(): number { return 1 }",
+}
+
+
+class Machine:
+    """What is done to each sandbox of one service from its start on."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.links: list[Link] = []
+        self.slow = False
+        self.stops = 0  # of sandboxes to come
+
+    @contextlib.contextmanager
+    def watching(self, monkeypatch: pytest.MonkeyPatch) -> Iterator["Machine"]:
+        backend = self.service.pool.backend
+        start = backend.start
+
+        async def watched(spec: object) -> Link:
+            link = await start(spec)
+            self.links.append(link)
+            if self.slow:
+                slow_down(link)
+            if self.stops:
+                self.stops -= 1
+                asyncio.get_running_loop().create_task(stopped(link))
+            return link
+
+        monkeypatch.setattr(backend, "start", watched)
+        yield self
+
+
+def slow_down(link: Link) -> None:
+    """Give a sandbox 5 % of a core."""
+    for line in Path(f"/proc/{link.first_pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for name in ("cpu", ""):
+            if name in controllers.split(",") and (found := find_hierarchies(Path("/proc/self")).get(name)):
+                for file, text in (("cpu.cfs_quota_us", f"{_QUOTA_US}"), ("cpu.max", f"{_QUOTA_US} 100000")):
+                    if (group := found.mount / path.lstrip("/") / file).exists():
+                        group.write_text(text)
+                        return
+    pytest.fail("no cgroup limits the processor time of this sandbox")
+
+
+async def stopped(link: Link, seconds: float = 6.0) -> None:
+    """Stop every process of a sandbox, and those that it starts, for some seconds."""
+    held: set[int] = set()
+    try:
+        for _ in range(int(seconds / 0.05)):
+            for pid in set(process_tree(link.first_pid or 0)) - held:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+                    held.add(pid)
+            await asyncio.sleep(0.05)
+    finally:
+        for pid in held:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+async def own_service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
+    """A service none of whose sandboxes was started before the test."""
+    own = settings(request.param, idle_sandboxes=0, load_timeout_s=1.0, max_sandboxes_per_evaluator=1)
+    async with open_service(own, prewarm=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def machine(own_service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    with Machine(own_service).watching(monkeypatch) as watched:
+        yield watched
+
+
+def said(result: EvaluationResult) -> tuple[object, ...]:
+    """Return what may not depend on the machine."""
+    error = result.error and (result.error.code, result.error.message, result.error.line)
+    return result.status, result.score, error, result.logs
+
+
+async def outcomes(service: Service, language: Language, note: str) -> list[tuple[object, ...]]:
+    """Score rows together and alone, and load code that never ends loading."""
+    remark = f"{'#' if language is Language.PYTHON else '//'} {note}\n"
+    evaluator = Evaluator(remark + CODE[language], language, limits=Limits(timeout_s=0.4))
+    rows = await service.evaluate_batch(evaluator, [Row(outputs=word) for word in WORDS])
+    alone = await service.evaluate(evaluator, Row(outputs="d"))
+    endless = await service.evaluate(Evaluator(remark + SPINS_AT_LOAD[language], language), Row())
+    return [said(one) for one in (*rows, alone, endless)]
+
+
+async def test_a_twentieth_of_a_core_changes_no_outcome(machine: Machine) -> None:
+    quiet = await asyncio.gather(*(outcomes(machine.service, language, "quiet") for language in Language))
+    for found in quiet:
+        assert "".join(str(status)[0] for status, *_ in found) == "sffsfssf"
+        errors = [error for _, _, error, _ in found if error]
+        assert [error[0] for error in errors] == ["user_exception", "timeout", "timeout", "timeout"]
+        assert errors[1][1] == "the row did not finish within 0.4 s"
+        assert errors[-1][1] == "loading the code did not finish within 1 s"
+    machine.slow = True
+    assert await asyncio.gather(*(outcomes(machine.service, language, "busy") for language in Language)) == quiet
+
+
+async def test_sandboxes_that_are_stopped_for_longer_than_their_limits_answer_rightly(machine: Machine) -> None:
+    await asyncio.gather(*(_stopped_twice(machine.service, language, machine) for language in CODE))
+
+
+async def _stopped_twice(service: Service, language: Language, machine: Machine) -> None:
+    machine.stops += 1
+    assert (await service.evaluate(sleeper(language), Row(inputs={"s": 0}))).score == 0.5, "stopped as it loaded"
+    row = asyncio.ensure_future(service.evaluate(sleeper(language), Row(inputs={"s": 2})))
+    await asyncio.sleep(1)
+    links = [link for link in machine.links if link.first_pid and not link.ended]
+    await asyncio.gather(*(stopped(link) for link in links))
+    assert (await row).score == 0.5, "stopped in the midst of a row"
+
+
+def sleeper(language: Language) -> Evaluator:
+    """An evaluator whose rows take as many of their three seconds as they say."""
+    code = {
+        Language.PYTHON: "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 0.5\n",
+        Language.JAVASCRIPT: _SLEEPS,
+        Language.TYPESCRIPT: _SLEEPS.replace("(inputs)", "(inputs: any)", 1),
+    }
+    return Evaluator(code[language], language, limits=Limits(timeout_s=3.0))
+
+
+_SLEEPS = """async function evaluate(inputs) {
+  await new Promise((resolve) => setTimeout(resolve, 1000 * (inputs).s));
+  return 0.5;
+}
+"""
+
+
+PACKAGE_CODE = {
+    "python": "import held\ndef evaluate(inputs, outputs, trace):\n    return held.value\n",
+    "javascript": "import { value } from 'holds';\nexport function evaluate(inputs, outputs, trace) { return value; }\n",
+}
+PINS = {"python": "held==1.0.0", "javascript": "holds@1.0.0"}
+
+
+@contextlib.contextmanager
+def starved(host: Scene) -> Iterator[None]:
+    """Give a running host and what it starts 5 % of a core, and its sandboxes together as much."""
+    found = find_hierarchies(Path("/proc/self"))["cpu"]
+    group = found.own / f"busy-{host.pid}"
+    group.mkdir()
+    try:
+        (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
+        sandboxes = [home for home in found.own.glob(f"*host-*-{host.pid}-*") if home.is_dir()]
+        for home in sandboxes:
+            for each in home.glob("*/cpu.cfs_quota_us"):
+                each.write_text("-1")  # a group may have no more than the one above it
+            (home / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
+        (group / "cgroup.procs").write_text(str(host.pid))
+        assert sandboxes
+        yield
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():
+            (found.own / "cgroup.procs").write_text(pid)
+        for home in found.own.glob(f"*host-*-{host.pid}-*"):
+            (home / "cpu.cfs_quota_us").write_text("-1")
+        group.rmdir()
+
+
+def worked(host: Scene, note: str) -> dict[str, object]:
+    """Run a job in three languages, a call and a call with a new package set in two; return what may not differ."""
+    post, get = host.server.client.post, host.server.client.get
+    comments = {Language.PYTHON: "#"}
+    evaluators = [
+        {"code": f"{comments.get(language, '//')} {note}\n{code}", "language": language, "limits": {"timeout_s": 0.3}}
+        for language, code in CODE.items()
+    ]
+    rows = [{"inputs": {}, "outputs": word} for word in (*WORDS, *"defghij")]
+    job = post("/v1/jobs", json={"evaluators": evaluators, "dataset": {"rows": rows}}).json()["id"]
+    sets = [
+        post("/v1/evaluate", json={"evaluator": {"code": code, "language": language, "packages": [PINS[language]]}})
+        for language, code in PACKAGE_CODE.items()
+    ]
+    alone = [post("/v1/evaluate", json={"evaluator": one, "outputs": "x"}) for one in evaluators]
+    until = time.monotonic() + 240
+    while (report := get(f"/v1/jobs/{job}").json())["status"] not in ("completed", "failed", "paused"):
+        assert time.monotonic() < until, report
+        time.sleep(0.5)
+    lines = [json.loads(line) for line in get(f"/v1/jobs/{job}/rows.jsonl").text.splitlines()]
+    return {
+        "sets": [(answer.status_code, answer.json().get("score")) for answer in sets],
+        "alone": [answer.json().get("score") for answer in alone],
+        "job": [report["status"], report["progress"]["done"], report["progress"]["failed"]],
+        "rows": sorted(
+            (one["index"], one["evaluator"], one["status"], str(one["score"]), (one["error"] or {}).get("code", ""))
+            for one in (line["result"] | {"index": line["index"], "evaluator": line["evaluator"]} for line in lines)
+        ),
+    }
+
+
+def test_a_host_with_a_twentieth_of_a_core_does_what_it_does_else(tmp_path: Path) -> None:
+    outcomes = {}
+    for note in ("quiet", "busy"):
+        data = tmp_path / note
+        asyncio.run(lend_toolchain(data))
+        with Index() as index:
+            index.add_python(wheel("held", {"held.py": "value = 0.5\n"}))
+            index.add_npm(npm_package("holds", {"index.js": "exports.value = 0.5;\n"}))
+            environment = {
+                "EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url,
+                "EVALUATOR_HOST_NPM_REGISTRY": index.npm_url,
+                "EVALUATOR_HOST_NO_PROXY": "127.0.0.1",
+                "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{data}/host.db",
+            }
+            with scene(tmp_path, data_dir=data, environment=environment) as host:
+                host.server.client.timeout = 300
+                assert host.evaluate().status_code == OK
+                with starved(host) if note == "busy" else contextlib.nullcontext():
+                    outcomes[note] = worked(host, note)
+    assert outcomes["quiet"]["sets"] == [(OK, 0.5)] * 2
+    assert outcomes["quiet"]["job"] == ["completed", 39, 9]
+    assert outcomes["busy"] == outcomes["quiet"]

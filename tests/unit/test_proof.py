@@ -1,0 +1,33 @@
+"""A proof compares only what the host could run."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from evaluator_host.migration.proof import Pair, Proving
+from evaluator_host.model.errors import HostBusy
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from evaluator_host.schemas.migration import Verdict
+from tests.unit.results import result_of
+
+PAIR = Pair(Evaluator("old"), Evaluator("new"))
+
+
+@pytest.mark.parametrize("code", [ErrorCode.HOST_BUSY, ErrorCode.SANDBOX_LOST])
+@pytest.mark.parametrize("side", ["old", "new"])
+async def test_a_row_that_the_host_could_not_run_proves_nothing(side: str, code: ErrorCode) -> None:
+    async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
+        lost = result_of(status=Status.FAILED, score=None, error=EvaluationError(code, "no processor time"))
+        return [lost if evaluator.code == side and at else result_of() for at, _ in enumerate(rows)]
+
+    proof = await Proving(run).prove(PAIR, [Row(), Row()], generated=False)
+    assert (proof.verdict, "no processor time" in (proof.why or "")) == (Verdict.NOT_COMPARABLE, True)
+
+
+async def test_a_host_that_is_busy_proves_nothing() -> None:
+    async def run(_evaluator: Evaluator, _rows: Sequence[Row]) -> list[EvaluationResult]:
+        raise HostBusy("no processor time")
+
+    proof = await Proving(run).prove(PAIR, [Row()], generated=False)
+    assert (proof.verdict, proof.why) == (Verdict.NOT_COMPARABLE, "no processor time")
