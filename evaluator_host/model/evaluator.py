@@ -41,6 +41,8 @@ class Contract(StrEnum):
     AGENTCORE = "agentcore"
     PATRONUS = "patronus"
     HONEYHIVE = "honeyhive"
+    OPENAI_GRADER = "openai-grader"
+    COZE = "coze"
 
 
 @dataclass(frozen=True, slots=True)

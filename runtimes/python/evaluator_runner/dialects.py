@@ -55,6 +55,8 @@ _AFTER = (  # in the order in which `find` tries them, after the code has run
 _WORDS = {  # recognised before the code runs, if one of these words occurs in it
     "langfuse": ("ctx", "context", "observation", "EvaluationContext"),
     "opik": ("opik",),
+    "openai_grader": ("grade",),
+    "coze": ("exec_evaluation",),
     "langsmith": ("perform_eval", "outputs", "example", "run"),
     "promptfoo": ("get_assert", "output", "context"),
     "agentcore": ("bedrock_agentcore", "lambda_handler", "handler"),
