@@ -10,15 +10,15 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
-from evaluator_host.model.errors import Busy, HostError, StoreUnavailable
+from evaluator_host.model.errors import Busy, HostError
 from evaluator_host.model.evaluator import EncodedRow
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
@@ -42,7 +42,6 @@ _AT_ONCE: Final = 16
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)  # before another try, when the host lacks something
 _LACKING: Final = frozenset({429, 503})
 _CANCEL_S: Final = 2.0
-_PRUNE_EVERY_S: Final = 3600.0
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -105,7 +104,6 @@ class Traffic:
         self._turns = Turns(_AT_ONCE)
         self._workers: dict[asyncio.Task[None], str] = {}
         self._untold: dict[tuple[str, str], list[str]] = {}  # why traces were dropped, by workspace and reference
-        self._pruned = time.monotonic()
         service.metrics.watch("traces_waiting", "Traces that wait to be scored.", lambda: self.waiting)
         service.metrics.watch("traces_dropped", "Traces that were not scored or not stored.", lambda: self.dropped)
 
@@ -217,7 +215,6 @@ class Traffic:
                 now = time.monotonic()
                 self._begin([key for key, pending in self._pending.items() if pending.due(now)])
                 self._tell_dropped()
-                await self._prune(now)
         except asyncio.CancelledError:
             await self._finish()
             raise
@@ -293,14 +290,6 @@ class Traffic:
         for (_, reference), reasons in self._untold.items():
             _log.warning("%d traces were not scored by %s, the last one %s", len(reasons), reference, reasons[-1])
         self._untold.clear()
-
-    async def _prune(self, now: float) -> None:
-        days = self._service.settings.traces_days
-        if not days or now - self._pruned < _PRUNE_EVERY_S:
-            return
-        self._pruned = now
-        with suppress(StoreUnavailable):
-            await self._store.delete_before(datetime.now(UTC) - timedelta(days=days))
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -78,11 +78,16 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
         usage=store.usage,
         models=models,
     )
+    kept = (
+        ("ended jobs", settings.jobs_days, jobs.delete_ended),
+        ("traces", settings.traces_days, store.traces.delete_before),
+        ("audit entries", settings.audit_days, store.audit.delete_before),
+    )
     async with (
         LimitedProcesses(most=2) as uploads,
         supervisor.running("the watch of the database", store.watch.run),
         supervisor.running("the scheduler of jobs", scheduler.run),
-        supervisor.running("the deletion of old jobs", partial(_delete_old_jobs, jobs, settings.jobs_days)),
+        supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
     ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
@@ -108,12 +113,17 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
             )
 
 
-async def _delete_old_jobs(jobs: JobService, days: int) -> None:
-    """Delete the jobs that ended longer ago than so many days, now and every hour; 0 deletes none."""
+async def _delete_old(kept: Iterable[tuple[str, int, Callable[[datetime], Awaitable[int]]]]) -> None:
+    """Delete what is older than so many days, now and every hour; 0 keeps it for ever.
+
+    Args:
+      kept: Name, days, and the function that deletes what is from before a time and returns how many that were.
+    """
     while True:
-        with suppress(StoreUnavailable):  # which the watch of the database tells
-            if days and (deleted := await jobs.delete_ended(datetime.now(UTC) - timedelta(days=days))):
-                _log.info("deleted %d jobs that ended over %d days ago", deleted, days)
+        for name, days, delete_before in kept:
+            with suppress(StoreUnavailable):  # which the watch of the database tells
+                if days and (deleted := await delete_before(datetime.now(UTC) - timedelta(days=days))):
+                    _log.info("deleted %d %s from over %d days ago", deleted, name, days)
         await asyncio.sleep(_DELETE_EVERY_S)
 
 

@@ -41,6 +41,9 @@ class Contract(StrEnum):
     AGENTCORE = "agentcore"
     PATRONUS = "patronus"
     HONEYHIVE = "honeyhive"
+    OPENAI_GRADER = "openai-grader"
+    COZE = "coze"
+    BRAINTRUST = "braintrust"
 
 
 @dataclass(frozen=True, slots=True)

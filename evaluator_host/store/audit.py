@@ -4,11 +4,10 @@ A running host gathers entries in memory and writes them in batches, so that no 
 killed loses the entries of its last second; while the database does not answer, the newest `KEPT` entries are kept.
 """
 
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import insert, select
@@ -19,7 +18,6 @@ from evaluator_host.store.tables import ApiKeyTable, AuditTable, WorkspaceTable
 
 KEPT: Final = 20_000  # entries in memory, a few megabytes
 _BATCH: Final = 1_000
-_FORGET_EVERY_S: Final = 3600.0
 
 _PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
 
@@ -126,15 +124,12 @@ class AuditLog:
 
     Args:
       audit: Audit log of the store.
-      days: Days to keep entries; 0 for ever.
     """
 
-    def __init__(self, audit: Audit, *, days: int) -> None:
+    def __init__(self, audit: Audit) -> None:
         self.dropped = 0
         self._audit = audit
-        self._days = days
         self._waiting: deque[AuditEntry] = deque()
-        self._forget_at = time.monotonic()
 
     def note(self, entry: AuditEntry) -> None:
         """Add an audit entry to the next batch; never waits."""
@@ -144,7 +139,7 @@ class AuditLog:
         self._waiting.append(entry)
 
     async def write(self) -> None:
-        """Write the waiting audit entries; once an hour, delete old ones.
+        """Write the waiting audit entries.
 
         Raises:
           StoreUnavailable: the database does not answer; the entries wait for the next try.
@@ -156,6 +151,3 @@ class AuditLog:
             except StoreUnavailable:
                 self._waiting.extendleft(reversed(batch))
                 raise
-        if self._days and time.monotonic() >= self._forget_at:
-            self._forget_at = time.monotonic() + _FORGET_EVERY_S
-            await self._audit.delete_before(datetime.now(UTC) - timedelta(days=self._days))

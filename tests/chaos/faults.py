@@ -166,6 +166,7 @@ class Faults:
                 if container is not None:
                     with contextlib.suppress(*_ENGINE_DOWN):
                         client.remove_container(container, force=True)
+                        self._timeline.runners_killed += 1  # the engine kills it first, and the host may see that
                 yield container is not None
             return
         victim = _one(self._host.sandboxes(), fault)

@@ -1,5 +1,6 @@
 """The audit log and who asked for package sets, in the store, on both databases."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.jobs.open import _delete_old
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store import audit, database
 from evaluator_host.store.audit import AuditEntry, AuditLog
@@ -58,14 +60,19 @@ async def test_what_is_too_old_is_forgotten_in_parts(store: Store, monkeypatch: 
     assert len(await store.audit.list_entries(limit=100)) == 10
 
 
-async def test_the_log_writes_what_waits_and_forgets_by_its_days(store: Store) -> None:
-    log, now = AuditLog(store.audit, days=3), datetime.now(UTC)  # which the log reads too
+async def test_the_log_writes_what_waits_and_one_task_deletes_what_is_old(store: Store) -> None:
+    log, now = AuditLog(store.audit), datetime.now(UTC)  # which that task reads too
     for n in range(2500):
         log.note(replace(ENTRY, at=now - timedelta(minutes=n * 10)))
     await log.write()
-    kept = await store.audit.list_entries(limit=10_000)
-    assert kept[-1].at >= now - timedelta(days=3)
-    assert 431 <= len(kept) <= 433
+    kept_for_ever, kept = ("traces", 0, store.traces.delete_before), ("audit entries", 3, store.audit.delete_before)
+    task = asyncio.create_task(_delete_old([kept_for_ever, kept]))
+    async with asyncio.timeout(30):
+        while len(entries := await store.audit.list_entries(limit=10_000)) == 2500:
+            await asyncio.sleep(0.05)
+    task.cancel()
+    assert entries[-1].at >= now - timedelta(days=3)
+    assert 431 <= len(entries) <= 433
 
 
 async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
@@ -74,7 +81,7 @@ async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
     monkeypatch.setattr(audit, "KEPT", 50)
     monkeypatch.setattr(database, "_WAIT_S", 0.2)
     async with open_store(None, tmp_path) as store, open_store(None, tmp_path) as other:
-        log = AuditLog(store.audit, days=0)
+        log = AuditLog(store.audit)
         async with other.database.transaction():
             for n in range(60):
                 log.note(replace(ENTRY, rows=n))

@@ -89,7 +89,7 @@ class Access:
     def __init__(self, store: Store, settings: Settings, connections: int) -> None:
         self.keyring = Keyring(store.keys)
         self.rates = RateLimiter(settings.rate_limit_per_s, burst=settings.rate_limit_burst)
-        self.audit_log = AuditLog(store.audit, days=settings.audit_days)
+        self.audit_log = AuditLog(store.audit)
         self.package_visibility = PackageVisibility(store.package_sets)
         self.streams = EventStreams(settings.event_streams)
         self.requests = Shares(connections, "requests")

@@ -55,11 +55,14 @@ _AFTER = (  # in the order in which `find` tries them, after the code has run
 _WORDS = {  # recognised before the code runs, if one of these words occurs in it
     "langfuse": ("ctx", "context", "observation", "EvaluationContext"),
     "opik": ("opik",),
+    "openai_grader": ("grade",),
+    "coze": ("exec_evaluation",),
     "langsmith": ("perform_eval", "outputs", "example", "run"),
     "promptfoo": ("get_assert", "output", "context"),
     "agentcore": ("bedrock_agentcore", "lambda_handler", "handler"),
     "patronus": ("patronus",),
     "honeyhive": ("honeyhive", "ground_truth", "ground_truths", "event"),
+    "braintrust": ("handler",),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its

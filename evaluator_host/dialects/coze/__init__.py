@@ -1,0 +1,1 @@
+"""Dialect `coze`: code evaluators of Coze Loop."""

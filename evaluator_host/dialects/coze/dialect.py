@@ -1,0 +1,84 @@
+"""Dialect `coze`: `exec_evaluation(turn)`, which returns an object with `score` and `reason`.
+
+Source of the rules: coze-dev/coze-loop@4f550f38, its templates of code evaluators and the reader of their answers.
+"""
+
+from typing import Final
+
+from evaluator_host.dialects.base import Dialect
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.native import (
+    NamedScore,
+    bind_native,
+    invalid,
+    is_number,
+    scored,
+    unreadable,
+    without_truth,
+)
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import EvaluationError, Returned
+
+_SHAPE: Final = "return EvalOutput(score=…, reason=…)"
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Return the turn of a call; without `variables` it is made from the row."""
+    return bind_native(row, settings, _turn, needs="evaluate_target_output_fields")
+
+
+def _turn(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    inputs, truth = without_truth(row, settings)
+    columns = inputs if inputs is row.inputs else {**inputs, "reference_output": truth}
+    return {
+        "evaluate_dataset_fields": {name: _field(value) for name, value in columns.items()},
+        "evaluate_target_output_fields": {"actual_output": _field(row.outputs)},
+        "ext": {},
+    }
+
+
+def _field(value: Json) -> dict[str, Json]:
+    return {"content_type": "Text", "text": value if isinstance(value, str) else encode_json(value).decode()}
+
+
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,
+) -> Scored | EvaluationError:
+    """Read `score` and `reason`; a score that is neither a number nor text of one is none, without an error."""
+    if (error := unreadable(returned)) is not None:
+        return error
+    value = returned.value
+    if not isinstance(value, dict) or "not_an_output" in value:
+        return invalid("Coze Loop takes an object with the attributes `score` and `reason`", _SHAPE)
+    score, reason = _score(value.get("score")), value.get("reason")
+    reason = reason if isinstance(reason, str) else None
+    return scored([NamedScore("score", score, reason)], [{"score": score, "reason": reason}])
+
+
+def _score(value: Json) -> float | int | None:
+    if is_number(value):
+        return value
+    try:
+        number = float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return number if is_number(number) else None
+
+
+def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
+    """Return the empty score that is stored for a row that raised."""
+    return ({"score": None, "reason": None},)
+
+
+DIALECT: Final = Dialect(
+    contract=Contract.COZE,
+    bind=bind,
+    interpret=interpret,
+    failed=failed,
+    takes=("correct_answer_key", "variables"),
+)

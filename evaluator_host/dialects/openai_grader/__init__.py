@@ -1,0 +1,1 @@
+"""Dialect `openai-grader`: Python graders of OpenAI."""

@@ -1,0 +1,13 @@
+// @ts-check
+/** Dialect `coze`: `exec_evaluation(turn)`, one object. */
+import { NAMED } from './steps.mjs';
+
+/** @type {import('./table.mjs').Dialect} */
+export const dialect = {
+  contract: 'coze',
+  entries: ['exec_evaluation'],
+  takesOneObject: true,
+  infer(candidate, name) {
+    return name === 'exec_evaluation' ? { step: NAMED, reason: candidate.label } : null;
+  },
+};

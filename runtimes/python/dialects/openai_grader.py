@@ -1,0 +1,38 @@
+"""Implements dialect `openai-grader`: a function `grade(sample, item)` that returns a number."""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects, entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "openai-grader"
+PREBOUND = False
+_NAME = "grade"
+_PARAMETERS = ("sample", "item")
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return how the code shows that it is a grader: by its function `grade` with two parameters."""
+    found = outline.functions.get(_NAME)
+    if found is None or name not in (None, _NAME) or found.positional != len(_PARAMETERS) or found.variadic:
+        return None
+    if name is None and outline.has_own_entry:
+        return None
+    return dialects.NAMED, f"function {_NAME} with 2 parameters"
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the function; it gets the sample and the item."""
+    found = entry.find_function(namespace, name or _NAME, _PARAMETERS)
+    found.bind = _bind
+    return found
+
+
+def _bind(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    return [args[0].get("sample"), args[0].get("item")], {}
