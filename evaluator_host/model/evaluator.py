@@ -43,6 +43,7 @@ class Contract(StrEnum):
     HONEYHIVE = "honeyhive"
     OPENAI_GRADER = "openai-grader"
     COZE = "coze"
+    BRAINTRUST = "braintrust"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@
  *
  * @typedef {{step: number, reason: string}} Inferred `step`: see `steps.mjs`
  */
+import { dialect as braintrust } from './braintrust.mjs';
 import { dialect as coze } from './coze.mjs';
 import { dialect as evaluate } from './evaluate.mjs';
 import { dialect as evaluateV1 } from './evaluate_v1.mjs';
@@ -26,4 +27,4 @@ import { dialect as main } from './main.mjs';
 import { dialect as promptfoo } from './promptfoo.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, langsmith, coze, promptfoo, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, evaluateV1, evaluate, main];

@@ -62,6 +62,7 @@ _WORDS = {  # recognised before the code runs, if one of these words occurs in i
     "agentcore": ("bedrock_agentcore", "lambda_handler", "handler"),
     "patronus": ("patronus",),
     "honeyhive": ("honeyhive", "ground_truth", "ground_truths", "event"),
+    "braintrust": ("handler",),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its

@@ -1,0 +1,1 @@
+"""Dialect `braintrust`: scorers of Braintrust."""

@@ -1,0 +1,105 @@
+"""Dialect `braintrust`: scorers `handler(input, output, expected, metadata, …)` of Braintrust.
+
+Python's runner sends `{"value": …}`, or `{"refused": type}` for a type that is no score. Source of the rules:
+braintrust 0.48.1 (PyPI) framework.py and score.py, 3.35.0 (npm).
+"""
+
+from typing import Final
+
+from evaluator_host.dialects.base import Dialect, Sdk
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.native import (
+    NamedScore,
+    bind_native,
+    invalid,
+    is_number,
+    scored,
+    shown,
+    unreadable,
+    without_truth,
+)
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
+
+_HINT: Final = "return a number from 0 to 1, a bool, None, an object with `score`, or a list of such objects with names"
+_SKIPPED: Final = Note("skipped", "the scorer returned no score: it does not apply to this row")
+
+
+class _Refused(Exception):
+    """Says why Braintrust does not take a value."""
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Return the values of a call by name; without `variables` they are made from the row."""
+    return bind_native(row, settings, _values, needs="output")
+
+
+def _values(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    inputs, truth = without_truth(row, settings)
+    values = {"input": inputs, "output": row.outputs, "expected": truth, "metadata": {}}
+    return {**values, "trace": row.trace, "id": None, "tags": None}
+
+
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,
+) -> Scored | EvaluationError:
+    """Read one score, several, or none; a row for which all are None is skipped."""
+    if (error := unreadable(returned)) is not None:
+        return error
+    value: Json = None if returned.kind is Kind.MISSING else returned.value
+    if language is Language.PYTHON:
+        if not isinstance(value, dict) or value.keys() not in ({"value"}, {"refused"}):
+            return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+        if "refused" in value:
+            return invalid(f"Braintrust does not take a value of type {str(value['refused'])[:100]}", _HINT)
+        value = value["value"]
+    name = settings.entry or "handler"
+    try:
+        if isinstance(value, list):
+            native = [_score(one, None) for one in value]
+        else:
+            native = [_score(value if isinstance(value, dict) else {"score": value}, name)]
+    except _Refused as refused:
+        return invalid(str(refused), _HINT)
+    named = [NamedScore(one["name"], one["score"] if "score" in one else one.get("label", one["id"])) for one in native]
+    if all(one.value is None for one in named):
+        return Scored(None, None, {}, notes=(_SKIPPED,), native=tuple(native), skipped=True)
+    return scored(named, native)
+
+
+def _score(value: Json, name: str | None) -> dict[str, Json]:
+    """Return a score, or a class, as Braintrust stores it; without a `name` it needs its own.
+
+    Raises:
+      _Refused: it does not take it.
+    """
+    own = value.get("name", name) if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(own, str):
+        raise _Refused(f"{shown(value)} is no object with `name` and `score`")
+    more = {"metadata": value["metadata"]} if value.get("metadata") else {}
+    if "score" not in value and isinstance(value.get("id"), str):
+        label = {"label": value["label"]} if isinstance(value.get("label"), str) else {}
+        return {"name": own, "id": value["id"], **label, **more}
+    score = value.get("score")
+    if "score" not in value or not (score is None or isinstance(score, bool) or is_number(score)):
+        raise _Refused(f"the score {shown(score)} is no number between 0 and 1")
+    if score is not None and not 0 <= score <= 1:
+        raise _Refused(f"score ({score}) must be between 0 and 1")
+    return {"name": own, "score": score, **more}
+
+
+DIALECT: Final = Dialect(
+    contract=Contract.BRAINTRUST,
+    bind=bind,
+    interpret=interpret,
+    takes=("correct_answer_key", "variables"),
+    sdk=Sdk(
+        module="braintrust",
+        stand_in=StandIn("dialects/braintrust/modules", preimport="braintrust"),
+        real=frozenset({"braintrust", "autoevals"}),
+    ),
+)

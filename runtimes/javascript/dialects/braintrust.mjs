@@ -1,0 +1,20 @@
+// @ts-check
+/** Dialect `braintrust`: `handler({ input, output, expected, metadata, … })`, one object. */
+import { parametersOf } from '../parameters.mjs';
+import { NAMED } from './steps.mjs';
+
+const KEYS = new Set(['input', 'output', 'expected', 'metadata', 'trace', 'id', 'tags']);
+
+/** @type {import('./table.mjs').Dialect} */
+export const dialect = {
+  contract: 'braintrust',
+  entries: ['handler'],
+  takesOneObject: true,
+  infer(candidate, name, code) {
+    const { parameters } = parametersOf(candidate);
+    if (name !== 'handler' || parameters.length !== 1 || parameters[0].rest) return null;
+    const keys = parameters[0].keys ?? [];
+    if (!keys.every((key) => KEYS.has(key)) || /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/.test(code)) return null;
+    return { step: NAMED, reason: `${candidate.label} takes ${keys.length ? keys.join(', ') + ' of ' : ''}one object` };
+  },
+};

@@ -1,0 +1,81 @@
+"""Implements dialect `braintrust`: a function `handler` that gets input, output, expected and so on by name."""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects, entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.coerce import type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "braintrust"
+PREBOUND = False
+_ENTRY = "handler"
+_ORDER = ("input", "expected", "metadata", "output", "trace", "id", "tags")
+_MOST = 1000
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return the name `handler`, if its parameters are those of a scorer."""
+    found = outline.functions.get(_ENTRY)
+    if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
+        return None
+    if not found.parameters or not set(found.required) <= set(_ORDER) or not set(found.parameters) & set(_ORDER):
+        return None
+    return dialects.NAMED, f"function `{_ENTRY}` with the parameters {', '.join(found.parameters)}"
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the function; what it returns is sent with what only Python can tell."""
+    found = entry.find_function(namespace, name or _ENTRY)
+    found.bind = lambda args: _bind(found, args[0])
+    found.convert = _plain
+    return found
+
+
+def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return keyword arguments; a required parameter of another name gets the next value that is not asked for."""
+    values = {name: row.get(name) for name in _ORDER}
+    known = found.signature
+    if known is None:
+        return [], values
+    names = [*known.positional, *known.keyword_only]
+    required = {
+        *known.positional[: known.required],
+        *[one for one, default in known.keyword_only.items() if not default],
+    }
+    unused = [name for name in _ORDER if name not in names]
+    given: dict[str, Any] = {}
+    for name in names:
+        if name in values:
+            given[name] = values[name]
+        elif name in required and unused:
+            given[name] = values[unused.pop(0)]
+    if known.var_keyword is not None:
+        given = {**values, **given}
+    args = [given.pop(name) for name in known.positional[: known.positional_only] if name in given]
+    return args, given
+
+
+def _plain(value: Any) -> Any:
+    """Return `{"value": …}` with scores as objects, or `{"refused": type}` for a type that is no score."""
+    value = _score(value)
+    if value is None or isinstance(value, bool | int | float | str | dict):
+        return {"value": value}
+    if type(value).__module__.partition(".")[0] == "numpy" and getattr(value, "ndim", 1) == 0:
+        return {"value": value}
+    try:
+        return {"value": [_score(one) for one, _ in zip(value, range(_MOST), strict=False)]}
+    except TypeError:
+        return {"refused": type_name(type(value))}
+
+
+def _score(value: Any) -> Any:
+    if all(hasattr(value, name) for name in ("name", "score", "metadata", "as_dict")):
+        more = {"metadata": value.metadata} if value.metadata else {}
+        return {"name": value.name, "score": value.score, **more}
+    return value

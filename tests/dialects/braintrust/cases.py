@@ -1,0 +1,57 @@
+"""Scorers of Braintrust in Python, TypeScript and JavaScript, and the scores that it stores.
+
+Facts: braintrust 0.48.1 (PyPI), 3.35.0 (npm).
+"""
+
+from functools import partial
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, Language, Row
+from tests.dialects.cases import NativeCase
+
+ROW = Row(variables={"input": {"q": "2+2"}, "output": "4", "expected": "4", "metadata": {"lang": "en"}})
+OURS = Row({"q": "2+2", "correct_answer": "4"}, "4")
+
+case = partial(NativeCase, row=ROW, recognised=Contract.BRAINTRUST)
+javascript = partial(case, language=Language.JAVASCRIPT)
+refused = partial(case, status="failed", error="invalid_result")
+skipped = partial(case, status="skipped", score=None, warnings=frozenset({"skipped"}))
+
+
+def one(score: Any, name: str = "handler", **more: Any) -> dict[str, Any]:
+    """A score as Braintrust stores it."""
+    return {"name": name, "score": score, **more}
+
+
+def returns(value: str) -> str:
+    """A scorer that returns this expression."""
+    return f"def handler(input, output, expected, metadata):\n    return {value}\n"
+
+
+CASES = [
+    case(id="number", code=returns("1.0 if output == expected else 0.0"), native=[one(1.0)], score=1.0, metrics={"score": 1.0, "handler": 1.0}),
+    case(id="bool", code="def handler(input, output, expected, **kwargs):\n    return output == expected and 'trace' in kwargs\n", native=[one(True)], score=1.0, passed=True),
+    case(id="some of the values", code="def handler(output, *, metadata):\n    return metadata['lang'] == 'en'\n", native=[one(True)]),
+    case(id="another name gets the next value", code="def handler(output, question, answer):\n    return question == {'q': '2+2'} and answer == output\n", contract=Contract.BRAINTRUST, native=[one(True)]),
+    case(id="an object", code=returns("{'score': 0.5, 'metadata': {'why': 'half'}}"), native=[one(0.5, metadata={"why": "half"})]),
+    case(id="an object with a name", code=returns("{'name': 'close', 'score': 0.5}"), native=[one(0.5, "close")]),
+    case(id="a list", code=returns("[{'name': 'a', 'score': 1}, {'name': 'b', 'score': None}]"), native=[one(1, "a"), one(None, "b")], score=1, metrics={"score": 1, "a": 1}),
+    case(id="a generator", code="def handler(output):\n    yield {'name': 'a', 'score': 0.25}\n", native=[one(0.25, "a")]),
+    case(id="Score of the package", code="from braintrust import Score\n\ndef handler(output):\n    return [Score('a', 0.9, metadata={'d': 1}), Score(name='b')]\n", native=[one(0.9, "a", metadata={"d": 1}), one(None, "b")], score=0.9),
+    case(id="a class", code=returns("{'name': 'tone', 'id': 'kind', 'label': 'Kind'}"), native=[{"name": "tone", "id": "kind", "label": "Kind"}], score=None, label="Kind"),
+    case(id="a coroutine", code="async def handler(output):\n    return 1\n", native=[one(1)]),
+    skipped(id="None is skipped", code=returns("None"), native=[one(None)]),
+    skipped(id="None for all of several", code=returns("[{'name': 'a', 'score': None}]"), native=[one(None, "a")]),
+    *[refused(id=f"refuses {value}", code=returns(value)) for value in ("1.5", "-0.1", "'1'", "[1]", "[{'score': 1}]", "{'score': 2}", "{'score': '1'}", "{'a': 1}", "object()")],
+    case(id="Score over 1", code="from braintrust import Score\n\ndef handler(output):\n    return Score('a', 1.5)\n", status="failed", error="user_exception", message="between 0 and 1"),
+    case(id="NaN", code=returns("float('nan')"), status="failed", error="non_finite"),
+    case(id="an exception", code=returns("metadata['missing']"), status="failed", error="user_exception", line=2),
+    case(id="the rest of the package names its pin", code="from braintrust import Eval\n\ndef handler(output):\n    return 1\n", recognised=None, status="failed", error="load_error", message="braintrust==0.48.1"),
+    case(id="a row of ours", row=OURS, code=returns("{'score': output == expected, 'metadata': input}"), native=[one(True, metadata={"q": "2+2"})]),
+    case(id="a helper of that name is none", row=OURS, recognised=Contract.EVALUATE, code="def handler(output):\n    return 1\n\ndef evaluate(inputs, outputs, trace):\n    return handler(outputs) / 2\n", native=[], score=0.5),
+    javascript(id="JavaScript: destructured", code="function handler({ input, output, expected }) { return output === expected ? 1 : 0 }", native=[one(1)]),
+    javascript(id="JavaScript: one object, a promise", code="const handler = async (args) => ({ name: 'same', score: args.output === args.expected })", native=[one(True, "same")]),
+    javascript(id="JavaScript: null is skipped", code="function handler({ output }) { return null }", status="skipped", native=[one(None)]),
+    javascript(id="JavaScript: over 1", code="function handler({ output }) { return 2 }", status="failed", error="invalid_result"),
+    case(id="TypeScript", language=Language.TYPESCRIPT, row=OURS, code="export function handler({ output, expected }: { output: string; expected: string }): { score: number } {\n  return { score: output === expected ? 1 : 0 };\n}", native=[one(1)]),
+]  # fmt: skip
