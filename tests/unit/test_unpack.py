@@ -48,3 +48,12 @@ def test_nothing_is_unpacked_outside_its_folder(members: list[tarfile.TarInfo], 
         unpack(iter([whole.getvalue()]), folder, max_bytes=1000)
     assert {path.name for path in tmp_path.iterdir()} == {"deep"}
     assert {path.name for path in (tmp_path / "deep").iterdir()} == {"set"}
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_header_without_end_is_refused_before_it_is_read(kind: bytes, tmp_path: Path) -> None:
+    header = member("packages/long", kind)
+    header.size = 1 << 40
+    pieces = iter([header.tobuf(tarfile.GNU_FORMAT)])
+    with pytest.raises(PackagesFailed, match="a header of"):
+        unpack(pieces, tmp_path, max_bytes=1 << 20)

@@ -38,7 +38,7 @@ from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
-from evaluator_host.sandbox.docker.image.package_tree import ImageFiles, as_file, tree_digest
+from evaluator_host.sandbox.docker.image.package_tree import BoundedHeaders, ImageFiles, as_file, tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 from evaluator_host.system.tree import DEPTH, temporary_folder
 
@@ -257,7 +257,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     links: dict[Path, str] = {}
     left = max_bytes
     try:
-        with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
+        with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
             for count, member in enumerate(tar):
                 left -= member.size
                 if left < 0 or count > _ENTRIES:
@@ -283,7 +283,7 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
       PackagesFailed: it is no such tar, or the file is larger than `max_bytes`.
     """
     try:
-        with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
+        with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
             member = tar.next()
             content = tar.extractfile(member) if member is not None and member.isreg() else None
             if member is None or content is None or member.size > max_bytes:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES: Final = 256 * 1024
 _BLOCK_BYTES: Final = 512  # of a tar
+_HEADERS: Final = frozenset(
+    {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
+)
+_HEADER_BYTES: Final = 1 << 20
 _BUFFER_BYTES: Final = 1024 * 1024
 
 
@@ -81,7 +85,7 @@ def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
     Raises:
       tarfile.TarError: it is no tar, or a truncated one.
     """
-    with tarfile.open(fileobj=as_file(pieces), mode="r|") as tar:
+    with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
         for member in tar:
             name = PurePosixPath(*PurePosixPath(member.name).parts[1:]).as_posix()
             if name == ".":
@@ -118,6 +122,16 @@ def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[b
 def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
     """Return a read-only file object, without seek, over an iterator of bytes."""
     return cast("IO[bytes]", BufferedReader(_Pieces(pieces), _BUFFER_BYTES))
+
+
+class BoundedHeaders(tarfile.TarInfo):
+    """An entry of a tar that others made: `tarfile` reads long names and attributes whole, whatever their size."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _HEADERS and self.size > _HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {self.size} bytes is larger than any that a package set needs")
+        made: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
+        return made
 
 
 _BYTES: Final = ("utf-8", "surrogateescape")  # a name need not be UTF-8
