@@ -209,9 +209,16 @@ def starved(host: Scene) -> Iterator[None]:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
         sandboxes = [home for home in found.own.glob(f"*host-*-{host.pid}-*") if home.is_dir()]
         for home in sandboxes:
-            for each in home.glob("*/cpu.cfs_quota_us"):
-                each.write_text("-1")  # a group may have no more than the one above it
-            (home / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
+            for _ in range(100):  # a group may have no more than the one above it, and each start makes one that has
+                for each in home.glob("*/cpu.cfs_quota_us"):
+                    each.write_text("-1")
+                with contextlib.suppress(OSError):
+                    (home / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
+                    break
+                time.sleep(0.05)
+            assert (home / "cpu.cfs_quota_us").read_text().strip() == str(_QUOTA_US), list(
+                home.glob("*/cpu.cfs_quota_us")
+            )
         (group / "cgroup.procs").write_text(str(host.pid))
         assert sandboxes
         yield
