@@ -44,6 +44,7 @@ class Contract(StrEnum):
     OPENAI_GRADER = "openai-grader"
     COZE = "coze"
     BRAINTRUST = "braintrust"
+    VERTEX = "vertex"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ _WORDS = {  # recognised before the code runs, if one of these words occurs in i
     "opik": ("opik",),
     "openai_grader": ("grade",),
     "coze": ("exec_evaluation",),
+    "vertex": ("instance",),
     "langsmith": ("perform_eval", "outputs", "example", "run"),
     "promptfoo": ("get_assert", "output", "context"),
     "agentcore": ("bedrock_agentcore", "lambda_handler", "handler"),

@@ -1,0 +1,1 @@
+"""Dialect `vertex`: custom metrics of Vertex AI, the Gen AI evaluation service."""

@@ -1,0 +1,64 @@
+"""Custom metrics of Vertex AI's Gen AI evaluation, and what it takes from them.
+
+Facts: google-cloud-aiplatform 2.7.0, `agentplatform/_genai/_evals_metric_handlers.py`.
+"""
+
+from functools import partial
+
+from evaluator_host.model.evaluator import Contract, Row
+from tests.dialects.cases import NativeCase
+
+SERVICE = Row(variables={"prompt": {"text": "2+2?"}, "response": {"text": "4"}, "reference": {"text": "4"}})
+SDK = Row(
+    variables={
+        "prompt": {"parts": [{"text": "2+2?"}]},
+        "response": {"parts": [{"text": "4"}]},
+        "reference": {"response": {"parts": [{"text": "4"}]}},
+    }
+)
+OURS = Row({"prompt": "2+2?", "level": 1, "correct_answer": "4"}, "4")
+
+case = partial(NativeCase, row=SERVICE, recognised=Contract.VERTEX)
+
+
+def returns(value: str) -> str:
+    """Code that returns this expression."""
+    return f"def evaluate(instance):\n    return {value}\n"
+
+
+CASES = [
+    case(
+        id="texts as the service gives them",
+        code=returns("float(instance['response']['text'] == instance['reference']['text'])"),
+        native=[{"score": 1.0, "explanation": None}],
+        score=1,
+        passed=None,
+    ),
+    *(
+        case(
+            id=f"parts as in one's own process, {name}",
+            row=row,
+            code=returns(
+                "1.0 if instance['response']['parts'][0]['text'] == instance['reference']['response']['parts'][0]['text'] else 0"
+            ),
+            score=1,
+        )
+        for name, row in (("the service's row", SERVICE), ("the SDK's row", SDK), ("our row", OURS))
+    ),
+    case(
+        id="our inputs go by their names",
+        row=OURS,
+        code=returns("instance['level'] + len(instance['prompt']['text'])"),
+        score=5,
+    ),
+    case(
+        id="a score and an explanation",
+        code=returns("{'score': 0.5, 'explanation': 'half'}"),
+        native=[{"score": 0.5, "explanation": "half"}],
+        score=0.5,
+        reason="half",
+    ),
+    case(id="a bool", code=returns("True"), native=[{"score": 1.0, "explanation": None}], score=1, passed=True),
+    case(id="text is refused", code=returns("'1'"), status="failed", error="invalid_result", message="number"),
+    case(id="what raises", code=returns("instance['nope']"), status="failed", error="user_exception"),
+]
