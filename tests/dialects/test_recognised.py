@@ -1,0 +1,29 @@
+"""Code that two dialects recognise equally well is refused with both names; a declared contract decides."""
+
+import pytest
+
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.outcome import ErrorCode
+from evaluator_host.service import Service
+
+BOTH = {
+    Language.PYTHON: "def perform_eval(run):\n    return {'a': 1}\n\ndef get_assert(output, context):\n    return 0.5\n",
+    Language.JAVASCRIPT: "function performEval(run) { return { a: 1 } }\nfunction get_assert(output) { return 0.5 }\n",
+}
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize("language", BOTH)
+async def test_two_equal_signs_are_ambiguous_and_a_declared_contract_decides(
+    service: Service, language: Language
+) -> None:
+    report = await service.check(Evaluator(BOTH[language], language))
+    [problem] = report.problems
+    assert problem.code is ErrorCode.ENTRY_AMBIGUOUS
+    assert "langsmith" in problem.message
+    assert "promptfoo" in problem.message
+    assert problem.hint is not None
+    assert "set `contract` to langsmith or promptfoo" in problem.hint
+    for contract, score in ((Contract.LANGSMITH, 1), (Contract.PROMPTFOO, 0.5)):
+        declared = await service.evaluate(Evaluator(BOTH[language], language, contract), Row(outputs="x"))
+        assert (declared.score, declared.evaluator.contract_source) == (score, "declared")
