@@ -107,7 +107,7 @@ function Differences({ proof }: { proof: Proof }) {
           <td>
             <details class="given">
               <summary>Row</summary>
-              <pre class="output">{shownJson(difference.given, 3000).text}</pre>
+              <pre class="output" tabIndex={0}>{shownJson(difference.given, 3000).text}</pre>
             </details>
           </td>
         </tr>
