@@ -40,6 +40,14 @@ def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json
     return {name: value for name, value in row.inputs.items() if name != key}, row.inputs[key]
 
 
+def question(inputs: dict[str, Json]) -> Json:
+    """Return what a user asked: an input with a usual name, else the only input, else all inputs."""
+    for name in ("user_input", "question", "input", "query", "prompt"):
+        if name in inputs:
+            return inputs[name]
+    return next(iter(inputs.values())) if len(inputs) == 1 else inputs
+
+
 def bind_native(
     row: Row, settings: EvaluatorSettings, build: Callable[[Row, EvaluatorSettings], dict[str, Json]], *, needs: str
 ) -> Binding | EvaluationError:

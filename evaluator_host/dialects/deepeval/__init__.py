@@ -1,0 +1,1 @@
+"""Dialect `deepeval`: custom metrics of DeepEval."""

@@ -1,0 +1,87 @@
+"""Dialect `deepeval`: classes of `BaseMetric` that set score, reason and success; what they return is ignored.
+
+The runner sends `{"metric": {"name", "score", "threshold", "success", "reason", "error"}, "raised": {"type", "message",
+"line"} | null, "skipped"}`. Source of the rules: deepeval 4.3.1, metrics/indicator.py, evaluate/utils.py.
+"""
+
+import json
+from dataclasses import replace
+from typing import Final
+
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.native import NamedScore, bind_native, invalid, question, scored, unreadable, without_truth
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
+
+_PASSED_ON: Final = ("context", "retrieval_context", "tools_called", "expected_tools", "metadata")
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Return a call with `{"test_case": …}`; without `variables` it is made from the row."""
+    return bind_native(row, settings, _case, needs="test_case")
+
+
+def _case(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    inputs, truth = without_truth(row, settings)
+    case: dict[str, Json] = {name: inputs[name] for name in _PASSED_ON if name in inputs}
+    asked = question({name: value for name, value in inputs.items() if name not in _PASSED_ON})
+    case |= {"input": _text(asked), "actual_output": _text(row.outputs)}
+    if inputs is not row.inputs:
+        case["expected_output"] = _text(truth)
+    if isinstance(inputs.get("messages"), list):
+        case["turns"] = inputs["messages"]
+    return {"test_case": case}
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,
+) -> Scored | EvaluationError:
+    """Read what the metric set; an exception fails the row and keeps it."""
+    if (error := unreadable(returned)) is not None:
+        return error
+    found = returned.value if isinstance(returned.value, dict) else {}
+    metric, raised = found.get("metric"), found.get("raised")
+    if not isinstance(metric, dict):
+        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    kind = metric.pop("returned", None)
+    if kind is not None:
+        return invalid(f"the score of {metric.get('name')} is of type {kind}, not a number")
+    value, reason, success = metric.get("score"), metric.get("reason"), metric.get("success")
+    number = float(value) if isinstance(value, bool | int | float) else None
+    native = ({**metric, "score": number},)
+    if isinstance(raised, dict):
+        line = raised.get("line")
+        message, type_ = str(raised.get("message")), str(raised.get("type"))
+        place = line if isinstance(line, int) else None
+        problem = EvaluationError(ErrorCode.USER_EXCEPTION, f"{type_}: {message}", type=type_, line=place)
+        return Scored(None, None, {}, native=native, error=problem)
+    if found.get("skipped") is True:
+        return Scored(None, None, {}, skipped=True, native=native)
+    passed = success if isinstance(success, bool) and number is not None else None
+    note = Note("no_score", "the metric set no `self.score`; what `measure` returns does not count")
+    named = NamedScore(str(metric.get("name")), number, reason if isinstance(reason, str) else None, passed)
+    read = scored([named], native, notes=(note,) if number is None else ())
+    return replace(read, passed=passed) if isinstance(read, Scored) else read
+
+
+DIALECT: Final = Dialect(
+    contract=Contract.DEEPEVAL,
+    bind=bind,
+    interpret=interpret,
+    languages=PYTHON_ONLY,
+    takes=("correct_answer_key", "config", "variables"),
+    sdk=Sdk(
+        module="deepeval",
+        stand_in=StandIn("dialects/deepeval/modules", preimport="deepeval.metrics"),
+        real=frozenset({"deepeval"}),
+    ),
+)

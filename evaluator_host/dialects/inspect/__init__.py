@@ -1,0 +1,1 @@
+"""Dialect `inspect`: scorers of Inspect AI."""

@@ -1,0 +1,1 @@
+"""Dialect `mlflow`: scorers of MLflow."""

@@ -1,0 +1,80 @@
+"""Dialect `mlflow`: scorers, which return a value, a `Feedback` or a list of them.
+
+The runner sends `{"feedbacks": [{"name", "value", "rationale", "error", "metadata"}]}`, or `{"returned": type, "name"}`
+for any other value. Source of the rules: mlflow 3.17.2, genai/scorers/base.py, genai/evaluation/utils.py.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, unreadable, without_truth
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
+
+_YES: Final = {"yes": True, "no": False}
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Return MLflow's row; without `variables` it is made from ours."""
+    return bind_native(row, settings, _fields, needs="outputs")
+
+
+def _fields(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    inputs, truth = without_truth(row, settings)
+    expectations: dict[str, Json] = {} if inputs is row.inputs else {"expected_response": truth}
+    return {"inputs": inputs, "outputs": row.outputs, "expectations": expectations, "trace": row.trace}
+
+
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,
+) -> Scored | EvaluationError:
+    """Read the feedback; the first number or bool is the score, "yes" and "no" are verdicts, none skips the row."""
+    if (error := unreadable(returned)) is not None:
+        return error
+    value = returned.value
+    if not isinstance(value, dict):
+        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    found = value.get("feedbacks")
+    if not isinstance(found, list):
+        return invalid(
+            f"{value.get('name')} must return one of int, float, bool, str, Feedback, or list[Feedback]. "
+            f"Got {str(value.get('returned'))[:100]}",
+            "return Feedback(value=…, rationale=…)",
+        )
+    native = [one for one in found if isinstance(one, dict)]
+    if not native:
+        return Scored(None, None, {}, skipped=True, notes=(Note("no_score", "the scorer returned None"),))
+    usable = [one for one in native if isinstance(one.get("value"), bool | int | float | str)]
+    if not usable:
+        why = next((str(one["error"]) for one in native if one.get("error")), "no feedback has a plain value")
+        return Scored(None, None, {}, native=tuple(native), error=invalid(why[:200]))
+    read = scored(map(_named, usable), native)
+    if isinstance(read, Scored) and read.score is None and read.label is not None:
+        return replace(read, passed=_YES.get(read.label.lower()))
+    return read
+
+
+def _named(one: dict[str, Json]) -> NamedScore:
+    reason, value = one.get("rationale"), one["value"]
+    plain = value if isinstance(value, bool | int | float | str) else None
+    return NamedScore(str(one.get("name")), plain, reason if isinstance(reason, str) else None)
+
+
+DIALECT: Final = Dialect(
+    contract=Contract.MLFLOW,
+    bind=bind,
+    interpret=interpret,
+    languages=PYTHON_ONLY,
+    takes=("correct_answer_key", "config", "variables"),
+    sdk=Sdk(
+        module="mlflow",
+        stand_in=StandIn("dialects/mlflow/modules", preimport="mlflow.genai.scorers"),
+        real=frozenset({"mlflow", "mlflow-skinny"}),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Dialect `ragas`: metrics made by the decorators of Ragas."""

@@ -1,0 +1,134 @@
+"""Implements dialect `deepeval`: a class of `BaseMetric` whose `measure` sets score, reason and success.
+
+It works with the `deepeval` that the code imported: the light modules of this runner, or the real package.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from evaluator_runner import dialects
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.coerce import type_name
+from evaluator_runner.entry import Entry
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "deepeval"
+PREBOUND = False
+_BASES = ("BaseMetric", "BaseConversationalMetric")
+_LISTS = ("tools_called", "expected_tools")
+_modules = sys.modules
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return which class is a metric of the package."""
+    found = outline.subclass_of("deepeval", *_BASES)
+    if found is None or (name is not None and name not in outline.classes):
+        return None
+    return dialects.DECORATED, f"class `{name or found}`, a metric of deepeval"
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
+    """Return the metric of that name, else the last that the code defines.
+
+    Raises:
+      Failure: the code defines no metric.
+    """
+    module = _modules.get("deepeval.metrics.base_metric")
+    bases = tuple(kind for kind in (getattr(module, one, None) for one in _BASES) if isinstance(kind, type))
+    own = {key: one for key, one in namespace.items() if isinstance(one, type) and bases and issubclass(one, bases)}
+    own = {key: one for key, one in own.items() if one.__module__ == "evaluator"}
+    if not own or (name is not None and name not in own):
+        what = f"`{name}` is no metric" if name is not None else "the code defines no subclass of BaseMetric"
+        raise Failure(
+            "entry_not_found",
+            what + (f"; it defines {', '.join(list(own)[:10])}" if own else ""),
+            hint="write `class MyMetric(BaseMetric)`, with BaseMetric from deepeval.metrics",
+        )
+    chosen = name or list(own)[-1]
+    reads = _Reader(own[chosen], own[chosen](**config))
+    entry = Entry(chosen, own[chosen].measure)
+    entry.call, entry.bind = reads.measure, reads.arguments
+    if name is None and len(own) > 1:
+        message = f"{chosen} is called, the last; `settings.entry` may name another: {', '.join(list(own)[:10])}"
+        entry.notes.append({"code": "several_entries", "message": message})
+    return entry
+
+
+class _Reader:
+    """Calls one metric with test cases, and reads what it sets."""
+
+    def __init__(self, kind: Any, metric: Any) -> None:
+        self._metric = metric
+        conversational = getattr(_modules["deepeval.metrics.base_metric"], "BaseConversationalMetric", None)
+        self._of_turns = isinstance(conversational, type) and issubclass(kind, conversational)
+
+    def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the test case."""
+        import deepeval.test_case as kinds  # type: ignore[import-not-found]
+
+        fields = dict(args[0].get("test_case") or {})
+        turns = fields.pop("turns", None)
+        if turns is not None and self._of_turns:
+            names = ("scenario", "context", "name", "metadata")
+            made = [
+                one if not isinstance(one, dict) else kinds.Turn(role=one["role"], content=one["content"])
+                for one in turns
+            ]
+            return [
+                kinds.ConversationalTestCase(turns=made, **{one: fields[one] for one in names if one in fields})
+            ], {}
+        for name in _LISTS:
+            if fields.get(name) is not None:
+                fields[name] = [kinds.ToolCall(**one) if isinstance(one, dict) else one for one in fields[name]]
+        return [kinds.LLMTestCase(**fields)], {}
+
+    async def measure(self, case: Any) -> Any:
+        """Return what the metric set, and the error that it raised."""
+        import copy
+
+        metric = copy.copy(self._metric)
+        raised = None
+        try:
+            await _measured(metric, case)
+        except Exception as error:  # noqa: BLE001 - the platform stores it
+            metric.error, metric.score = str(error), None
+            raised = {"type": type(error).__name__, "message": str(error), "line": _line_of(error)}
+        success = False if raised else metric.is_successful()
+        native = {
+            "name": str(getattr(metric, "__name__", type(metric).__name__)),
+            "score": metric.score,
+            "threshold": metric.threshold,
+            "success": success,
+            "reason": metric.reason,
+            "error": metric.error,
+        }
+        if not isinstance(metric.score, bool | int | float | None):
+            native["score"], native["returned"] = None, type_name(type(metric.score))
+        return {"metric": native, "raised": raised, "skipped": getattr(metric, "skipped", False) is True}
+
+
+async def _measured(metric: Any, case: Any) -> None:
+    if getattr(metric, "async_mode", True) is False:
+        metric.measure(case)
+        return
+    try:
+        await metric.a_measure(case, _show_indicator=False, _in_component=False)
+    except TypeError:
+        await metric.a_measure(case)
+
+
+def _line_of(error: BaseException) -> int | None:
+    """Return the last line of the user's code that an exception passed."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__") == "evaluator":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

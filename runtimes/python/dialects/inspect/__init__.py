@@ -1,0 +1,91 @@
+"""Implements dialect `inspect`: a function decorated by `scorer` that makes an async function of state and target.
+
+It works with the light modules of this runner.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from evaluator_runner import dialects
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.coerce import type_name
+from evaluator_runner.entry import Entry
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "inspect"
+PREBOUND = False
+_modules = sys.modules
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return which function is decorated as a scorer of the package."""
+    function = outline.decorated_by("inspect_ai", "scorer")
+    if function is None or (name is not None and name not in outline.functions):
+        return None
+    return dialects.DECORATED, f"function `{name or function.name}`, decorated by inspect_ai's scorer"
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
+    """Return the scorer that a decorated function makes: that of the name, else the last.
+
+    Raises:
+      Failure: there is none, or what it makes is no async function.
+    """
+    found = {key: one for key, one in namespace.items() if callable(one) and hasattr(one, "__scorer__")}
+    if not found or (name is not None and name not in found):
+        what = f"`{name}` is no scorer" if name is not None else "the code defines no scorer"
+        raise Failure(
+            "entry_not_found",
+            what + (f"; it defines {', '.join(list(found)[:10])}" if found else ""),
+            hint="write `@scorer(metrics=[accuracy()])` above a function that returns `async def score(state, target)`",
+        )
+    chosen = name or list(found)[-1]
+    try:
+        score = found[chosen](**config)
+    except TypeError as error:
+        raise Failure(
+            "load_error", f"{chosen}() made no scorer: {error}", hint="return `async def score(state, target)`"
+        ) from None
+    entry = Entry(chosen, score)
+    reads = _Reader(found[chosen].__scorer__)
+    entry.bind, entry.convert = reads.arguments, reads.plain
+    if name is None and len(found) > 1:
+        message = f"{chosen} is called, the last; `settings.entry` may name another: {', '.join(list(found)[:10])}"
+        entry.notes.append({"code": "several_entries", "message": message})
+    return entry
+
+
+class _Reader:
+    """Binds the rows of one scorer, and reads its scores."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the state and the target."""
+        module = _modules["inspect_ai.scorer.scores"]
+        target = args[0].get("target")
+        return [module.state_of(args[0]), module.Target("" if target is None else target)], {}
+
+    def plain(self, score: Any) -> Any:
+        """Return the score as plain values; NaN, which is unscored, as None."""
+        if score is None:
+            return {"name": self._name, "value": None}
+        if not hasattr(score, "value") or not hasattr(score, "explanation"):
+            return {"returned": type_name(type(score))}
+        value = score.value
+        unscored = isinstance(value, float) and value != value
+        return {
+            "name": self._name,
+            "value": None if unscored else value,
+            "answer": score.answer,
+            "explanation": score.explanation,
+            "metadata": score.metadata,
+        }

@@ -1,0 +1,137 @@
+"""Scores, targets, the state of a task, and the decorator of scorers."""
+
+CORRECT, INCORRECT, PARTIAL, NOANSWER = "C", "I", "P", "N"
+_COROUTINE = 0x80
+
+
+class Scorer:
+    """The type of scorers, for annotations."""
+
+
+class Score:
+    """A score: a letter, number, text, bool, list or dict; NaN is unscored."""
+
+    def __init__(self, value, answer=None, explanation=None, metadata=None, reason=None, **_other):
+        self.value = value
+        self.answer = answer
+        self.explanation = explanation
+        self.metadata = metadata
+        self.reason = reason
+
+    @classmethod
+    def unscored(cls, explanation=None, metadata=None, reason=None):
+        """Return a score that no metric counts."""
+        return cls(float("nan"), explanation=explanation, metadata=metadata, reason=reason)
+
+    @property
+    def text(self):
+        """The value as text."""
+        return str(self.value)
+
+    def as_str(self):
+        """Return the value as text."""
+        return str(self.value)
+
+    def as_float(self):
+        """Return the value as a number."""
+        return float(self.value)
+
+
+class Target:
+    """One or several texts; `text` joins them."""
+
+    def __init__(self, target):
+        self.target = [target] if isinstance(target, str) else list(target)
+
+    def __len__(self):
+        return len(self.target)
+
+    def __getitem__(self, index):
+        return self.target[index]
+
+    @property
+    def text(self):
+        """All of them as one text."""
+        return "".join(self.target)
+
+
+class _Message:
+    def __init__(self, role, content):
+        self.role = role
+        self.content = content
+
+    @property
+    def text(self):
+        return self.content if isinstance(self.content, str) else str(self.content)
+
+
+class _Output:
+    def __init__(self, completion):
+        self.completion = completion
+        self.message = _Message("assistant", completion)
+
+
+class TaskState:
+    """What the model was asked and answered."""
+
+    def __init__(self, *, input, output, messages=None, metadata=None, choices=None, sample_id=1):  # noqa: A002
+        self.input = input
+        self.output = output
+        self.messages = messages or []
+        self.metadata = metadata or {}
+        self.choices = choices or []
+        self.sample_id = sample_id
+        self.epoch = 1
+        self.store = {}
+
+    @property
+    def input_text(self):
+        """The input as text."""
+        return self.input if isinstance(self.input, str) else str(self.input)
+
+    @property
+    def user_prompt(self):
+        """The last message of the user."""
+        return next((one for one in reversed(self.messages) if one.role == "user"), _Message("user", self.input_text))
+
+
+def state_of(row):
+    """Return the state for a row `{"input", "completion", "messages", "metadata", "choices"}`."""
+    messages = [_Message(one.get("role"), one.get("content")) for one in row.get("messages") or ()]
+    return TaskState(
+        input=row.get("input"), output=_Output(row.get("completion")), messages=messages,
+        metadata=row.get("metadata"), choices=row.get("choices"), sample_id=row.get("sample_id", 1),
+    )  # fmt: skip
+
+
+def scorer(metrics=None, name=None, **_other):
+    """Mark a function that makes a scorer."""
+
+    def decorate(factory):
+        def made(*args, **kwargs):
+            found = factory(*args, **kwargs)
+            code = getattr(found, "__code__", None) or getattr(type(found).__call__, "__code__", None)
+            if code is None or not code.co_flags & _COROUTINE:
+                raise TypeError(f"'{name or factory.__name__}' is not declared as an async callable.")
+            return found
+
+        made.__name__ = factory.__name__
+        made.__doc__ = factory.__doc__
+        made.__module__ = factory.__module__
+        made.__wrapped__ = factory
+        made.__scorer__ = name or factory.__name__
+        return made
+
+    return decorate
+
+
+class _Metric:
+    """The name of a metric; metrics are computed over many samples, not here."""
+
+
+def accuracy(*_args, **_kwargs):
+    """Return the metric's name."""
+    return _Metric()
+
+
+mean = std = stderr = var = accuracy

@@ -1,0 +1,3 @@
+"""The state of a task, which a scorer looks at."""
+
+from inspect_ai.scorer.scores import TaskState as TaskState

@@ -1,0 +1,104 @@
+"""Implements dialect `mlflow`: a function decorated by `scorer`, or an object of `Scorer`.
+
+It works with the `mlflow` that the code imported: the light modules of this runner, or the real package.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from evaluator_runner import dialects
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.coerce import type_name
+from evaluator_runner.entry import Entry
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "mlflow"
+PREBOUND = False
+_DEFAULT = "feedback"
+_FIELDS = ("inputs", "outputs", "expectations", "trace", "session")
+_modules = sys.modules
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return which function or class is a scorer of the package."""
+    function = outline.decorated_by("mlflow", "scorer")
+    if function is not None:
+        return dialects.DECORATED, f"function `{function.name}`, decorated by mlflow's scorer"
+    kind = outline.subclass_of("mlflow", "Scorer")
+    return None if kind is None else (dialects.DECORATED, f"class `{kind}`, a Scorer of mlflow")
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
+    """Return the scorer of that name, else the first one; a class without an object is created from the config.
+
+    Raises:
+      Failure: the code defines no scorer.
+    """
+    base = getattr(_modules.get("mlflow.genai.scorers.base"), "Scorer", None)
+    found: dict[str, Any] = {}
+    if isinstance(base, type):
+        found = {key: one for key, one in namespace.items() if isinstance(one, base)}
+        made = {type(one) for one in found.values()}
+        for key, one in list(namespace.items()):
+            own = isinstance(one, type) and issubclass(one, base) and one.__module__ == "evaluator"
+            if own and one not in made and (name == key or not found):
+                found[key] = one(**config)
+    if not found or (name is not None and name not in found):
+        what = f"`{name}` is no scorer" if name is not None else "the code defines no scorer"
+        raise Failure(
+            "entry_not_found",
+            what + (f"; it defines {', '.join(list(found)[:10])}" if found else ""),
+            hint="write `@scorer` from mlflow.genai.scorers above a function of inputs, outputs, expectations",
+        )
+    chosen = name or next(iter(found))
+    scorer = found[chosen]
+    entry = Entry(chosen, getattr(scorer, "__wrapped__", None) or type(scorer).__call__)
+    entry.call = scorer.run
+    entry.bind = _fields
+    entry.convert = _Reader(scorer.name).plain
+    if name is None and len(found) > 1:
+        message = f"{chosen} is called, the first; `settings.entry` may name another: {', '.join(list(found)[1:11])}"
+        entry.notes.append({"code": "several_entries", "message": message})
+    return entry
+
+
+def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    return [], {name: value for name, value in args[0].items() if name in _FIELDS}
+
+
+class _Reader:
+    """Reads what one scorer returns."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def plain(self, value: Any) -> Any:
+        """Return the feedback as plain values, or the type of a value that is none."""
+        kind = getattr(_modules.get("mlflow.entities"), "Feedback", ())
+        if value is None:
+            return {"feedbacks": []}
+        if isinstance(value, bool | int | float | str):
+            more = {"rationale": None, "error": None, "metadata": None}
+            return {"feedbacks": [{"name": self._name, "value": value, **more}]}
+        found = value if isinstance(value, list) else [value]
+        if not kind or not all(isinstance(one, kind) for one in found):
+            return {"returned": type_name(type(value)), "name": self._name}
+        return {"feedbacks": [self._feedback(one) for one in found]}
+
+    def _feedback(self, one: Any) -> dict[str, Any]:
+        error = getattr(one, "error", None)
+        message = getattr(error, "error_message", None) or error
+        return {
+            "name": self._name if one.name == _DEFAULT else one.name,
+            "value": one.value,
+            "rationale": one.rationale,
+            "error": None if message is None else str(message),
+            "metadata": one.metadata,
+        }

@@ -1,0 +1,6 @@
+"""What a scorer returns."""
+
+from mlflow.entities.assessment import AssessmentError as AssessmentError
+from mlflow.entities.assessment import AssessmentSource as AssessmentSource
+from mlflow.entities.assessment import AssessmentSourceType as AssessmentSourceType
+from mlflow.entities.assessment import Feedback as Feedback

@@ -1,0 +1,5 @@
+"""Exceptions of the package."""
+
+
+class MlflowException(Exception):
+    """Base of the package's exceptions."""

@@ -1,0 +1,5 @@
+"""Scorers."""
+
+from mlflow.genai import scorers as scorers
+from mlflow.genai.scorers import Scorer as Scorer
+from mlflow.genai.scorers import scorer as scorer

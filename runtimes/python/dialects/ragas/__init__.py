@@ -1,0 +1,83 @@
+"""Implements dialect `ragas`: a function decorated as a discrete, numeric or ranking metric, called by name.
+
+It works with the `ragas` that the code imported: the light modules of this runner, or the real package.
+"""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.entry import Entry
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "ragas"
+PREBOUND = False
+_DECORATORS = ("discrete_metric", "numeric_metric", "ranking_metric")
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return which function is decorated as a metric of the package."""
+    function = outline.decorated_by("ragas", *_DECORATORS)
+    if function is None or (name is not None and name not in outline.functions):
+        return None
+    return dialects.DECORATED, f"function `{name or function.name}`, a metric of ragas"
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
+    """Return the metric of that name, else the first one.
+
+    Raises:
+      Failure: the code defines no such metric.
+    """
+    found = {key: one for key, one in namespace.items() if _is_metric(one)}
+    if not found or (name is not None and name not in found):
+        what = f"`{name}` is no metric" if name is not None else "the code defines no metric of ragas"
+        raise Failure(
+            "entry_not_found",
+            what + (f"; it defines {', '.join(list(found)[:10])}" if found else ""),
+            hint="decorate a function by `@numeric_metric(name=…, allowed_values=(0, 1))` from ragas.metrics",
+        )
+    chosen = name or next(iter(found))
+    metric = found[chosen]
+    entry = Entry(chosen, getattr(metric, "__wrapped__", None) or metric.score)
+    reads = _Reader(metric, entry)
+    entry.call, entry.bind, entry.convert = metric.score, reads.arguments, reads.plain
+    if name is None and len(found) > 1:
+        message = f"{chosen} is called, the first; `settings.entry` may name another: {', '.join(list(found)[1:11])}"
+        entry.notes.append({"code": "several_entries", "message": message})
+    return entry
+
+
+def _is_metric(value: Any) -> bool:
+    own = not isinstance(value, type) and type(value).__module__.partition(".")[0] == "ragas"
+    return own and callable(getattr(value, "score", None)) and hasattr(value, "allowed_values")
+
+
+class _Reader:
+    """Binds the rows of one metric, and reads its results."""
+
+    def __init__(self, metric: Any, entry: Entry) -> None:
+        self._metric = metric
+        self._signature = entry.signature
+
+    def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments by name; those that the function does not take are left out."""
+        row, parameters = args[0], self._signature
+        if parameters is None or parameters.var_keyword is not None:
+            return [], row
+        known = {*parameters.positional, *parameters.keyword_only}
+        return [], {name: value for name, value in row.items() if name in known}
+
+    def plain(self, result: Any) -> Any:
+        """Return the result as plain values."""
+        allowed = self._metric.allowed_values
+        words = [str(one) for one in allowed] if isinstance(allowed, list) else None
+        value = getattr(result, "value", result)
+        reason = getattr(result, "reason", None)
+        return {"name": self._metric.name, "value": value, "reason": reason, "allowed": words}

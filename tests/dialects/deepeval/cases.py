@@ -1,0 +1,134 @@
+"""Custom metrics of DeepEval, and what DeepEval stores of them. Facts: the package deepeval 4.3.1."""
+
+from functools import partial
+from textwrap import indent
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+FOUR = Row(variables={"test_case": {"input": "2+2?", "actual_output": "4", "expected_output": "4"}})
+OURS = Row({"question": "2+2?", "correct_answer": "4", "retrieval_context": ["four"]}, "4")
+TURNS = Row({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}, None)
+HEAD = "from deepeval.metrics import BaseConversationalMetric, BaseMetric\nfrom deepeval.test_case import LLMTestCase, ToolCall\n\n"
+
+case = partial(NativeCase, row=FOUR, recognised=Contract.DEEPEVAL)
+
+
+def metric(body: str, base: str = "BaseMetric", more: str = "") -> str:
+    """A metric whose `measure` has this body."""
+    return (
+        f"{HEAD}class Mine({base}):\n    def __init__(self, threshold=0.5):\n        self.threshold = threshold\n\n"
+        f"    def measure(self, test_case, *args, **kwargs):\n{indent(body, '        ')}\n\n"
+        "    async def a_measure(self, test_case, *args, **kwargs):\n        return self.measure(test_case)\n\n"
+        f"    @property\n    def __name__(self):\n        return 'Mine'\n{more}"
+    )
+
+
+def one(score: Any, success: Any, **more: Any) -> dict[str, Any]:
+    """What DeepEval stores."""
+    return {"name": "Mine", "score": score, "threshold": 0.5, "success": success, "reason": None, "error": None, **more}
+
+
+EXACT = "self.score = float(test_case.actual_output == test_case.expected_output)\nself.reason = 'compared'"
+CASES = [
+    case(
+        id="pass",
+        code=metric(EXACT),
+        native=[one(1.0, True, reason="compared")],
+        score=1.0,
+        passed=True,
+        reason="compared",
+    ),
+    case(
+        id="fail",
+        code=metric(EXACT.replace("==", "!=")),
+        native=[one(0.0, False, reason="compared")],
+        score=0.0,
+        passed=False,
+    ),
+    case(
+        id="a row of ours",
+        row=OURS,
+        code=metric("self.score = float(test_case.input == '2+2?' and test_case.retrieval_context == ['four'])"),
+        score=1.0,
+    ),
+    case(
+        id="only returned",
+        code=metric("return 0.9"),
+        native=[one(None, False)],
+        score=None,
+        passed=None,
+        warnings=frozenset({"no_score"}),
+    ),
+    case(id="over one", code=metric("self.score = 4"), native=[one(4.0, True)], score=4.0),
+    case(id="bool", code=metric("self.score = True"), native=[one(1.0, True)], score=1.0),
+    case(id="text", code=metric("self.score = 'high'"), status="failed", error="invalid_result", message="type str"),
+    case(
+        id="exception",
+        code=metric("raise ValueError('broken')"),
+        status="failed",
+        error="user_exception",
+        message="ValueError: broken",
+        line=9,
+        native=[one(None, False, error="broken")],
+    ),
+    case(
+        id="error set",
+        code=metric("self.score = 1\nself.error = 'no model'"),
+        native=[one(1.0, False, error="no model")],
+        score=1.0,
+        passed=False,
+    ),
+    case(id="skipped", code=metric("self.skipped = True"), status="skipped", score=None),
+    case(
+        id="synchronous",
+        code=metric(EXACT)
+        .replace("self.threshold = threshold", "self.threshold, self.async_mode = threshold, False")
+        .replace("return self.measure(test_case)", "raise OSError"),
+        score=1.0,
+    ),
+    case(
+        id="threshold of a config",
+        settings=EvaluatorSettings(config={"threshold": 2}),
+        code=metric(EXACT),
+        passed=False,
+    ),
+    case(
+        id="tool calls",
+        row=Row(
+            variables={
+                "test_case": {
+                    "input": "q",
+                    "actual_output": "a",
+                    "tools_called": [{"name": "search", "input_parameters": {"q": 1}}],
+                }
+            }
+        ),
+        code=metric(
+            "self.score = float(test_case.tools_called == [ToolCall(name='search', input_parameters={'q': 1})])"
+        ),
+        score=1.0,
+    ),
+    case(
+        id="conversation",
+        row=TURNS,
+        code=metric("self.score = float(test_case.turns[-1].content == 'yes')", "BaseConversationalMetric"),
+        score=1.0,
+    ),
+    case(
+        id="no a_measure",
+        code=f"{HEAD}class Mine(BaseMetric):\n    threshold = 0.5\n\n    def measure(self, test_case):\n        self.score = 1\n",
+        status="failed",
+        error="user_exception",
+        message="async_mode",
+    ),
+    case(
+        id="outside the light modules",
+        code="from deepeval.metrics import BaseMetric, GEval\n\nclass M(BaseMetric): pass\n",
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="deepeval==4.3.1",
+    ),
+]

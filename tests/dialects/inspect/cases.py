@@ -1,0 +1,107 @@
+"""Scorers of Inspect AI, and their scores. Facts: the package inspect_ai 0.3.285."""
+
+from functools import partial
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+FOUR = Row(variables={"input": "2+2?", "completion": "4", "target": "4", "metadata": {"k": 1}})
+OURS = Row({"question": "2+2?", "correct_answer": "4"}, "4")
+HEAD = (
+    "from inspect_ai.scorer import CORRECT, Score, Target, accuracy, mean, scorer, stderr\n"
+    "from inspect_ai.solver import TaskState\n\n\n"
+)
+
+case = partial(NativeCase, row=FOUR, recognised=Contract.INSPECT)
+
+
+def scorer(body: str, decorator: str = "@scorer(metrics=[accuracy(), stderr()])", parameters: str = "") -> str:
+    """A scorer whose function has this body."""
+    return (
+        f"{HEAD}{decorator}\ndef mine({parameters}):\n"
+        f"    async def score(state: TaskState, target: Target):\n        {body}\n\n    return score\n"
+    )
+
+
+def one(value: Any, **more: Any) -> dict[str, Any]:
+    """A score as Inspect logs it."""
+    return {"name": "mine", "value": value, "answer": None, "explanation": None, "metadata": None, **more}
+
+
+COMPARED = "return Score(value=CORRECT if state.output.completion == target.text else 'I', explanation='compared')"
+CASES = [
+    case(
+        id="right",
+        code=scorer(COMPARED),
+        native=[one("C", explanation="compared")],
+        score=1.0,
+        passed=True,
+        label="C",
+        reason="compared",
+    ),
+    case(id="wrong", code=scorer(COMPARED.replace("==", "!=")), score=0.0, passed=False, label="I"),
+    case(
+        id="a row of ours",
+        row=OURS,
+        code=scorer("return Score(value=state.input_text == '2+2?' and target.text == '4')"),
+        score=1.0,
+        passed=True,
+    ),
+    case(id="partial", code=scorer("return Score(value='P')"), score=0.5, passed=False),
+    case(id="number", code=scorer("return Score(value=0.25)"), native=[one(0.25)], score=0.25, passed=None, label=None),
+    case(id="numeric text", code=scorer("return Score(value='0.75')"), score=0.75),
+    case(id="yes", code=scorer("return Score(value='Yes')"), score=1.0, passed=True),
+    case(
+        id="a word",
+        code=scorer("return Score(value='green')"),
+        score=None,
+        label="green",
+        warnings=frozenset({"no_score"}),
+    ),
+    case(
+        id="several",
+        code=scorer("return Score(value={'a': 1, 'b': 0.5})"),
+        native=[one({"a": 1, "b": 0.5})],
+        score=None,
+        metrics={"a": 1.0, "b": 0.5},
+    ),
+    case(
+        id="unscored",
+        code=scorer("return Score.unscored(reason='x')"),
+        status="skipped",
+        native=[one(None)],
+        score=None,
+    ),
+    case(id="none", code=scorer("return None"), status="skipped", native=[], score=None),
+    case(id="no score", code=scorer("return 1.0"), status="failed", error="invalid_result", message="takes a Score"),
+    case(id="exception", code=scorer("raise ValueError('broken')"), status="failed", error="user_exception", line=8),
+    case(
+        id="not async",
+        code=scorer("return Score(value='C')").replace("async def", "def"),
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="not declared as an async callable",
+    ),
+    case(
+        id="several targets",
+        row=Row(variables={"input": "q", "completion": "b", "target": ["a", "b"]}),
+        code=scorer("return Score(value=state.output.completion in list(target), answer=str(len(target)))"),
+        native=[one(True, answer="2")],
+    ),
+    case(
+        id="options",
+        settings=EvaluatorSettings(config={"weight": 0.5}),
+        code=scorer("return Score(value=weight)", parameters="weight=1.0"),
+        score=0.5,
+    ),
+    case(
+        id="outside the light modules",
+        code="from inspect_ai.scorer import match, scorer\n",
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="inspect_ai==0.3.285",
+    ),
+]

@@ -1,0 +1,103 @@
+"""Scorers of MLflow, and the feedback that MLflow stores. Facts: the package mlflow 3.17.2."""
+
+from functools import partial
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+FOUR = Row(variables={"inputs": {"question": "2+2?"}, "outputs": "4", "expectations": {"expected_response": "4"}})
+OURS = Row({"question": "2+2?", "correct_answer": "4"}, "4")
+HEAD = "from mlflow.entities import AssessmentSource, Feedback\nfrom mlflow.genai.scorers import Scorer, scorer\n\n"
+
+case = partial(NativeCase, row=FOUR, recognised=Contract.MLFLOW)
+
+
+def scorer(body: str, parameters: str = "outputs", decorator: str = "@scorer") -> str:
+    """A scorer whose function has this body."""
+    return f"{HEAD}{decorator}\ndef mine({parameters}):\n    {body}\n"
+
+
+def one(value: Any, name: str = "mine", **more: Any) -> dict[str, Any]:
+    """Feedback as MLflow stores it."""
+    return {"name": name, "value": value, "rationale": None, "error": None, "metadata": None, **more}
+
+
+CASES = [
+    case(
+        id="bool",
+        code=scorer("return outputs == expectations['expected_response']", "outputs, expectations"),
+        native=[one(True)],
+        score=1.0,
+        passed=True,
+    ),
+    case(
+        id="a row of ours",
+        row=OURS,
+        code=scorer(
+            "return outputs == expectations['expected_response'] and 'correct_answer' not in inputs",
+            "inputs, outputs, expectations",
+        ),
+        score=1.0,
+    ),
+    case(id="number", code=scorer("return len(outputs)"), native=[one(1)], score=1, passed=None),
+    case(id="yes", code=scorer("return 'yes'"), native=[one("yes")], score=None, passed=True, label="yes"),
+    case(id="no", code=scorer("return 'no'"), passed=False, label="no"),
+    case(id="another word", code=scorer("return 'green'"), passed=None, label="green"),
+    case(
+        id="feedback",
+        code=scorer("return Feedback(value=0.5, rationale='half', metadata={'a': '1'})"),
+        native=[one(0.5, rationale="half", metadata={"a": "1"})],
+        score=0.5,
+        reason="half",
+    ),
+    case(
+        id="several",
+        code=scorer("return [Feedback(name='a', value=True), Feedback(name='b', value=0.25)]"),
+        native=[one(True, "a"), one(0.25, "b")],
+        score=1.0,
+        metrics={"score": 1.0, "a": 1.0, "b": 0.25},
+    ),
+    case(id="none", code=scorer("return None"), status="skipped", native=[], score=None),
+    case(
+        id="feedback with an error",
+        code=scorer("return Feedback(error=ValueError('no model'))"),
+        status="failed",
+        error="invalid_result",
+        message="no model",
+    ),
+    case(id="a dict", code=scorer("return {'score': 1}"), status="failed", error="invalid_result", message="Got dict"),
+    case(id="exception", code=scorer("raise KeyError('nope')"), status="failed", error="user_exception", line=6),
+    case(
+        id="named",
+        code=scorer("return 1", decorator="@scorer(name='other', aggregations=['mean'])"),
+        native=[one(1, "other")],
+    ),
+    case(id="async", code=scorer("return 1").replace("def mine", "async def mine"), native=[one(1)]),
+    case(
+        id="class with an object",
+        code=f"{HEAD}class C(Scorer):\n    name: str = 'c'\n    needle: str = '4'\n\n    def __call__(self, *, outputs):\n        return self.needle in outputs\n\nchecker = C()\n",
+        native=[one(True, "c")],
+    ),
+    case(
+        id="class from a config",
+        settings=EvaluatorSettings(config={"name": "c", "needle": "5"}),
+        code=f"{HEAD}class C(Scorer):\n    needle: str\n\n    def __call__(self, *, outputs):\n        return self.needle in outputs\n",
+        native=[one(False, "c")],
+        score=0.0,
+        passed=False,
+    ),
+    case(
+        id="module names",
+        code="import mlflow\n\n@mlflow.genai.scorer\ndef mine(outputs):\n    return mlflow.entities.Feedback(value=1)\n",
+        native=[one(1)],
+    ),
+    case(
+        id="outside the light modules",
+        code="from mlflow.genai.scorers import Correctness, scorer\n",
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="mlflow==3.17.2",
+    ),
+]

@@ -1,0 +1,126 @@
+"""Decorated metrics of Ragas, and their results. Facts: the package ragas 0.4.3."""
+
+from functools import partial
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+PARIS = Row(variables={"response": "Paris", "reference": "Paris"})
+OURS = Row({"question": "capital?", "correct_answer": "Paris"}, "Paris")
+HEAD = "from ragas.metrics import discrete_metric, numeric_metric, ranking_metric\nfrom ragas.metrics.result import MetricResult\n\n"
+
+case = partial(NativeCase, row=PARIS, recognised=Contract.RAGAS)
+
+
+def metric(body: str, decorator: str, parameters: str = "response: str, reference: str") -> str:
+    """A metric whose function has this body."""
+    return f"{HEAD}@{decorator}\ndef mine({parameters}):\n    {body}\n"
+
+
+NUMERIC, WORDS = (
+    "numeric_metric(name='n', allowed_values=(0, 3))",
+    "discrete_metric(name='n', allowed_values=['good', 'bad'])",
+)
+CASES = [
+    case(
+        id="number",
+        code=metric("return 2", NUMERIC),
+        native=[{"name": "n", "value": 2, "reason": None}],
+        score=2,
+        label=None,
+    ),
+    case(id="result", code=metric("return MetricResult(value=0.5, reason='half')", NUMERIC), score=0.5, reason="half"),
+    case(
+        id="a row of ours",
+        row=OURS,
+        code=metric(
+            "return float(response == reference and user_input == 'capital?')",
+            NUMERIC,
+            "response: str, reference: str, user_input: str",
+        ),
+        score=1.0,
+    ),
+    case(
+        id="pass",
+        code=metric("return 'pass'", "discrete_metric(name='n')"),
+        native=[{"name": "n", "value": "pass", "reason": None}],
+        score=1.0,
+        passed=True,
+        label="pass",
+    ),
+    case(
+        id="fail",
+        code=metric("return 'fail'", "discrete_metric()"),
+        native=[{"name": "mine", "value": "fail", "reason": None}],
+        score=0.0,
+        passed=False,
+        label="fail",
+    ),
+    case(id="a word", code=metric("return 'good'", WORDS), score=None, passed=None, label="good"),
+    case(
+        id="another word",
+        code=metric("return 'fine'", WORDS),
+        status="failed",
+        error="invalid_result",
+        native=[{"name": "n", "value": None, "reason": "Metric n returned 'fine' but expected one of ['good', 'bad']"}],
+    ),
+    case(
+        id="out of range",
+        code=metric("return 5", NUMERIC),
+        status="failed",
+        error="invalid_result",
+        message="expected value in range (0, 3)",
+    ),
+    case(
+        id="exception",
+        code=metric("raise ValueError('bad')", NUMERIC),
+        status="failed",
+        error="invalid_result",
+        message="Error executing metric n: bad",
+    ),
+    case(
+        id="ranking",
+        code=metric("return [1, 0]", "ranking_metric(name='n', allowed_values=2)"),
+        native=[{"name": "n", "value": [1, 0], "reason": None}],
+        score=None,
+    ),
+    case(
+        id="ranking of another length",
+        code=metric("return [1]", "ranking_metric(allowed_values=2)"),
+        status="failed",
+        error="invalid_result",
+    ),
+    case(id="async", code=metric("return 1", NUMERIC).replace("def mine", "async def mine"), score=1),
+    case(
+        id="missing argument",
+        code=metric("return 1", NUMERIC, "context: str"),
+        status="failed",
+        error="user_exception",
+        message="context",
+    ),
+    case(
+        id="optional argument", code=metric("return float(context is None)", NUMERIC, "context: str | None"), score=1.0
+    ),
+    case(
+        id="wrong type",
+        row=Row(variables={"response": 4}),
+        code=metric("return 1", NUMERIC, "response: str"),
+        status="failed",
+        error="user_exception",
+        message="valid str",
+    ),
+    case(
+        id="named entry",
+        settings=EvaluatorSettings(entry="other"),
+        code=metric("return 1", NUMERIC) + "\n@numeric_metric()\ndef other(response):\n    return 0.25\n",
+        score=0.25,
+    ),
+    case(
+        id="outside the light modules",
+        code="from ragas.metrics import Faithfulness, numeric_metric\n",
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="ragas==0.4.3",
+    ),
+]
