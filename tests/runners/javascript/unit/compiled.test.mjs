@@ -12,9 +12,9 @@ test('faults of esbuild: message, place in characters, missing modules', () => {
     '  You can mark the path "lodash" as external', '', '✘ [ERROR] out of luck', '', '3 errors', '',
   ];
   assert.deepEqual(parseFaults(words.join('\n')), [
-    { message: 'Expected ";" but found "y"', module: null, line: 2, column: 24 },
-    { message: 'Could not resolve "lodash"', module: 'lodash', line: 7, column: 10 },
-    { message: 'out of luck', module: null, line: null, column: null },
+    { message: 'Expected ";" but found "y"', module: null, line: 2, column: 24, file: null },
+    { message: 'Could not resolve "lodash"', module: 'lodash', line: 7, column: 10, file: null },
+    { message: 'out of luck', module: null, line: null, column: null, file: null },
   ]);
   assert.deepEqual(parseFaults('panic: something else'), []);
 });
