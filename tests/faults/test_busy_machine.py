@@ -108,7 +108,8 @@ async def stopped(link: Link, seconds: float = 6.0) -> None:
     held: set[int] = set()
     try:
         for _ in range(int(seconds / 0.05)):
-            for pid in set(process_tree(link.first_pid or 0)) - held:
+            first = link.first_pid
+            for pid in (set(process_tree(first)) if first else set()) - held:  # 0 would be this test's own group
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
                     held.add(pid)
