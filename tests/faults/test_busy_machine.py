@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row
+from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row, SandboxSpec
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.sandbox.base import Link
 from evaluator_host.sandbox.linux.cgroup_discovery import find_hierarchies
@@ -67,7 +67,7 @@ class Machine:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.links: list[Link] = []
+        self.links: list[tuple[Language, Link]] = []
         self.slow = False
         self.stops = 0  # of sandboxes to come
 
@@ -76,9 +76,9 @@ class Machine:
         backend = self.service.pool.backend
         start = backend.start
 
-        async def watched(spec: object) -> Link:
+        async def watched(spec: SandboxSpec) -> Link:
             link = await start(spec)
-            self.links.append(link)
+            self.links.append((spec.language, link))
             if self.slow:
                 slow_down(link)
             if self.stops:
@@ -171,7 +171,7 @@ async def _stopped_twice(service: Service, language: Language, machine: Machine)
     assert (await service.evaluate(sleeper(language), Row(inputs={"s": 0}))).score == 0.5, "stopped as it loaded"
     row = asyncio.ensure_future(service.evaluate(sleeper(language), Row(inputs={"s": 2})))
     await asyncio.sleep(1)
-    links = [link for link in machine.links if link.first_pid and not link.ended]
+    links = [link for of, link in machine.links if of is language and link.first_pid and not link.ended]
     await asyncio.gather(*(stopped(link) for link in links))
     assert (await row).score == 0.5, "stopped in the midst of a row"
 
