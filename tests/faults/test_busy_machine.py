@@ -181,13 +181,13 @@ def sleeper(language: Language) -> Evaluator:
     code = {
         Language.PYTHON: "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 0.5\n",
         Language.JAVASCRIPT: _SLEEPS,
-        Language.TYPESCRIPT: _SLEEPS.replace("(inputs)", "(inputs: any)", 1),
+        Language.TYPESCRIPT: _SLEEPS.replace("(inputs, outputs, trace)", "(inputs: any, outputs: any, trace: any)"),
     }
     return Evaluator(code[language], language, limits=Limits(timeout_s=3.0))
 
 
-_SLEEPS = """async function evaluate(inputs) {
-  await new Promise((resolve) => setTimeout(resolve, 1000 * (inputs).s));
+_SLEEPS = """async function evaluate(inputs, outputs, trace) {
+  await new Promise((resolve) => setTimeout(resolve, 1000 * inputs.s));
   return 0.5;
 }
 """
