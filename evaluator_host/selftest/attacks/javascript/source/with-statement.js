@@ -1,1 +1,1 @@
-function evaluate(inputs) { with ({ score: 0.25 }) { return score; } }
+function evaluate(inputs, _outputs, _trace) { with ({ score: 0.25 }) { return score; } }

@@ -1,4 +1,4 @@
-function evaluate(inputs) {
+function evaluate(inputs, _outputs, _trace) {
   if (inputs.calm) return 0.25;
   return { toJSON() { throw 1; } };
 }
