@@ -31,7 +31,9 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
         return None
     if outline.is_expression and outline.names & {"output", "context"}:
         return dialects.SHAPED, "the code is a single expression of `output` and `context`"
-    if outline.returns:
+    if outline.returns and (
+        outline.names & {"output", "context"} or not outline.names & {"inputs", "outputs", "trace"}
+    ):
         return dialects.SHAPED, "the code is the body of a function"
     return None
 

@@ -101,7 +101,6 @@ def test_the_contract_is_inferred(start, code, contract, parameters):
     [
         ("function evaluate(...args) {}", {}, "entry_ambiguous", "...args"),
         ("function evaluate(a, b, c) {}\nfunction main(v) {}", {}, "entry_ambiguous", "both evaluate and main"),
-        ("export default (x) => 1", {}, "entry_ambiguous", "default export"),
         ("function evaluate(a, b, c, d, e) {}", {}, "binding_error", "requires 5"),
         ("function main(completion, target) {}", {}, "binding_error", "one object"),
         ("function score(a, b, c) {}\nconst rate = (x) => 1", {}, "entry_not_found", "score, rate"),
