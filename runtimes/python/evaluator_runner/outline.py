@@ -95,9 +95,9 @@ class Outline:
             return
         self.parsed = True
         self.is_expression = len(tree.body) == 1 and type(tree.body[0]).__name__ == "Expr"
-        if self.is_expression:
-            self.names = {one.id for one in _walk(tree) if type(one).__name__ == "Name"}
         self.returns = any(type(node).__name__ == "Return" for node in statements)
+        if self.is_expression or self.returns:
+            self.names = {one.id for one in _walk(tree) if type(one).__name__ == "Name"}
 
     def dotted(self, node: Any) -> list[str]:
         """Return the dotted names that an expression may mean; several when a name comes from one of several `*`."""
