@@ -329,8 +329,10 @@ def check(
         memory_mb=memory_mb,
     )
     if fix:
-        _write_fix(file, run_async(lambda: _check(read(alone=True), settings, url, shown=not as_json)))
-    report = run_async(lambda: _check(read(), settings, url, shown=not as_json))
+        alone = read(alone=True)
+        _write_fix(file, run_async(lambda: _check(alone, settings, url, shown=not as_json)))
+    given = read()
+    report = run_async(lambda: _check(given, settings, url, shown=not as_json))
     if part is not None:
         print(_slice(report, part), end="")
         return

@@ -29,7 +29,7 @@ _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` 
 _RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
 _CANDIDATES = 2
 _FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
-_MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json")  # read by importing them
+_MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")  # read by importing them
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
 
 

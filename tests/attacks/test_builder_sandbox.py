@@ -253,7 +253,7 @@ async def test_without_bubblewrap_it_is_a_plain_process_that_is_warned_about_and
     assert "without a sandbox" in caplog.text
     (finding,) = await builder.findings()
     assert not finding.ok
-    assert "bubblewrap" in (finding.fix or "")
+    assert "bubblewrap" in f"{finding.detail} {finding.fix}"
     with pytest.raises(Misconfigured, match="Source builds need bubblewrap"):
         await inside(builder, home, "print(1)", sources=True)
     with pytest.raises(LimitReached, match="400 MB"):

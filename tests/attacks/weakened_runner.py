@@ -31,7 +31,7 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     Guard.CLEANING: (
         ("supervisor.py", "            self.scratch.wipe()\n", "            pass\n"),
         ("supervisor.py", 'return "files" if', 'return None and "files" if'),
-        ("survivors.py", "    deadline = time", "    return True\n    deadline = time"),
+        ("survivors.py", "    for _ in range(_TRIES):", "    return True\n    for _ in range(_TRIES):"),
         ("handles.py", "            os.killpg(self.pid, _SIGKILL)", "            kernel_kill(self.pid)"),
         ("guest_setup.py", '        return "memory"\n', "        return None\n"),
     ),

@@ -18,7 +18,7 @@ from tests.server import COMMAND, Server, index_environment, new_home
 
 NO_REGISTRY = {"npm_config_offline": "true"}
 NO_DOCKER = {"EVALUATOR_HOST_DOCKER_HOST": "unix:///nowhere/docker.sock", "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
-TYPESCRIPT = {"code": "function evaluate(inputs: any) { return 1 }", "language": "typescript"}
+TYPESCRIPT = {"code": "function evaluate(inputs: any, outputs: any, trace: any) { return 1 }", "language": "typescript"}
 
 
 @dataclass

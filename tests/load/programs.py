@@ -57,7 +57,7 @@ GOOD = (
     Program("javascript", _javascript("return inputs.number"), "javascript"),
     Program(
         "typescript",
-        "export function evaluate(inputs: {number: number}): number { return inputs.number }",
+        "export function evaluate(inputs: {number: number}, outputs: unknown, trace: unknown): number { return inputs.number }",
         "typescript",
     ),
 )
