@@ -45,6 +45,8 @@ class Contract(StrEnum):
     AGENTCORE = "agentcore"
     PATRONUS = "patronus"
     HONEYHIVE = "honeyhive"
+    PHOENIX = "phoenix"
+    WEAVE = "weave"
     OPENAI_GRADER = "openai-grader"
     COZE = "coze"
     BRAINTRUST = "braintrust"

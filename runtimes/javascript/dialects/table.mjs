@@ -24,7 +24,8 @@ import { dialect as evaluateV1 } from './evaluate_v1.mjs';
 import { dialect as langfuse } from './langfuse.mjs';
 import { dialect as langsmith } from './langsmith.mjs';
 import { dialect as main } from './main.mjs';
+import { dialect as phoenix } from './phoenix.mjs';
 import { dialect as promptfoo } from './promptfoo.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, phoenix, evaluateV1, evaluate, main];

@@ -67,6 +67,8 @@ _WORDS = {  # recognised before the code runs, if one of these words occurs in i
     "agentcore": ("bedrock_agentcore", "lambda_handler", "handler"),
     "patronus": ("patronus",),
     "honeyhive": ("honeyhive", "ground_truth", "ground_truths", "event"),
+    "phoenix": ("phoenix", "reference", "output"),
+    "weave": ("weave",),
     "braintrust": ("handler",),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)

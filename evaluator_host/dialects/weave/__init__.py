@@ -1,0 +1,1 @@
+"""Dialect `weave`: scorers of Weave."""

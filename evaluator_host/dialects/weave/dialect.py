@@ -1,0 +1,102 @@
+"""Dialect `weave`: scorers, which return a number, a bool or a dict of them, and their summary over one row.
+
+The runner sends `{"result": value}`. Source of the rules: weave 0.54.0, flow/scorer.py.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
+from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.native import NamedScore, bind_native, is_number, scored, unreadable, without_truth
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
+
+_MOST_LEAVES: Final = 1000
+_FIRST: Final = ("score", "passed")
+
+
+def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
+    """Return Weave's row: `{"example": columns, "output": …}`."""
+    return bind_native(row, settings, _example, needs="output")
+
+
+def _example(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
+    inputs, truth = without_truth(row, settings)
+    columns = inputs if inputs is row.inputs else {"expected": truth, "target": truth, **row.inputs}
+    return {"example": columns, "output": row.outputs}
+
+
+def interpret(
+    returned: Returned,
+    language: Language,
+    *,
+    settings: EvaluatorSettings = DEFAULTS,
+) -> Scored | EvaluationError:
+    """Read the result; Weave has no rule for one score, see `_ranked`."""
+    if (error := unreadable(returned)) is not None:
+        return error
+    sent = returned.value
+    if not isinstance(sent, dict) or "result" not in sent:
+        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    result = sent["result"]
+    native = ({"result": result, "summary": _summary(result)},)
+    if result is None or result == {}:
+        return Scored(None, None, {}, native=native, skipped=True)
+    if not isinstance(result, dict):
+        value = result if isinstance(result, str | bool) or is_number(result) else None
+        return scored([NamedScore("score", value)], native)
+    leaves = list(_leaves(result))[:_MOST_LEAVES]
+    ranked = _ranked(leaves)
+    if ranked is None:
+        metrics = {name: value for name, value in leaves if not isinstance(value, str)}
+        note = Note("no_score", "the scorer returned no `score`, no `passed` and several numbers; score is null")
+        return Scored(None, None, {k: float(v) for k, v in metrics.items()}, notes=(note,), native=native)
+    first = [one for one in leaves if one[0] == ranked]
+    others = [one for one in leaves if one[0] != ranked and not isinstance(one[1], str)]
+    return scored([NamedScore(name, value) for name, value in (*first, *others)], native)
+
+
+def _ranked(leaves: list[tuple[str, Json]]) -> str | None:
+    """Return the name of the value that is the score: `score`, else `passed`, else the only number or bool."""
+    numbers = [name for name, value in leaves if not isinstance(value, str)]
+    for name in _FIRST:
+        if name in numbers:
+            return name
+    return numbers[0] if len(numbers) == 1 else None
+
+
+def _leaves(value: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield numbers, bools and texts by their dotted names."""
+    for key, one in value.items():
+        if isinstance(one, dict):
+            yield from _leaves(one, f"{prefix}{key}.")
+        elif isinstance(one, bool | str) or is_number(one):
+            yield f"{prefix}{key}", one
+
+
+def _summary(value: Json) -> Json:
+    """Return Weave's summary of one result: counts of bools, means of numbers, per key."""
+    if isinstance(value, bool):
+        return {"true_count": int(value), "true_fraction": float(value)}
+    if is_number(value):
+        return {"mean": float(value)}
+    if isinstance(value, dict):
+        found = {key: summary for key, one in value.items() if (summary := _summary(one)) is not None}
+        return found or None
+    return None
+
+
+DIALECT: Final = Dialect(
+    contract=Contract.WEAVE,
+    bind=bind,
+    interpret=interpret,
+    languages=PYTHON_ONLY,
+    takes=("correct_answer_key", "config", "variables"),
+    sdk=Sdk(
+        module="weave",
+        stand_in=StandIn("dialects/weave/modules", preimport="weave"),
+        real=frozenset({"weave"}),
+    ),
+)

@@ -1,0 +1,107 @@
+"""Implements dialect `weave`: a function decorated by `weave.op`, or a class of `weave.Scorer`.
+
+It works with the `weave` that the code imported: the light modules of this runner, or the real package.
+"""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects, entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+    from evaluator_runner.signature import Signature
+
+CONTRACT = "weave"
+PREBOUND = False
+_OUTPUTS = ("output", "model_output")
+
+
+class OpCallError(Exception):
+    """The row lacks what a scorer needs."""
+
+
+OpCallError.__module__ = "weave.trace.op"
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return the class of a scorer, or the function that is an op."""
+    kind = outline.subclass_of("weave", "Scorer")
+    if kind is not None and (name is None or name in outline.classes):
+        return dialects.DECORATED, f"class `{name or kind}`, a Scorer of weave"
+    found = outline.decorated_by("weave", "op", of=name)
+    return None if found is None else (dialects.DECORATED, f"`{found.name}` is decorated by weave.op")
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the scorer; it gets the output, and the columns of the row that it names.
+
+    Raises:
+      Failure: there is no scorer, or there are several.
+    """
+    own = {key: one for key, one in namespace.items() if getattr(one, "__module__", None) == "evaluator"}
+    kinds = [key for key, one in own.items() if isinstance(one, type) and _is_scorer(one)]
+    ops = [key for key, one in own.items() if not isinstance(one, type) and _is_op(one)]
+    chosen = name or next(iter(kinds), None) or next(iter(ops), None)
+    if chosen is None or chosen not in own:
+        hint = "write `@weave.op` above a function of output and columns, or a class of `weave.Scorer`"
+        raise Failure("entry_not_found", f"`{chosen or 'a scorer'}` is not there", hint=hint)
+    if name is None and len(kinds or ops) > 1:
+        several = ", ".join((kinds or ops)[:10])
+        raise Failure("entry_ambiguous", f"there are several scorers: {several}", hint="name one in `settings.entry`")
+    scorer = own[chosen](**config) if chosen in kinds else None
+    found = entry.Entry(chosen, own[chosen] if scorer is None else scorer.score)
+    found.bind = _Binder(chosen, found.signature, getattr(scorer, "column_map", None) or {}).bind
+    found.convert = lambda value: {"result": _plain(value)}
+    return found
+
+
+def _is_scorer(kind: type) -> bool:
+    return any(one.__name__ == "Scorer" and one.__module__.partition(".")[0] == "weave" for one in kind.__mro__[1:])
+
+
+def _is_op(value: Any) -> bool:
+    return bool(getattr(value, "is_weave_op", False)) or hasattr(value, "resolve_fn")
+
+
+class _Binder:
+    """Binds rows to the parameters of one scorer."""
+
+    def __init__(self, name: str, parameters: Signature | None, columns: dict[str, str]) -> None:
+        self._name = name
+        self._columns = columns
+        self._every = parameters is None or parameters.var_keyword is not None
+        self._names: list[str] = []
+        self._required: list[str] = []
+        if parameters is not None:
+            positional = [one for one in parameters.positional if one != "self"]
+            self._names = [*positional, *parameters.keyword_only]
+            self._required = positional[: parameters.required - (len(parameters.positional) - len(positional))]
+            self._required += [one for one, has_default in parameters.keyword_only.items() if not has_default]
+
+    def bind(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments for `{"example": columns, "output": …}`."""
+        example, output = args[0].get("example") or {}, args[0].get("output")
+        if not any(name in self._names for name in _OUTPUTS) and not self._every:
+            raise OpCallError(f"Scorer {self._name} must have an `output` or `model_output` argument")
+        given = {name: output for name in _OUTPUTS if name in self._names} or {"output": output}
+        if self._every:
+            given = {**example, "inputs": example, **given}
+        for name in self._names:
+            column = self._columns.get(name, name)
+            if name not in given and column in example:
+                given[name] = example[column]
+        if missing := [name for name in self._required if name not in given]:
+            columns = ", ".join(map(str, example))
+            raise OpCallError(f"Scorer {self._name} needs {', '.join(missing)}; the row has the columns {columns}")
+        return [], given
+
+
+def _plain(value: Any) -> Any:
+    """Return a result as plain values; an object of fields becomes a dict."""
+    dump = getattr(value, "model_dump", None)
+    return dump() if callable(dump) and not isinstance(value, type) else value

@@ -1,0 +1,9 @@
+"""The decorator of functions that Weave traces."""
+
+
+def op(func=None, **_settings):
+    """Mark a function; with or without parentheses."""
+    if func is None:
+        return op
+    func.is_weave_op = True
+    return func

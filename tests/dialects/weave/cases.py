@@ -1,0 +1,138 @@
+"""Scorers of Weave, their results and what Weave's summary makes of one.
+
+Facts: weave 0.54.0, `apply_scorer_async` and `auto_summarize`.
+"""
+
+from functools import partial
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+ROW = Row(variables={"example": {"question": "2+2?", "expected": "4"}, "output": "4"})
+OURS = Row({"question": "2+2?", "correct_answer": "4"}, "4")
+TRUE = {"true_count": 1, "true_fraction": 1.0}
+
+case = partial(NativeCase, row=ROW, recognised=Contract.WEAVE)
+
+
+def op(value: str, head: str = "output") -> str:
+    """A function that returns this expression."""
+    return f"import weave\n\n@weave.op\ndef m({head}):\n    return {value}\n"
+
+
+def native(result: Any, summary: Any) -> list[dict[str, Any]]:
+    """What is stored for a result."""
+    return [{"result": result, "summary": summary}]
+
+
+CASES = [
+    case(
+        id="output and a column",
+        code=op("{'match': expected == output}", "expected: str, output: str"),
+        native=native({"match": True}, {"match": TRUE}),
+        score=1.0,
+        passed=True,
+        metrics={"score": 1.0, "match": 1.0},
+    ),
+    case(
+        id="a row of ours",
+        row=OURS,
+        code=op("expected == output and question == '2+2?'", "output, expected, question"),
+        native=native(True, TRUE),
+        score=1.0,
+    ),
+    case(
+        id="the older name of the output",
+        code=op("{'ok': expected == model_output, 'length': len(model_output)}", "expected, model_output"),
+        native=native({"ok": True, "length": 1}, {"ok": TRUE, "length": {"mean": 1.0}}),
+        score=None,
+        metrics={"ok": 1.0, "length": 1.0},
+        warnings=frozenset({"no_score"}),
+    ),
+    case(
+        id="a class with a field",
+        code="""
+            import weave
+            from weave import Scorer
+
+            class Close(Scorer):
+                threshold: float = 0.5
+
+                @weave.op
+                def score(self, output: str, expected: str) -> dict:
+                    distance = abs(float(output) - float(expected))
+                    return {'passed': distance <= self.threshold, 'distance': distance}
+        """,
+        settings=EvaluatorSettings(config={"threshold": 0.25}),
+        native=native({"passed": True, "distance": 0.0}, {"passed": TRUE, "distance": {"mean": 0.0}}),
+        score=1.0,
+        passed=True,
+    ),
+    case(
+        id="columns under other names",
+        code="""
+            import weave
+
+            class Same(weave.Scorer):
+                @weave.op
+                def score(self, output, wanted):
+                    return output == wanted
+        """,
+        settings=EvaluatorSettings(config={"column_map": {"wanted": "expected"}}),
+        score=1.0,
+    ),
+    case(
+        id="both names of the output",
+        code="import weave\n\nclass M(weave.Scorer):\n    @weave.op\n    def score(self, output, model_output):\n        return 1\n",
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="both `output` and `model_output`",
+    ),
+    case(
+        id="no output",
+        code=op("1", "expected"),
+        status="failed",
+        error="user_exception",
+        message="must have an `output` or `model_output` argument",
+    ),
+    case(
+        id="a column that is not there",
+        code=op("1", "output, context"),
+        status="failed",
+        error="user_exception",
+        message="needs context",
+    ),
+    case(id="all columns", code=op("len(columns) + len(columns['inputs'])", "output, **columns"), score=5.0),
+    case(id="awaited", code=op("{'score': 0.5}").replace("def m", "async def m"), score=0.5),
+    case(
+        id="nested",
+        code=op("{'a': {'b': True, 'c': 0.5}, 'text': 'x'}"),
+        native=native({"a": {"b": True, "c": 0.5}, "text": "x"}, {"a": {"b": TRUE, "c": {"mean": 0.5}}}),
+        metrics={"a.b": 1.0, "a.c": 0.5},
+    ),
+    case(id="an exception", code=op("1 / 0"), status="failed", error="user_exception", line=5),
+    case(id="nothing", code=op("None"), status="skipped", native=native(None, None)),
+    case(
+        id="several",
+        code=op("1") + "\n@weave.op()\ndef other(output):\n    return 2\n",
+        recognised=None,
+        status="failed",
+        error="entry_ambiguous",
+    ),
+    case(
+        id="one of several",
+        code=op("1") + "\n@weave.op()\ndef other(output):\n    return 2\n",
+        settings=EvaluatorSettings(entry="other"),
+        score=2.0,
+    ),
+    case(
+        id="more of the package",
+        code="from weave.scorers import ValidJSONScorer\n" + op("1"),
+        recognised=None,
+        status="failed",
+        error="load_error",
+        message="weave==0.54.0",
+    ),
+]
