@@ -32,7 +32,8 @@ def host_folder(number: int) -> Iterator[Cgroups]:
 def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
     """Start a process that computes for ever on one processor."""
     process = subprocess.Popen(
-        [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
+        [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"],
+        start_new_session=True,  # which the kernel may weigh as one
     )
     stack.callback(process.wait)
     stack.callback(process.kill)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,8 @@ async def test_a_place_is_left_once_another_workspace_is_known(desk: Desk) -> No
 
 
 async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> None:
-    loud = [await desk.start(["hang"] * 20, evaluators=[SLOW], parallelism=1) for _ in range(4)]
+    own = [replace(SLOW, limits=replace(SLOW.limits, memory_mb=128 + n)) for n in range(4)]  # no sandbox is shared
+    loud = [await desk.start(["hang"] * 200, evaluators=[one], parallelism=1) for one in own]
     for job in loud[:3]:
         await desk.reached(job, done=4)
     assert await states(desk, loud) == [RUNNING, RUNNING, RUNNING, QUEUED], "no job gives way to one of its own"

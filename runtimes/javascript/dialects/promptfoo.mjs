@@ -10,6 +10,7 @@ const INLINE_CHARS = 20_000;
 const OTHERS = /^(?:inputs?|variables|vars|row|args|props|event|ctx)$/;
 const MODULE = /\bmodule\.exports\b|\bexports\.|^\s*(?:export|import)\b/m;
 const FUNCTION = /^\s*(?:async\s*)?(?:function\b|class\b|\([^()]*\)\s*(?::[^=]*)?=>|[\w$]+\s*=>)/;
+const COMMENTS = /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/;
 const HEAD = `function ${ENTRY}(output, context, process = { ...globalThis.process, mainModule: { require } }) {`;
 
 /** @type {import('./table.mjs').Dialect} */
@@ -36,7 +37,7 @@ export const dialect = {
 function isInline(code) {
   if (code.length > INLINE_CHARS || MODULE.test(code) || !/\b(?:output|context)\b/.test(code)) return false;
   const text = code.replace(/\{\{.*?\}\}/g, '0');
-  if (!FUNCTION.test(text) && compiles(`(${text.trim().replace(/;$/, '')}\n)`)) return true;
+  if (!FUNCTION.test(text.replace(COMMENTS, '')) && compiles(`(${text.trim().replace(/;$/, '')}\n)`)) return true;
   if (!/\breturn\b/.test(text)) return /^\s*(?:const|let|var)\b[^\n]*;[^\n;]+;?\s*$/.test(text) && compiles(text);
   return !compiles(text) && compiles(`(function () {${text}\n})`);
 }
