@@ -131,7 +131,9 @@ class Service:
             given = await answered(self._models, given, asks, workspace=workspace)
         scored = await made.result(started=started)
         self.metrics.count(scored)
-        return scored if isinstance(given, EvaluationError) else replace(scored, requests=given.requests)
+        if isinstance(given, EvaluationError) or not given.requests:
+            return scored
+        return replace(scored, requests=given.requests)
 
     async def evaluate_rows(
         self,
