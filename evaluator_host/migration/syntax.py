@@ -113,3 +113,20 @@ def _grammar(language: Language) -> tree_sitter.Language:
             return tree_sitter.Language(tree_sitter_javascript.language())
         case Language.TYPESCRIPT:
             return tree_sitter.Language(tree_sitter_typescript.language_typescript())
+
+
+def returned_values(body: Node, inner: tuple[str, ...]) -> Iterator[Node]:
+    """Yield the expressions that a function's body returns.
+
+    Args:
+      body: Of the function.
+      inner: Types of nodes that hold code of their own: functions and classes.
+    """
+    left = [body]
+    while left:
+        node = left.pop()
+        if node.type in inner:
+            continue
+        if node.type == "return_statement" and node.named_children and node.named_children[0].type != "comment":
+            yield node.named_children[0]
+        left.extend(node.named_children)

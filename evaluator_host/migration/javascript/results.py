@@ -11,7 +11,7 @@ from evaluator_host.migration.javascript.entry import Legacy
 from evaluator_host.migration.javascript.scopes import FUNCTIONS
 from evaluator_host.migration.kinds import DEPTH, Kind, combined
 from evaluator_host.migration.scopes import Access, Scope
-from evaluator_host.migration.syntax import child, code_children, text
+from evaluator_host.migration.syntax import child, code_children, returned_values, text
 
 _TEXT_METHODS: Final = frozenset(
     ("toFixed", "toPrecision", "toString", "trim", "toLowerCase", "toUpperCase", "padStart", "padEnd", "join")
@@ -61,14 +61,7 @@ def _returned(function: Node) -> Iterator[Node]:
     if body.type != "statement_block":
         yield body
         return
-    left = [body]
-    while left:
-        node = left.pop()
-        if node.type in FUNCTIONS or node.type in ("class_declaration", "class"):
-            continue
-        if node.type == "return_statement" and node.named_children and node.named_children[0].type != "comment":
-            yield node.named_children[0]
-        left.extend(node.named_children)
+    yield from returned_values(body, (*FUNCTIONS, "class_declaration", "class"))
 
 
 class _Kinds:

@@ -10,7 +10,7 @@ from evaluator_host.migration.edits import span
 from evaluator_host.migration.kinds import DEPTH, Kind, combined
 from evaluator_host.migration.python.entry import Legacy
 from evaluator_host.migration.scopes import Access, Scope
-from evaluator_host.migration.syntax import child, code_children, text
+from evaluator_host.migration.syntax import child, code_children, returned_values, text
 
 _TEXT_METHODS: Final = frozenset(
     ("format", "join", "strip", "lstrip", "rstrip", "lower", "upper", "zfill", "replace", "rjust", "ljust")
@@ -51,14 +51,7 @@ def _returned(function: Node) -> Iterator[Node]:
     if function.type == "lambda":
         yield body
         return
-    left = [body]
-    while left:
-        node = left.pop()
-        if node.type in ("function_definition", "lambda", "class_definition"):
-            continue
-        if node.type == "return_statement" and node.named_children and node.named_children[0].type != "comment":
-            yield node.named_children[0]
-        left.extend(node.named_children)
+    yield from returned_values(body, ("function_definition", "lambda", "class_definition"))
 
 
 class _Kinds:
