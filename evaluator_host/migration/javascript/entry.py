@@ -59,7 +59,7 @@ class Spread(Exception):
 
     @property
     def pattern(self) -> Node:
-        """What it binds: a name, or a pattern."""
+        """The name or pattern that it binds."""
         inner = child(self.rest, "pattern") if self.rest.type == "required_parameter" else self.rest
         return inner.named_children[0] if inner is not None and inner.named_children else self.rest
 

@@ -45,7 +45,7 @@ class Starved(Exception):
 
 
 class Doing(Enum):
-    """What a sandbox does at one moment."""
+    """The state of a sandbox at one moment."""
 
     SLEEPS = "sleeps"
     WANTS = "wants the processor, or is frozen"
@@ -54,7 +54,7 @@ class Doing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a sandbox does, and the seconds of processor time that its processes have used since its start."""
+    """The state of a sandbox, and the seconds of processor time that its processes have used since its start."""
 
     doing: Doing
     used_s: float

@@ -64,7 +64,7 @@ class Function:
 
 
 class Outline:
-    """What a module defines and imports. All of it is empty for code that does not parse.
+    """The definitions and imports of a module. All of it is empty for code that does not parse.
 
     Attributes:
       functions: Functions by name; a name that is defined twice has its last definition.

@@ -45,7 +45,7 @@ def default_structured_output_mode(format: str) -> StructuredOutputMode:  # noqa
 
 
 class StructuredOutput(BaseModel):
-    """What the answer of a model must be like."""
+    """The form that the answer of a model must have."""
 
     name: str | None = None
     json_schema: dict[str, Any] = Field(alias="schema")

@@ -72,7 +72,7 @@ class _Output:
 
 
 class TaskState:
-    """What the model was asked and answered."""
+    """The input of the model, and its answer."""
 
     def __init__(self, *, input, output, messages=None, metadata=None, choices=None, sample_id=1):  # noqa: A002
         self.input = input

@@ -1,4 +1,4 @@
-"""What a scorer returns."""
+"""The results of scorers."""
 
 from mlflow.entities.assessment import AssessmentError as AssessmentError
 from mlflow.entities.assessment import AssessmentSource as AssessmentSource
