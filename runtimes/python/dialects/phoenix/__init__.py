@@ -42,8 +42,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     """
     made = {key: one for key, one in namespace.items() if _is_evaluator(one)}
     if name is None and len(made) > 1:
-        hint = "name one in `settings.entry`"
-        raise Failure("entry_ambiguous", f"there are several evaluators: {', '.join(list(made)[:10])}", hint=hint)
+        raise entry.several("evaluators", list(made))
     chosen = name or next(iter(made), "evaluate")
     if chosen in made:
         return _of_package(chosen, made[chosen])

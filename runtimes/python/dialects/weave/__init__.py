@@ -51,8 +51,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         hint = "write `@weave.op` above a function of output and columns, or a class of `weave.Scorer`"
         raise Failure("entry_not_found", f"`{chosen or 'a scorer'}` is not there", hint=hint)
     if name is None and len(kinds or ops) > 1:
-        several = ", ".join((kinds or ops)[:10])
-        raise Failure("entry_ambiguous", f"there are several scorers: {several}", hint="name one in `settings.entry`")
+        raise entry.several("scorers", kinds or ops)
     scorer = own[chosen](**config) if chosen in kinds else None
     found = entry.Entry(chosen, own[chosen] if scorer is None else scorer.score)
     found.bind = _Binder(chosen, found.signature, getattr(scorer, "column_map", None) or {}).bind
