@@ -82,6 +82,11 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
     if kind is Kind.ARRAY or kind is Kind.UNSUPPORTED:
         what = described(value, language) if isinstance(value, list) else "a value with no JSON form"
         return _invalid(f"the evaluator returned {what}", language, needs_score=needs_score)
+    return contradiction()
+
+
+def contradiction() -> EvaluationError:
+    """Return the error for a result that an honest runner does not send."""
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 

@@ -1,4 +1,4 @@
-"""What dialects of other platforms share: rows in the platform's own form, and its named scores as one score."""
+"""Helpers for dialects of other platforms: rows in the platform's own form, and its named scores as one score."""
 
 import json
 import math
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from evaluator_host.dialects.binding import Binding
-from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.model.evaluator import EvaluatorSettings, Json, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
@@ -125,6 +125,18 @@ def unreadable(returned: Returned) -> EvaluationError | None:
 def is_number(value: object) -> TypeGuard[int | float]:
     """Return whether a JSON value is a finite number; a bool is none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def object_sent(returned: Returned) -> dict[str, Json] | EvaluationError:
+    """Return the object in which the runner sends what it read of a value; the error for anything else."""
+    if (error := unreadable(returned)) is not None:
+        return error
+    return returned.value if isinstance(returned.value, dict) else contradiction()
+
+
+def text_of(value: Json) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def shown(value: Json) -> str:

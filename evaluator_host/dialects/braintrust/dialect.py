@@ -8,7 +8,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import (
     NamedScore,
     bind_native,
@@ -20,7 +20,7 @@ from evaluator_host.dialects.native import (
     without_truth,
 )
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
+from evaluator_host.model.outcome import EvaluationError, Kind, Note, Returned
 
 _HINT: Final = "return a number from 0 to 1, a bool, None, an object with `score`, or a list of such objects with names"
 _SKIPPED: Final = Note("skipped", "the scorer returned no score: it does not apply to this row")
@@ -53,7 +53,7 @@ def interpret(
     value: Json = None if returned.kind is Kind.MISSING else returned.value
     if language is Language.PYTHON:
         if not isinstance(value, dict) or value.keys() not in ({"value"}, {"refused"}):
-            return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+            return contradiction()
         if "refused" in value:
             return invalid(f"Braintrust does not take a value of type {str(value['refused'])[:100]}", _HINT)
         value = value["value"]

@@ -4,14 +4,22 @@ The runner sends `{"metric": {"name", "score", "threshold", "success", "reason",
 "line"} | null, "skipped"}`. Source of the rules: deepeval 4.3.1, metrics/indicator.py, evaluate/utils.py.
 """
 
-import json
 from dataclasses import replace
 from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.native import NamedScore, bind_native, invalid, question, scored, unreadable, without_truth
+from evaluator_host.dialects.interpret import Scored, contradiction
+from evaluator_host.dialects.native import (
+    NamedScore,
+    bind_native,
+    invalid,
+    question,
+    scored,
+    text_of,
+    unreadable,
+    without_truth,
+)
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
 
@@ -27,16 +35,12 @@ def _case(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
     case: dict[str, Json] = {name: inputs[name] for name in _PASSED_ON if name in inputs}
     asked = question({name: value for name, value in inputs.items() if name not in _PASSED_ON})
-    case |= {"input": _text(asked), "actual_output": _text(row.outputs)}
+    case |= {"input": text_of(asked), "actual_output": text_of(row.outputs)}
     if inputs is not row.inputs:
-        case["expected_output"] = _text(truth)
+        case["expected_output"] = text_of(truth)
     if isinstance(inputs.get("messages"), list):
         case["turns"] = inputs["messages"]
     return {"test_case": case}
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def interpret(
@@ -51,7 +55,7 @@ def interpret(
     found = returned.value if isinstance(returned.value, dict) else {}
     metric, raised = found.get("metric"), found.get("raised")
     if not isinstance(metric, dict):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+        return contradiction()
     kind = metric.pop("returned", None)
     if kind is not None:
         return invalid(f"the score of {metric.get('name')} is of type {kind}, not a number")

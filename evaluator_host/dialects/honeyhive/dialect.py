@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
@@ -31,7 +31,7 @@ def interpret(
     """Read the value; what is no scalar is dropped, as HoneyHive does, and a warning says so."""
     sent = returned.value
     if not isinstance(sent, dict) or "value" not in sent:
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+        return contradiction()
     name, value = str(sent.get("eval_name")), sent["value"]
     if isinstance(value, list) and len(value) == 1:
         value = value[0]

@@ -4,7 +4,6 @@ The runner sends `{"name", "value", "answer", "explanation", "metadata"}`, its v
 `{"returned": type}`. Source of the rules: inspect_ai 0.3.285, scorer/_scorer.py, _metric.py, _target.py.
 """
 
-import json
 from dataclasses import replace
 from typing import Final
 
@@ -12,9 +11,18 @@ from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored, parsed
 from evaluator_host.dialects.metric_leaves import finite
-from evaluator_host.dialects.native import NamedScore, bind_native, invalid, question, scored, unreadable, without_truth
+from evaluator_host.dialects.native import (
+    NamedScore,
+    bind_native,
+    invalid,
+    object_sent,
+    question,
+    scored,
+    text_of,
+    without_truth,
+)
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
+from evaluator_host.model.outcome import EvaluationError, Note, Returned
 
 _LETTERS: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS: Final = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -27,15 +35,11 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 def _sample(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
-    target: Json = [_text(one) for one in truth] if isinstance(truth, list) else _text(truth)
-    sample: dict[str, Json] = {"input": question(inputs), "completion": _text(row.outputs), "metadata": inputs}
+    target: Json = [text_of(one) for one in truth] if isinstance(truth, list) else text_of(truth)
+    sample: dict[str, Json] = {"input": question(inputs), "completion": text_of(row.outputs), "metadata": inputs}
     if isinstance(inputs.get("messages"), list):
         sample["messages"] = inputs["messages"]
     return {**sample, "target": "" if inputs is row.inputs else target}
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def interpret(
@@ -45,11 +49,9 @@ def interpret(
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
     """Read the score as Inspect's metrics do: C is 1, P is 0.5, I and N are 0; a dict has a metric for each key."""
-    if (error := unreadable(returned)) is not None:
-        return error
-    found = returned.value
-    if not isinstance(found, dict):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    found = object_sent(returned)
+    if isinstance(found, EvaluationError):
+        return found
     if "name" not in found:
         return invalid(
             f"the scorer returned {str(found.get('returned'))[:100]}; Inspect takes a Score", "return Score(value=…)"
@@ -63,9 +65,9 @@ def interpret(
     if isinstance(value, dict | list):
         return _several(value, found, reason)
     number, verdict = _number(value)
-    note = Note("no_score", f"the value {_text(value)[:60]!r} is no number and no letter; Inspect counts it as 0")
+    note = Note("no_score", f"the value {text_of(value)[:60]!r} is no number and no letter; Inspect counts it as 0")
     if number is None:
-        return Scored(None, None, {}, label=_text(value), reason=reason, notes=(note,), native=(found,))
+        return Scored(None, None, {}, label=text_of(value), reason=reason, notes=(note,), native=(found,))
     read = scored([NamedScore(name, number, reason, verdict)], [found])
     return replace(read, label=value) if isinstance(read, Scored) and isinstance(value, str) else read
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, shown, unreadable, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
+from evaluator_host.model.outcome import EvaluationError, Kind, Note, Returned
 
 _FIELDS: Final = ("key", "score", "value", "comment")
 _MORE: Final = (
@@ -76,7 +76,7 @@ def interpret(
     value, name = returned.value, settings.entry or "evaluate"
     if language is Language.PYTHON:
         if not isinstance(value, dict) or value.keys() not in ({"value"}, {"refused"}):
-            return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+            return contradiction()
         if "refused" in value:
             return invalid(f"LangSmith does not take a value of type {str(value['refused'])[:100]}", _HINT)
         value = value["value"]

@@ -10,9 +10,9 @@ from typing import Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, unreadable, without_truth
+from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
+from evaluator_host.model.outcome import EvaluationError, Note, Returned
 
 _YES: Final = {"yes": True, "no": False}
 
@@ -35,11 +35,9 @@ def interpret(
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
     """Read the feedback; the first number or bool is the score, "yes" and "no" are verdicts, none skips the row."""
-    if (error := unreadable(returned)) is not None:
-        return error
-    value = returned.value
-    if not isinstance(value, dict):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    value = object_sent(returned)
+    if isinstance(value, EvaluationError):
+        return value
     found = value.get("feedbacks")
     if not isinstance(found, list):
         return invalid(

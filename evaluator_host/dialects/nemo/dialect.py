@@ -11,7 +11,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.metric_leaves import MOST_METRICS, NAME_CHARS, finite, too_many_metrics
 from evaluator_host.dialects.model_requests import asks_of
 from evaluator_host.dialects.trace_tree import convert
@@ -50,7 +50,7 @@ def interpret(
         path, kind = returned.unsupported
         return _invalid(f"the value at {path} is of type {kind}, which has no JSON form")
     if returned.kind is not Kind.OBJECT or not _is_result(value):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+        return contradiction()
     scores: dict[str, Json] = value["scores"]
     notes: list[Note] = []
     name = _only(scores) if settings.score_output is None else settings.score_output

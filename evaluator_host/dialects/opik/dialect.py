@@ -10,9 +10,9 @@ from typing import Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, shown, unreadable, without_truth
+from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, shown, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
+from evaluator_host.model.outcome import EvaluationError, Note, Returned
 
 _TRUTH: Final = ("reference", "expected_output", "expected", "expected_answer")
 
@@ -41,11 +41,9 @@ def interpret(
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
     """Read the results; the first usable one is the score."""
-    if (error := unreadable(returned)) is not None:
-        return error
-    value = returned.value
-    if not isinstance(value, dict):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    value = object_sent(returned)
+    if isinstance(value, EvaluationError):
+        return value
     if not isinstance(value.get("scores"), list):
         hint = "return score_result.ScoreResult(name=self.name, value=…)"
         return invalid(

@@ -10,9 +10,9 @@ from typing import Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, unreadable, without_truth
+from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Returned
+from evaluator_host.model.outcome import EvaluationError, Returned
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -31,11 +31,9 @@ def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
     """Read the result; None is no evaluation."""
-    if (error := unreadable(returned)) is not None:
-        return error
-    value = returned.value
-    if not isinstance(value, dict):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    value = object_sent(returned)
+    if isinstance(value, EvaluationError):
+        return value
     if "returned" in value:
         hint = "return an EvaluationResult, a number, a bool or a text"
         return invalid(f"the evaluator returned {str(value['returned'])[:100]}, which Patronus refuses", hint)

@@ -10,9 +10,17 @@ from typing import Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.native import NamedScore, bind_native, invalid, question, scored, unreadable, without_truth
+from evaluator_host.dialects.native import (
+    NamedScore,
+    bind_native,
+    invalid,
+    object_sent,
+    question,
+    scored,
+    without_truth,
+)
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Returned
+from evaluator_host.model.outcome import EvaluationError, Returned
 
 _VERDICTS: Final = ({"pass": True, "fail": False}, {"yes": True, "no": False})
 
@@ -35,11 +43,9 @@ def interpret(
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
     """Read the result: a number is the score, a word the label; pass and fail, yes and no, are a score too."""
-    if (error := unreadable(returned)) is not None:
-        return error
-    found = returned.value
-    if not isinstance(found, dict):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    found = object_sent(returned)
+    if isinstance(found, EvaluationError):
+        return found
     name, value, reason = str(found.get("name")), found.get("value"), found.get("reason")
     why = reason if isinstance(reason, str) else None
     native = ({"name": name, "value": value, "reason": reason},)

@@ -11,7 +11,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.interpret import Scored
+from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.uipath.spans import NotATrace, read_spans
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -59,7 +59,7 @@ def interpret(
         message = f"the value at {path} is of type {kind}, which has no JSON form"
         return EvaluationError(ErrorCode.INVALID_RESULT, message)
     if returned.kind is not Kind.OBJECT or not _is_result(value):
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+        return contradiction()
     reason = _reason(value["details"])
     if value["score_type"] == _ERROR:
         message = reason or "the evaluator returned an ErrorEvaluationResult without details"

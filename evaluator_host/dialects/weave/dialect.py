@@ -8,10 +8,10 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.native import NamedScore, bind_native, is_number, scored, unreadable, without_truth
+from evaluator_host.dialects.interpret import Scored, contradiction
+from evaluator_host.dialects.native import NamedScore, bind_native, is_number, object_sent, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
+from evaluator_host.model.outcome import EvaluationError, Note, Returned
 
 _MOST_LEAVES: Final = 1000
 _FIRST: Final = ("score", "passed")
@@ -35,11 +35,11 @@ def interpret(
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
     """Read the result; Weave has no rule for one score, see `_ranked`."""
-    if (error := unreadable(returned)) is not None:
-        return error
-    sent = returned.value
-    if not isinstance(sent, dict) or "result" not in sent:
-        return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
+    sent = object_sent(returned)
+    if isinstance(sent, EvaluationError):
+        return sent
+    if "result" not in sent:
+        return contradiction()
     result = sent["result"]
     native = ({"result": result, "summary": _summary(result)},)
     if result is None or result == {}:
