@@ -16,6 +16,7 @@ from evaluator_host.dialects.native import (
     is_number,
     scored,
     shown,
+    text_of,
     unreadable,
     without_truth,
 )
@@ -40,7 +41,7 @@ def _event(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
         "name": "invoke_agent",
         "attributes": {"gen_ai.input": inputs, "gen_ai.output": row.outputs},
     }
-    reference = {"context": {"spanContext": {"traceId": trace_id}}, "expectedResponse": {"text": _text(truth)}}
+    reference = {"context": {"spanContext": {"traceId": trace_id}}, "expectedResponse": {"text": text_of(truth)}}
     return {
         "schemaVersion": "1.0",
         "evaluationLevel": "TRACE",
@@ -48,10 +49,6 @@ def _event(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
         "evaluationReferenceInputs": [] if inputs is row.inputs else [reference],
         "evaluationTarget": {"traceIds": [trace_id], "spanIds": []},
     }
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else shown(value)
 
 
 def interpret(

@@ -3,6 +3,7 @@
 Facts: bedrock-agentcore 1.25.0, evaluation/custom_code_based_evaluators.
 """
 
+import json
 from functools import partial
 
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
@@ -62,6 +63,12 @@ CASES = [
             " input.reference_inputs[0].expected_response_text), label='x')"
         ),
         score=1.0,
+    ),
+    case(
+        id="a long expected answer that is no text",
+        row=Row({"correct_answer": {"words": ["w"] * 100}}, ""),
+        code=returns("EvaluatorOutput(value=len(input.reference_inputs[0].expected_response_text), label='x')"),
+        score=float(len(json.dumps({"words": ["w"] * 100}))),
     ),
     case(
         id="an error code",
