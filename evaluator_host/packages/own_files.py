@@ -6,6 +6,7 @@ do links that lead out of the project.
 """
 
 import ast
+import os.path
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -293,7 +294,7 @@ class _Scripts:
         if not specifier.startswith(("./", "../")) and specifier not in {".", ".."}:
             return None
         project = self._found.project
-        path = next(filter(_is_file, _candidates(Path(_normal(f"{folder}/{specifier}")))), None)
+        path = next(filter(_is_file, _candidates(Path(os.path.normpath(folder / specifier)))), None)
         if path is None:
             return None
         if not path.is_relative_to(project.root):
@@ -310,16 +311,6 @@ def _candidates(wanted: Path) -> Iterator[Path]:
         yield wanted.with_name(wanted.name + suffix)
     for suffix in _SCRIPTS:
         yield wanted / f"index{suffix}"
-
-
-def _normal(path: str) -> str:
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == ".." and parts:
-            parts.pop()
-        elif part not in {"", ".", ".."}:
-            parts.append(part)
-    return "/" + "/".join(parts)
 
 
 def _imports(text: str, package: str) -> Iterator[str]:
