@@ -36,7 +36,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     bound = bind_native(row, settings, _values, needs="output")
     if isinstance(bound, EvaluationError):
         return bound
-    [values] = bound.body["args"]
+    values = _values(row, settings) if row.variables is None else row.variables
     for names in _SPELLINGS:
         value = next((values[name] for name in names if name in values), None)
         values = {**dict.fromkeys(names, value), **values}
