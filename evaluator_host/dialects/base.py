@@ -59,6 +59,7 @@ class Sdk:
       lock: Lock file of the packages that these may need, below the Python runner's folder; empty when they need none.
       needed: Packages that the light modules always import.
       needed_by: Packages that they import besides, by the name in the evaluator's code that asks for it.
+      also: Further top modules that the light modules replace; importing one of them is enough.
     """
 
     module: str
@@ -67,6 +68,7 @@ class Sdk:
     lock: str = ""
     needed: frozenset[str] = frozenset()
     needed_by: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,8 @@ class Contract(StrEnum):
     COZE = "coze"
     BRAINTRUST = "braintrust"
     VERTEX = "vertex"
+    GALILEO = "galileo"
+    MAXIM = "maxim"
 
 
 @dataclass(frozen=True, slots=True)
