@@ -16,6 +16,9 @@ PYTHON_ONLY: Final = frozenset({Language.PYTHON})
 
 _Part = TypeVar("_Part")
 
+BindOne: TypeAlias = Callable[[Row, EvaluatorSettings], Binding]
+"""Returns the arguments for one of the rows that are scored together. Pure."""
+
 Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
 """Returns the body of a `call`, or the error of a row that the code cannot be called with. Pure."""
 
@@ -115,7 +118,7 @@ class Dialect:
     takes: tuple[str, ...] = ()
     asks_models: bool = False
     numbers_rows: bool = False
-    bind_one_of_many: Callable[[Row], Binding] | None = None
+    bind_one_of_many: BindOne | None = None
     sdk: Sdk | None = None
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
     row_document: EntryPoint[RowDocument] | None = None
