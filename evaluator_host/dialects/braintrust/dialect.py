@@ -101,5 +101,6 @@ DIALECT: Final = Dialect(
         module="braintrust",
         stand_in=StandIn("dialects/braintrust/modules", preimport="braintrust"),
         real=frozenset({"braintrust", "autoevals"}),
+        also=("braintrust_core",),
     ),
 )
