@@ -34,6 +34,7 @@ _GROUPS: Final = {
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
+    "wires": "dialects.wires.host.command",
 }
 
 

@@ -60,6 +60,7 @@ class Sdk:
       lock: Lock file of the packages that these may need, below the Python runner's folder; empty when they need none.
       needed: Packages that the light modules always import.
       needed_by: Packages that they import besides, by the name in the evaluator's code that asks for it.
+      also: Further top modules that the light modules replace; importing one of them is enough.
     """
 
     module: str
@@ -68,6 +69,7 @@ class Sdk:
     lock: str = ""
     needed: frozenset[str] = frozenset()
     needed_by: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,7 @@ class Dialect:
         `passed` where the result says nothing.
       positions: What its function is given by position, if parameters may have any names; others are warned about.
       languages: Languages that its evaluators are written in.
+      unread: Fields of a row that `bind` passes on whatever they hold; in a large row they stay JSON text.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
         `score_output` of the settings, `variables` and `criteria` of a row.
       asks_models: Its evaluators may ask models; the host answers, and calls the row again.
@@ -112,6 +115,7 @@ class Dialect:
     apply_threshold: Callable[[Scored, float | None, Language], Scored] | None = None
     positions: tuple[str, ...] = ()
     languages: frozenset[Language] = frozenset(Language)
+    unread: frozenset[str] = frozenset()
     takes: tuple[str, ...] = ()
     asks_models: bool = False
     numbers_rows: bool = False

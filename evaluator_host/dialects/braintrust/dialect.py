@@ -101,6 +101,7 @@ DIALECT: Final = Dialect(
         module="braintrust",
         stand_in=StandIn("dialects/braintrust/modules", preimport="braintrust"),
         real=frozenset({"braintrust", "autoevals"}),
+        also=("braintrust_core",),
     ),
     imports=EntryPoint("evaluator_host.dialects.braintrust.export:EXPORT"),
 )
