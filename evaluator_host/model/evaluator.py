@@ -177,6 +177,7 @@ class EncodedRow:
 
     Attributes:
       body: An object with the fields of `Row`; fields that are left out have their defaults.
+      sizes: Length of each field's value in `body`, by name and in its order; empty where nobody has measured them.
       index: As in `Row`.
       answers: As in `Row`.
       requests: As in `Row`.
@@ -186,6 +187,7 @@ class EncodedRow:
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
     requests: tuple[Json, ...] = ()
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from evaluator_host.dialects.row_binding import (
     from_child,
     shape,
     shape_in_child,
+    shape_unread,
     shaped_at_once,
 )
 from evaluator_host.dialects.table import dialect_of
@@ -77,6 +78,9 @@ async def bind(
         encoded = await asyncio.to_thread(encoded_row, row) if isinstance(row, Row) else row
         if isinstance(encoded, EvaluationError):
             return Bound(encoded)
+        unread = await asyncio.to_thread(shape_unread, encoded, loaded.contract, settings, language)
+        if unread is not None:
+            return _checked(*unread)
         more = await asyncio.to_thread(encode_json, {"index": encoded.index, "answers": encoded.answers})
         given = (encoded.body, more, loaded.contract, settings, language)
         try:
@@ -84,6 +88,10 @@ async def bind(
         except LimitExceeded as error:
             return Bound(EvaluationError(ErrorCode.BINDING_ERROR, error.detail, hint="send less in one row"))
         shaped, notes = await asyncio.to_thread(from_child, answer)
+    return _checked(shaped, notes)
+
+
+def _checked(shaped: bytes | EvaluationError, notes: tuple[Note, ...]) -> Bound:
     if isinstance(shaped, bytes) and len(shaped) > BODY_BYTES:
         shaped = _too_long("the row has", len(shaped), hint="send less in one row")
     return Bound(shaped, notes)

@@ -336,6 +336,46 @@ export interface components {
             version: string;
             waiting: number;
         };
+        Import: {
+            datasets: components["schemas"]["ImportedDataset"][];
+            dry_run: boolean;
+            evaluators: components["schemas"]["ImportedEvaluator"][];
+            left_out: components["schemas"]["ImportRemark"][];
+            platform: string;
+        };
+        ImportedDataset: {
+            columns: string[];
+            name: string;
+            rows: number;
+            where: string;
+        };
+        ImportedEvaluator: {
+            contract: components["schemas"]["Contract"] | null;
+            evaluator: {
+                [key: string]: unknown;
+            };
+            name: string;
+            version: number | null;
+            where: string;
+        };
+        ImportIn: {
+            contract?: components["schemas"]["Contract"];
+            dry_run?: boolean;
+            files: {
+                [key: string]: string;
+            };
+            force?: boolean;
+            name?: string | null;
+            packages?: string[];
+            path: string;
+            platform?: string | null;
+            replace?: boolean;
+        };
+        ImportRemark: {
+            reason: string;
+            value: unknown;
+            where: string;
+        };
         InlineRowsIn: {
             rows: {
                 [key: string]: unknown;
