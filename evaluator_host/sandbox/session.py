@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.model.evaluator import Language, SandboxSpec
-from evaluator_host.model.json_values import LARGE_BYTES, encode_json, memory_bytes
+from evaluator_host.model.json_values import LARGE_BYTES, encode_json, takes_more_memory
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.sandbox import messages
 from evaluator_host.sandbox.base import Link
@@ -73,7 +73,7 @@ async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
     """
     if len(frame.body) <= LARGE_BYTES:
         return read(frame)
-    if memory_bytes(frame.body) > _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body):
+    if takes_more_memory(frame.body, _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body)):
         raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than a host decodes")
     return await asyncio.to_thread(read, frame)
 

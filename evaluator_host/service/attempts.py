@@ -146,7 +146,7 @@ async def score_together(
         nonlocal bound
         bind_one = dialect_of(loaded.contract).bind_one_of_many
         if bound is None and loaded.together and bind_one is not None:
-            bound = await bind_together(bind_one, rows)
+            bound = await bind_together(bind_one, rows, prepared.evaluator.settings)
         if bound is None:
             raise _NothingToScore
         return bound

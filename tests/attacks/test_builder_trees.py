@@ -133,7 +133,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
             await builder.findings()
     assert [finding.ok for finding in await builder.findings()] == [shutil.which("bwrap") is not None]
     with monkeypatch.context() as patched:
-        patched.setattr("evaluator_host.environments.build.builder.is_dead", None)
+        patched.setattr("evaluator_host.environments.build.builder.has_abandoned", None)
         (home / "environments" / "work" / "host-1").mkdir(parents=True)
         other = Builder(build, file_mb=100)
         assert [finding.ok for finding in await other.findings()] == [shutil.which("bwrap") is not None]

@@ -261,7 +261,7 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(database_url, tmp_path) as desk:
-        monkeypatch.setattr("evaluator_host.jobs.scheduler.this_instance", lambda: "host-0-0-0")
+        monkeypatch.setattr("evaluator_host.jobs.scheduler.this_instance", lambda: "host-000000000000-0-0-0")
         job = await desk.start(["ok"] * 1000)
         await desk.reached(job, done=1)
         kept = await desk.store.jobs.get_job(WORKSPACE, job.id)

@@ -19,7 +19,6 @@ from evaluator_host.sandbox.docker.cleanup import (
     LABEL_INSTANCE,
     ContainerExit,
     abandoned_containers,
-    boot_id,
     force_remove,
     remove_container,
 )
@@ -30,6 +29,7 @@ from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.docker.oom_events import Counters, OomEvents, find_counters
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, container_policy, create_body
 from evaluator_host.sandbox.exit_status import ExitStatus
+from evaluator_host.sandbox.linux.instance import boot_id
 from evaluator_host.sandbox.linux.rlimits import is_gvisor
 from evaluator_host.sandbox.linux.watchdog import read_text
 from evaluator_host.system.supervisor import Supervisor

@@ -5,13 +5,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import docker
 import docker.errors
 
-from evaluator_host.sandbox.linux.instance import is_dead
+from evaluator_host.sandbox.linux.instance import boot_id, is_dead
 
 LABEL_INSTANCE: Final = "evaluator-host.instance"
 LABEL_BOOT: Final = "evaluator-host.boot"
@@ -101,14 +100,6 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
     return local and bool(boot)
-
-
-def boot_id() -> str:
-    """Return the kernel's id of the current boot; empty where there is none (macOS)."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
 
 
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:
