@@ -13,7 +13,7 @@ import requests
 from evaluator_host.model.errors import SandboxLost, SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, SandboxSpec
 from evaluator_host.sandbox.base import Finding, Platform
-from evaluator_host.sandbox.docker.attach import Attachment, AttachFailed, attach
+from evaluator_host.sandbox.docker.attach import AttachFailed, Attachment, attach
 from evaluator_host.sandbox.docker.cleanup import (
     LABEL_BOOT,
     LABEL_INSTANCE,
