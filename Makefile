@@ -21,10 +21,11 @@ AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRIC
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
 QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
 API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
+EXTRAS := --extra docker --extra postgres # a checkout has both; a bare `pip install` neither
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test check types fix bench lock clean
+.PHONY: help setup run quick test check types fix bench dist lock clean
 .NOTPARALLEL: # two targets install into .venv
 
 help: ## List these targets
@@ -68,9 +69,14 @@ bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to
 	@sh .ci/packages
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
+dist: $(VENV)/.run ## Build the sdist and the wheel into dist/, each with a provenance file
+	@rm -rf dist && $(BIN)/uv build --quiet --out-dir dist .
+	@$(BIN)/python .ci/provenance.py dist/*.whl dist/*.tar.gz
+	@ls dist
+
 lock: $(VENV)/.dev ## Resolve the lock files anew
-	$(COMPILE) --output-file requirements.lock pyproject.toml
-	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --group dev pyproject.toml
+	$(COMPILE) --output-file requirements.lock $(EXTRAS) pyproject.toml
+	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock $(EXTRAS) --group dev pyproject.toml
 	for folder in $(STAND_INS); do \
 	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --only-binary :all: \
 	    --constraints requirements.lock --output-file $$folder/requirements.lock \

@@ -51,6 +51,9 @@ class Contract(StrEnum):
     COZE = "coze"
     BRAINTRUST = "braintrust"
     VERTEX = "vertex"
+    GALILEO = "galileo"
+    MAXIM = "maxim"
+    REWARDS = "rewards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,7 @@ class EncodedRow:
 
     Attributes:
       body: An object with the fields of `Row`; fields that are left out have their defaults.
+      sizes: Length of each field's value in `body`, by name and in its order; empty where nobody has measured them.
       index: As in `Row`.
       answers: As in `Row`.
       requests: As in `Row`.
@@ -183,6 +187,7 @@ class EncodedRow:
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
     requests: tuple[Json, ...] = ()
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

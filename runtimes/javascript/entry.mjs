@@ -11,7 +11,7 @@ import { parametersOf } from './parameters.mjs';
 /**
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[]}} Offer
- * @typedef {{where: string, name: string, method?: string}} Selector
+ * @typedef {{where: string, name: string, method?: string, names?: string[]}} Selector `names`: properties to pass one by one
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector}} Found
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
@@ -167,8 +167,9 @@ function inferDefault(candidate, code) {
 function found(candidate, dialect, source, reason) {
   const { parameters } = parametersOf(candidate);
   const keys = dialect.takesOneObject && parameters.length === 1 ? parameters[0].keys : null;
+  const selector = dialect.byName && parameters.every((one) => one.keys === null) ? { ...candidate.selector, names: parameters.map((one) => one.name) } : candidate.selector;
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));
-  return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector: candidate.selector };
+  return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector };
 }
 
 /** @param {Offer[]} offers @param {string[]} names @param {string} code @returns {Refusal} */
