@@ -53,6 +53,7 @@ class Contract(StrEnum):
     VERTEX = "vertex"
     GALILEO = "galileo"
     MAXIM = "maxim"
+    REWARDS = "rewards"
 
 
 @dataclass(frozen=True, slots=True)

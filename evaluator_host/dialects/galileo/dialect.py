@@ -32,9 +32,9 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     return bind_native(row, settings, _step, needs="step_object")
 
 
-def bind_one_of_many(row: Row) -> Binding:
+def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
     """Return one of the rows that are scored before they are aggregated."""
-    return Binding([row.variables or _step(row, DEFAULTS)])
+    return Binding([row.variables or _step(row, settings)])
 
 
 def _step(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:

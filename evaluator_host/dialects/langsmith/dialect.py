@@ -7,7 +7,7 @@ langsmith 0.15.0 (PyPI) and 0.12.0 (npm), evaluation/evaluator, and the document
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.dialects.base import Dialect, Sdk
+from evaluator_host.dialects.base import Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, shown, unreadable, without_truth
@@ -189,4 +189,5 @@ DIALECT: Final = Dialect(
         stand_in=StandIn("dialects/langsmith/modules", preimport="langsmith.evaluation"),
         real=frozenset({"langsmith", "openevals", "agentevals", "langchain", "langchain-core"}),
     ),
+    imports=EntryPoint("evaluator_host.dialects.langsmith.export:EXPORT"),
 )

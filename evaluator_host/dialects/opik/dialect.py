@@ -7,7 +7,7 @@ opik_backend/process_worker.py.
 
 from typing import Final
 
-from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, shown, without_truth
@@ -79,4 +79,5 @@ DIALECT: Final = Dialect(
         stand_in=StandIn("dialects/opik/modules", preimport="opik.evaluation.metrics"),
         real=frozenset({"opik"}),
     ),
+    imports=EntryPoint("evaluator_host.dialects.opik.export:EXPORT"),
 )
