@@ -1,12 +1,13 @@
 """A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
 
 The code it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it by the backend's
-fault, `garbage` answers with no frame; a load of `bad` fails.
+fault, `killed` by SIGKILL, `garbage` answers with no frame; a load of `bad` fails.
 """
 
 import asyncio
 import json
 import math
+import signal
 import time
 from collections.abc import Collection
 
@@ -30,7 +31,7 @@ class FakeLink:
         self.used_mb = used_mb
         self.ended = False
         self.first_pid = None  # no process: its time is wall-clock time
-        self._lost = False
+        self._lost = self._killed = False
         self._hangs_since: float | None = None  # what is sent behind a row that hangs waits until that is cancelled
         self._behind: list[tuple[dict, dict]] = []
         self._decoder = FrameDecoder()
@@ -56,10 +57,12 @@ class FakeLink:
     async def destroy(self) -> ExitStatus:
         self.destroyed = self.ended = True
         self._out.put_nowait(b"")
+        if self._killed:
+            return ExitStatus(signal=signal.SIGKILL)
         return ExitStatus(exit_code=1, lost=self._lost)
 
-    def die(self, *, lost: bool = False) -> None:
-        self._lost, self.ended = lost, True
+    def die(self, *, lost: bool = False, killed: bool = False) -> None:
+        self._lost, self._killed, self.ended = lost, killed, True
         self._out.put_nowait(b"")
 
     def _say(self, header: dict, body: object = None) -> None:
@@ -99,6 +102,8 @@ class FakeLink:
                 self.die()
             case "lost":
                 self.die(lost=True)
+            case "killed":
+                self.die(killed=True)
             case "garbage":
                 self._out.put_nowait(b"\xff" * 64)
             case _:

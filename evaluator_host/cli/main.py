@@ -19,6 +19,7 @@ _COMMANDS: Final = {
     "run": "cli.run",
     "check": "cli.run",
     "migrate": "migration.host.command",
+    "import": "migration.host.import_command",
     "doctor": "cli.doctor",
     "selftest": "selftest.command",
     "setup": "cli.doctor",
@@ -33,6 +34,7 @@ _GROUPS: Final = {
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
+    "wires": "dialects.wires.host.command",
 }
 
 
@@ -51,7 +53,7 @@ def command_line(name: str | None = None) -> typer.Typer:
     app.command()(version)
     for command, module in _COMMANDS.items():
         if name in (command, None):
-            app.command()(getattr(_module(module), command))
+            app.command(command)(getattr(_module(module), command if command != "import" else "import_"))
     for group, module in _GROUPS.items():
         if name in (group, None):
             app.add_typer(_module(module).app, name=group)

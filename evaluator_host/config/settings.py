@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from evaluator_host.model.evaluator import Limits
 
@@ -157,6 +157,34 @@ class ModelEndpoint(BaseModel):
     secret: str | None = None
 
 
+class WireOptions(BaseModel):
+    """What an operator sets for one wire.
+
+    Attributes:
+      secret: Text that the platform sends as its key, or signs bodies with; without it a key of this host is needed.
+      signature_header: Name of the header with the signature, where the platform's differs from the wire's.
+      workspace: Whose the calls are that prove the secret.
+      tenants: Workspaces by the platform's own tenants: `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
+      packages: Pins for code without pins of its own, by `python` or `javascript`.
+      timeout_s: Time limit of a row; it ends before the platform gives up in any case.
+      memory_mb: Memory limit of the sandboxes.
+      body_kb: Size limit of a body.
+      upstream: Where requests go that the platform sends to the same address and the wire does not answer.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    secret: SecretStr | None = Field(None, min_length=16)
+    signature_header: str = ""
+    workspace: str = "default"
+    tenants: dict[str, str] = Field(default_factory=dict)
+    packages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    timeout_s: float | None = Field(None, gt=0)
+    memory_mb: int | None = Field(None, ge=32)
+    body_kb: int | None = Field(None, ge=1)
+    upstream: str | None = None
+
+
 class Settings(BaseSettings):
     """Everything an operator can set; each field is the environment variable `EVALUATOR_HOST_<FIELD>`."""
 
@@ -197,6 +225,12 @@ class Settings(BaseSettings):
     models: dict[str, ModelEndpoint] = Field(
         default_factory=dict,
         description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
+    )
+    wires: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Other platforms whose evaluators' code this host runs: names of wires, comma-separated."
+    )
+    wire_options: dict[str, WireOptions] = Field(
+        default_factory=dict, description="Secrets, tenants, packages and limits of wires, as JSON by name."
     )
     event_streams: int = Field(16, ge=1, description="Event streams (of jobs and builds) that one key may have open.")
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
@@ -290,6 +324,11 @@ class Settings(BaseSettings):
     environments_mb: int = Field(
         20_480, ge=1, description="Disk for installed package sets; the least recently used are removed first."
     )
+
+    @field_validator("wires", mode="before")
+    @classmethod
+    def _names(cls, names: object) -> object:
+        return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
 
     @field_validator("models")
     @classmethod

@@ -107,6 +107,7 @@ class Service:
         *,
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
+        load_timeout_s: float | None = None,
     ) -> EvaluationResult:
         """Evaluate one row.
 
@@ -115,9 +116,12 @@ class Service:
           row: What is scored.
           workspace: Whose call it is.
           lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
+          load_timeout_s: Time limit for loading the evaluator, if that is less than the operator's.
         """
         started = time.perf_counter()
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
+        if load_timeout_s is not None:
+            prepared = prepared.loaded_within(load_timeout_s)
         given: Row | EncodedRow | EvaluationError = row
 
         async def bind_given(loaded: Loaded) -> Bound:

@@ -13,8 +13,8 @@ from evaluator_host.environments.build.build import BuildContext
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.store import Environments
-from evaluator_host.model.errors import HostError
-from evaluator_host.model.evaluator import Language
+from evaluator_host.model.errors import HostError, IndexUnavailable
+from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.pool import Pool, PoolLimits
 from evaluator_host.sandbox.base import Backend
@@ -116,12 +116,18 @@ class _FirstSandboxes:
         """
         python, javascript = default_spec(Language.PYTHON), default_spec(Language.JAVASCRIPT)
         try:
-            await asyncio.gather(self._pool.probe(python), self._pool.prewarm(javascript))
+            await asyncio.gather(self._pool.probe(python), self._prewarm(javascript))
         except PASSING as error:
             self._error = error
             return False
         self._error = None
         return True
+
+    async def _prewarm(self, spec: SandboxSpec) -> None:
+        try:
+            await self._pool.prewarm(spec)
+        except IndexUnavailable as error:
+            _log.warning("JavaScript and TypeScript wait for esbuild, Python does not: %s", error.detail)
 
     async def run(self) -> None:
         """Try until they have started, with pauses that grow to half a minute."""
