@@ -261,7 +261,7 @@ _OF_THE_SANDBOX: Final = {
     Guard.DISK: ("disk_mb", 256),
 }
 _OF_THE_RUNNER: Final = {**_OF_THE_SANDBOX, Guard.LOGS: ("log_kb", 1000), Guard.RESULT: ("result_kb", 4 * 1024)}
-_LONG_S: Final = 0.5  # more than is allowed: enough for the error to name another limit
+_LONG_S: Final = 0.2  # more than is allowed: enough for the error to name another limit
 
 
 def _higher_limits(guards: AbstractSet[Guard], limits: Mapping[Guard, tuple[str, int]]) -> dict[str, Any]:
