@@ -1,5 +1,6 @@
 """Removes containers of this host and of dead hosts, never those of another living host."""
 
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ class ContainerExit:
     signal: int | None = None
     oom_killed: bool = False
     gone: bool = True
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether SIGKILL had ended it before it was removed."""
+        return self.ended and self.signal == signal.SIGKILL
 
 
 def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
