@@ -43,6 +43,7 @@ def run(
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
     variables: Annotated[str | None, typer.Option(help="Without --data: arguments of main(), a JSON object.")] = None,
     criteria: Annotated[str | None, typer.Option(help="Without --data: evaluation criteria, a JSON object.")] = None,
+    messages: Annotated[str | None, typer.Option(help="Without --data: a conversation, a JSON list.")] = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -111,6 +112,7 @@ def run(
         result_kb=result_kb,
     )
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
+    single |= {"messages": messages}
     if data is None:
         row = parse_row(single)
         raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))

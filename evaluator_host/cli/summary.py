@@ -7,6 +7,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from evaluator_host.cli.console import facts
+from evaluator_host.datasets.mapping import is_conversation
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
@@ -165,9 +166,9 @@ def _failure(failure: dict[str, Any]) -> str:
 
 
 def parse_row(texts: dict[str, str | None]) -> Row:
-    """Return the row that the options `--inputs --outputs --trace --variables --criteria` describe.
+    """Return the row that the options `--inputs --outputs --trace --variables --criteria --messages` describe.
 
-    Outputs that are not JSON are plain text; the others must be JSON objects.
+    Outputs that are not JSON are plain text; the others must be JSON objects, messages a list of them.
 
     Raises:
       InvalidRequest: an option is not a JSON object.
@@ -184,7 +185,9 @@ def parse_row(texts: dict[str, str | None]) -> Row:
             if name != "outputs":
                 problems.append(Problem(f"--{name}", str(error)))
                 continue
-        if name != "outputs" and not isinstance(fields[name], dict):
+        if name == "messages" and not is_conversation(fields[name]):
+            problems.append(Problem("--messages", 'must be a JSON list of messages: [{"role": …, "content": …}]'))
+        elif name not in {"outputs", "messages"} and not isinstance(fields[name], dict):
             problems.append(Problem(f"--{name}", f"must be a JSON object, not {type(fields[name]).__name__}"))
     if problems:
         raise InvalidRequest("the row is invalid", problems=tuple(problems))
