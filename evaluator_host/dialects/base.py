@@ -17,6 +17,9 @@ PYTHON_ONLY: Final = frozenset({Language.PYTHON})
 
 _Part = TypeVar("_Part")
 
+BindOne: TypeAlias = Callable[[Row, EvaluatorSettings], Binding]
+"""Returns the arguments for one of the rows that are scored together. Pure."""
+
 Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
 """Returns the body of a `call`, or the error of a row that the code cannot be called with. Pure."""
 
@@ -89,7 +92,7 @@ class Dialect:
       languages: Languages that its evaluators are written in.
       unread: Fields of a row that `bind` passes on whatever they hold; in a large row they stay JSON text.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
-        `score_output` of the settings, `variables` and `criteria` of a row.
+        `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
       asks_models: Its evaluators may ask models; the host answers, and calls the row again.
       numbers_rows: Its evaluators are told the position of a row.
       bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.
@@ -119,7 +122,7 @@ class Dialect:
     takes: tuple[str, ...] = ()
     asks_models: bool = False
     numbers_rows: bool = False
-    bind_one_of_many: Callable[[Row], Binding] | None = None
+    bind_one_of_many: BindOne | None = None
     sdk: Sdk | None = None
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
     row_document: EntryPoint[RowDocument] | None = None

@@ -53,14 +53,17 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
             owner=engine_owner(settings.data_dir),
             supervisor=supervisor,
         )
-    node, esbuild = toolchain.node_path(), await toolchain.ensure_esbuild(settings.data_dir)
+    node, esbuild = toolchain.node_path(), toolchain.Esbuild(settings.data_dir)
     restricted = toolchain.restricted_python_dir(settings.data_dir)
     pythons = machine_pythons(settings)
     if choice is SandboxChoice.NONE:
-        return UnsandboxedBackend(node=node, esbuild=esbuild, restricted=restricted, pythons=pythons)
+        return UnsandboxedBackend(
+            node=node, esbuild=esbuild.path, ensure_esbuild=esbuild.ensure, restricted=restricted, pythons=pythons
+        )
     return BubblewrapBackend(
         node=node,
-        esbuild=esbuild,
+        esbuild=esbuild.path,
+        ensure_esbuild=esbuild.ensure,
         restricted=restricted,
         instance=this_instance(),
         pythons=pythons,

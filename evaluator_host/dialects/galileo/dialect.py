@@ -32,9 +32,9 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     return bind_native(row, settings, _step, needs="step_object")
 
 
-def bind_one_of_many(row: Row) -> Binding:
+def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
     """Return one of the rows that are scored before they are aggregated."""
-    return Binding([row.variables or _step(row, DEFAULTS)])
+    return Binding([row.variables or _step(row, settings)])
 
 
 def _step(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
@@ -78,7 +78,7 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     bind_one_of_many=bind_one_of_many,
     languages=PYTHON_ONLY,
-    takes=("correct_answer_key", "variables"),
+    takes=("correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="galileo",
         stand_in=StandIn("dialects/galileo/modules", preimport="galileo"),

@@ -67,7 +67,7 @@ class Wire:
       body_bytes: Size limit of a body.
       refuse: Turns an error of the host into a response.
       routes: Returns the routes, below `prefix`.
-      probes: What `wires check` sends.
+      probes: Returns what `wires check` sends to an address that goes on below the prefix by this text.
       prefix: Path of the wire; by default `/wires/<name>`.
       open_paths: Paths below the prefix that need no key, for probes of liveness.
       key_of: Returns the key that a request has in the platform's own place, or None; by default in no such place.
@@ -81,7 +81,7 @@ class Wire:
     body_bytes: int
     refuse: Refuse
     routes: Callable[["WireCalls"], list[BaseRoute]]
-    probes: Callable[[], tuple[Probe, ...]]
+    probes: Callable[[str], tuple[Probe, ...]]
     row_s: float | None = None
     prefix: str = ""
     open_paths: frozenset[str] = frozenset()

@@ -86,7 +86,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -162,6 +162,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;
@@ -665,6 +668,7 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             };
+            messages: unknown[] | null;
             outputs: unknown;
             requests: unknown[];
             response: {
@@ -689,6 +693,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;
