@@ -54,6 +54,7 @@ class HostVerbs(Verbs[TransportT]):
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
         criteria: Json = None,
+        messages: list[Json] | None = None,
     ) -> EvaluationResult:
         """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
 
@@ -64,12 +65,13 @@ class HostVerbs(Verbs[TransportT]):
           trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments of contract `main`, by name.
           criteria: Evaluation criteria of the test case, for dialects that have them.
+          messages: A conversation, `[{"role", "content", "tool_calls"?}]`.
 
         Raises:
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """
-        row = Row(inputs or {}, outputs, trace, variables, criteria)
+        row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
         body = {"evaluator": evaluator_body(evaluator), **row_body(row)}
         return await self._transport.send(Call("POST", "/v1/evaluate", EvaluationResult, encode(body)))
 

@@ -92,7 +92,7 @@ class Dialect:
       languages: Languages that its evaluators are written in.
       unread: Fields of a row that `bind` passes on whatever they hold; in a large row they stay JSON text.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
-        `score_output` of the settings, `variables` and `criteria` of a row.
+        `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
       asks_models: Its evaluators may ask models; the host answers, and calls the row again.
       numbers_rows: Its evaluators are told the position of a row.
       bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.

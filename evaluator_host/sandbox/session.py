@@ -5,6 +5,7 @@ question, silence past the limit) ends the sandbox: it is destroyed, never repai
 """
 
 import asyncio
+import math
 import signal
 import time
 from collections import deque
@@ -155,6 +156,7 @@ class Sandbox:
       started_at: Monotonic seconds.
       broken: No frame may be sent any more; only `destroy` is left.
       worked_s: Seconds that its answers took, as `linux.work_clock` counts them.
+      idle_mb: Memory that it takes without a row, as `measure` last found it; its limit until then.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
@@ -165,6 +167,7 @@ class Sandbox:
         self.started_at = time.monotonic()
         self.broken = False
         self.worked_s = 0.0
+        self.idle_mb = spec.memory_mb
         self.runtime = ""
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
@@ -186,6 +189,12 @@ class Sandbox:
     def quiet(self) -> bool:
         """Whether every row was answered and no unexpected frame came."""
         return not self._unanswered and not self._frames
+
+    def measure(self) -> None:
+        """Measure `idle_mb`; call it while no row runs."""
+        used = self.link.used_bytes()
+        if used is not None:
+            self.idle_mb = min(self.spec.memory_mb, max(1, math.ceil(used / (1 << 20))))
 
     async def greet(self) -> None:
         """Wait for the runner's `hello` message.

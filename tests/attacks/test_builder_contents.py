@@ -94,7 +94,7 @@ async def test_builtins_of_node_and_of_the_runner_are_not_shadowed(service: Serv
         "node_modules/path/index.js": "module.exports = {}",
     }
     index.add_npm(npm_package("shadow", files, manifest={"bundledDependencies": []}))
-    code = 'import kinds from "shadow"; export const evaluate = () => ({score: 1, kinds: kinds.join()})'
+    code = 'import kinds from "shadow"; export const evaluate = (i, o, t) => ({score: 1, kinds: kinds.join()})'
     found = await value_of(service, code, "shadow@1.0.0", language=JAVASCRIPT)
     assert found["kinds"] == "function,function"
     nothing_left(home)

@@ -173,7 +173,7 @@ def finished(host: Host, job: str) -> dict[str, Any]:
 
 FORGED = """
 const fs = require("fs")
-export function evaluate() {
+export function evaluate(inputs, outputs, trace) {
   const frame = (header, body) => {
     const lengths = Buffer.alloc(8)
     lengths.writeUInt32BE(header.length, 0)

@@ -57,8 +57,8 @@ CODE = {Language.PYTHON: PYTHON, Language.JAVASCRIPT: JAVASCRIPT, Language.TYPES
 WORDS = ("a", "raise", "spin", "b", "sleep", "c")
 SPINS_AT_LOAD = {
     Language.PYTHON: "while True: pass\n",
-    Language.JAVASCRIPT: "for (;;);\nfunction evaluate() { return 1 }",
-    Language.TYPESCRIPT: "for (;;);\nfunction evaluate(): number { return 1 }",
+    Language.JAVASCRIPT: "for (;;);\nfunction evaluate(i, o, t) { return 1 }",
+    Language.TYPESCRIPT: "for (;;);\nfunction evaluate(i, o, t): number { return 1 }",
 }
 
 

@@ -78,7 +78,7 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     bind_one_of_many=bind_one_of_many,
     languages=PYTHON_ONLY,
-    takes=("correct_answer_key", "variables"),
+    takes=("correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="galileo",
         stand_in=StandIn("dialects/galileo/modules", preimport="galileo"),

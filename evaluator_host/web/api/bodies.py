@@ -210,6 +210,10 @@ class RowIn(Wire):
     )
     variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
+    messages: list[dict[str, Any]] | None = Field(
+        None,
+        description="A conversation: role, content, tool_calls. Also `inputs.messages`; its last answer is `outputs`.",
+    )
 
     _encoded: EncodedRow | None = PrivateAttr(None)
 
@@ -220,7 +224,7 @@ class RowIn(Wire):
 
     def to_row(self) -> Row:
         """Return the row, whose fields are decoded."""
-        return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria)
+        return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria, messages=self.messages)
 
     def given(self) -> Row | EncodedRow:
         """Return the row that the service takes: as JSON if it came in a large body."""

@@ -162,6 +162,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;
@@ -665,6 +668,7 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             };
+            messages: unknown[] | null;
             outputs: unknown;
             requests: unknown[];
             response: {
@@ -689,6 +693,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;
