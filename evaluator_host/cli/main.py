@@ -18,6 +18,7 @@ _COMMANDS: Final = {
     "serve": "cli.serve",
     "run": "cli.run",
     "check": "cli.run",
+    "merge": "cli.merge",
     "migrate": "migration.host.command",
     "import": "migration.host.import_command",
     "doctor": "cli.doctor",

@@ -142,7 +142,7 @@ class Service:
     async def evaluate_rows(
         self,
         evaluator: Evaluator,
-        rows: Iterable[Given],
+        rows: Iterable[Given] | AsyncIterable[Given],
         *,
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
@@ -155,7 +155,7 @@ class Service:
 
         Args:
           evaluator: What scores.
-          rows: An error or a `Skipped` in the place of a row is that row's outcome.
+          rows: An error or a `Skipped` in the place of a row is that row's outcome. An asynchronous one may be endless.
           isolation: `batch` lets the rows that one sandbox gets share a process or context.
           parallelism: Sandboxes to use at once, at most; None for as many as an evaluator may have.
           workspace: Whose call it is.
@@ -173,7 +173,7 @@ class Service:
     async def _stream(
         self,
         prepared: Prepared,
-        rows: Iterable[Given],
+        rows: Iterable[Given] | AsyncIterable[Given],
         isolation: Isolation,
         parallelism: int | None,
         models: Models | None = None,

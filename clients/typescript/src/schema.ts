@@ -86,7 +86,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -162,6 +162,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;
@@ -335,6 +338,46 @@ export interface components {
             sandboxes: number;
             version: string;
             waiting: number;
+        };
+        Import: {
+            datasets: components["schemas"]["ImportedDataset"][];
+            dry_run: boolean;
+            evaluators: components["schemas"]["ImportedEvaluator"][];
+            left_out: components["schemas"]["ImportRemark"][];
+            platform: string;
+        };
+        ImportedDataset: {
+            columns: string[];
+            name: string;
+            rows: number;
+            where: string;
+        };
+        ImportedEvaluator: {
+            contract: components["schemas"]["Contract"] | null;
+            evaluator: {
+                [key: string]: unknown;
+            };
+            name: string;
+            version: number | null;
+            where: string;
+        };
+        ImportIn: {
+            contract?: components["schemas"]["Contract"];
+            dry_run?: boolean;
+            files: {
+                [key: string]: string;
+            };
+            force?: boolean;
+            name?: string | null;
+            packages?: string[];
+            path: string;
+            platform?: string | null;
+            replace?: boolean;
+        };
+        ImportRemark: {
+            reason: string;
+            value: unknown;
+            where: string;
         };
         InlineRowsIn: {
             rows: {
@@ -625,6 +668,7 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             };
+            messages: unknown[] | null;
             outputs: unknown;
             requests: unknown[];
             response: {
@@ -649,6 +693,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;
