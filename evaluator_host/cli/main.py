@@ -33,6 +33,7 @@ _GROUPS: Final = {
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
+    "models": "cli.models",
 }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.model.errors import HostError
+from evaluator_host.model.errors import HostError, InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Json, ModelKind, Replay
 from evaluator_host.model.json_values import (
     LARGE_BYTES,
@@ -99,6 +99,8 @@ class Gateway:
           InvalidRequest: there is no such model, or the operator does not allow it.
           NotFound: its secret does not exist.
         """
+        if terms.replay is not Replay.OFF and self.recordings is None:
+            raise InvalidRequest("answers of models are recorded by a running host only; name one with --url")
         models = await self.directory.resolve(workspace, evaluator.models)
         day = await self.days.meter(workspace)
         return Grant(self, evaluator, workspace, models=models, terms=terms, day=day)
