@@ -65,7 +65,7 @@ def list_(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None
 
 
 @app.command(name="test")
-def test_(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def ask(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
     """Ask a model one short question. Exit code 1: it does not answer."""
     with host(url) as client:
         outcome = client.models.test(name)
