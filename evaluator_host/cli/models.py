@@ -105,7 +105,7 @@ def usage(
     print_found(found, _usage_table, as_json=as_json, none="no model was asked in these days")
 
 
-@app.command(name="export-answers")
+@app.command(name="export")
 def export_answers(*, url: HostOption = DEFAULT_URL) -> None:
     """Print the recorded answers of models as JSON, one per line."""
     with host(url) as client:
@@ -114,9 +114,9 @@ def export_answers(*, url: HostOption = DEFAULT_URL) -> None:
     sys.stdout.flush()
 
 
-@app.command(name="import-answers")
+@app.command(name="import")
 def import_answers(
-    file: Annotated[Path, typer.Argument(help="What export-answers printed.")],
+    file: Annotated[Path, typer.Argument(help="What `models export` printed.")],
     *,
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,
@@ -128,14 +128,14 @@ def import_answers(
     except OSError as error:
         raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
     except InvalidJson as error:
-        raise InvalidRequest(f"{file} has a line that is {error}; import what export-answers printed") from error
+        raise InvalidRequest(f"{file} has a line that is {error}; import what export printed") from error
     if as_json:
         print_json(kept)
     else:
         err.print(plain(f"{kept.answers} answers are recorded now"))
 
 
-@app.command(name="delete-answers")
+@app.command(name="forget")
 def delete_answers(
     *,
     model: Annotated[str | None, typer.Option(help="Only those of this model.", show_default="all")] = None,

@@ -171,8 +171,8 @@ class Settings(BaseSettings):
     )
     max_model_requests: int = Field(64, ge=0, description="Largest budget.requests of an evaluator, and its default.")
     model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in all.")
-    model_day: ModelBudget = Field(
-        ModelBudget(),
+    model_day: ModelBudget | None = Field(
+        None,
         description='Most that a workspace may use of models a day: JSON {"requests", "tokens", "cost"}.',
     )
     model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")

@@ -15,7 +15,7 @@ import httpx
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, InvalidRequest
-from evaluator_host.model.evaluator import Evaluator, Json, ModelKind, Replay
+from evaluator_host.model.evaluator import Evaluator, Json, ModelBudget, ModelKind, Replay
 from evaluator_host.model.json_values import (
     LARGE_BYTES,
     InvalidJson,
@@ -85,7 +85,7 @@ class Gateway:
     ) -> None:
         self.directory = ModelDirectory(settings, store)
         self.settings = settings
-        self.days = DayMeters(settings.model_day, store)
+        self.days = DayMeters(settings.model_day or ModelBudget(), store)
         self.recordings = (
             Recordings(store.models, most_bytes=settings.model_answers_mb << 20) if store is not None else None
         )
