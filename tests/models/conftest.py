@@ -57,6 +57,13 @@ async def granting(
         yield made
 
 
+@pytest.fixture(scope="session")
+async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Granting]:
+    """The same on bubblewrap only, for what the host does alike on both backends."""
+    async with granting_on("bubblewrap", provider, tmp_path_factory.mktemp("granted")) as made:
+        yield made
+
+
 @asynccontextmanager
 async def granting_on(backend: str, provider: ModelServer, folder: Path, **changes: object) -> AsyncIterator[Granting]:
     """A new service on a backend, with a database of its own."""

@@ -66,8 +66,8 @@ _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "
 
 @pytest.mark.parametrize("name", PYTHON)
 async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
-    if granting.service.pool.backend.name == "docker" and name not in ("openai", "openai-stream", "litellm"):
-        pytest.skip("the clients are the same on both backends; three show that the way there is")
+    if granting.service.pool.backend.name == "docker" and name not in ("openai-stream", "anthropic"):
+        pytest.skip("the clients are the same on both backends; two show that the way there is")
     result = await granting.score(python_judge(name))
     assert (result.score, result.error) == (1.0, None)
     assert result.usage is not None
@@ -116,24 +116,24 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(
     ],
 )
 async def test_a_row_over_its_budget_is_budget_exceeded(
-    granting: Granting, budget: ModelBudget, says: str, asked: int
+    granted: Granting, budget: ModelBudget, says: str, asked: int
 ) -> None:
-    before = len(granting.server.asked)
-    result = await granting.score(Evaluator(MANY, models=("judge",), budget=budget))
+    before = len(granted.server.asked)
+    result = await granted.score(Evaluator(MANY, models=("judge",), budget=budget))
     assert (result.status, result.error.code, result.score) == (Status.FAILED, ErrorCode.BUDGET_EXCEEDED, None)
     assert says in result.error.message
-    assert len(granting.server.asked) - before == result.usage.requests == asked
+    assert len(granted.server.asked) - before == result.usage.requests == asked
 
 
-async def test_a_job_over_its_budget_fails_the_rows_that_are_left(granting: Granting) -> None:
-    meter, before = Meter(ModelBudget(requests=3), "the job"), len(granting.server.asked)
-    stream = granting.service.evaluate_rows(
+async def test_a_job_over_its_budget_fails_the_rows_that_are_left(granted: Granting) -> None:
+    meter, before = Meter(ModelBudget(requests=3), "the job"), len(granted.server.asked)
+    stream = granted.service.evaluate_rows(
         Evaluator(ONE, models=("judge",)), [Row({}, str(n)) for n in range(6)], terms=ModelTerms(meter=meter)
     )
     found = {index: result async for index, result in stream}
     codes = [one.error.code if one.error else None for one in found.values()]
     assert sorted(map(str, codes)) == ["None"] * 3 + ["budget_exceeded"] * 3
-    assert len(granting.server.asked) - before == 3
+    assert len(granted.server.asked) - before == 3
 
 
 async def test_a_workspace_over_its_day_is_refused_on_every_host_of_its_database(
@@ -165,28 +165,28 @@ async def test_errors_and_retries_are_the_providers(provider: ModelServer, tmp_p
             assert (later.score, later.usage.requests, len(faulty.asked)) == (1.0, 1, 4)
 
 
-async def test_code_without_a_grant_has_no_address(granting: Granting) -> None:
+async def test_code_without_a_grant_has_no_address(granted: Granting) -> None:
     code = "import os\ndef evaluate(inputs, outputs, trace):\n    return float('OPENAI_BASE_URL' in os.environ)\n"
-    assert (await granting.score(Evaluator(code))).score == 0.0
+    assert (await granted.score(Evaluator(code))).score == 0.0
 
 
-async def test_an_unknown_model_is_refused_before_anything_runs(granting: Granting) -> None:
+async def test_an_unknown_model_is_refused_before_anything_runs(granted: Granting) -> None:
     with pytest.raises(InvalidRequest, match="no model 'other'") as refused:
-        await granting.service.check(Evaluator(ONE, models=("other",)))
+        await granted.service.check(Evaluator(ONE, models=("other",)))
     assert "registered are: claude, judge" in refused.value.problems[0].hint
 
 
-async def test_only_granted_models_are_answered_under_the_names_that_were_given(granting: Granting) -> None:
+async def test_only_granted_models_are_answered_under_the_names_that_were_given(granted: Granting) -> None:
     code = ASK + (
         "def evaluate(inputs, outputs, trace):\n"
         "    return [ask(name, 'x')[0] for name in ('gpt-4o', 'real-name', 'claude', 'other')] == eval(outputs)\n"
     )
     named = Evaluator(code, models=("gpt-4o=judge",))
-    assert (await granting.score(named, "[200, 404, 404, 404]")).score == 1
+    assert (await granted.score(named, "[200, 404, 404, 404]")).score == 1
     every = Evaluator(code, models=("*=judge",))
-    assert (await granting.score(every, "[200, 200, 200, 200]")).score == 1
+    assert (await granted.score(every, "[200, 200, 200, 200]")).score == 1
     plain = Evaluator(code, models=("judge",))
-    assert (await granting.score(plain, "[404, 200, 404, 404]")).score == 1
+    assert (await granted.score(plain, "[404, 200, 404, 404]")).score == 1
 
 
 @pytest.mark.parametrize(
@@ -210,24 +210,24 @@ async def test_only_granted_models_are_answered_under_the_names_that_were_given(
         ("\x16\x03\x01 no http\r\n\r\n", "HTTP/1.1 400"),
     ],
 )
-async def test_nothing_but_a_request_to_a_granted_model_is_served(granting: Granting, sent: str, answers: str) -> None:
-    before = len(granting.server.asked)
-    result = await granting.score(RAW, sent)
+async def test_nothing_but_a_request_to_a_granted_model_is_served(granted: Granting, sent: str, answers: str) -> None:
+    before = len(granted.server.asked)
+    result = await granted.score(RAW, sent)
     assert answers in result.reason[:40]
-    assert len(granting.server.asked) == before
+    assert len(granted.server.asked) == before
 
 
-async def test_a_second_request_behind_the_first_is_dropped(granting: Granting) -> None:
+async def test_a_second_request_behind_the_first_is_dropped(granted: Granting) -> None:
     head = (
         f"HTTP/1.1\r\nHost: {{host}}\r\nContent-Type: application/json\r\nContent-Length: {len(_BODY)}\r\n\r\n{_BODY}"
     )
-    before = len(granting.server.asked)
-    result = await granting.score(
+    before = len(granted.server.asked)
+    result = await granted.score(
         RAW, f"GET /v1/models HTTP/1.1\r\nHost: {{host}}\r\n\r\nPOST /v1/chat/completions {head}"
     )
     assert result.reason.count("HTTP/1.1") == 1
     assert "judge" in result.reason
-    assert len(granting.server.asked) == before
+    assert len(granted.server.asked) == before
 
 
 async def test_nothing_is_asked_while_loading_or_after_a_row(granting: Granting) -> None:

@@ -20,7 +20,7 @@ def upgrade() -> None:
         sa.Column("replayed", sa.BigInteger, nullable=False),
         sa.Column("input_tokens", sa.BigInteger, nullable=False),
         sa.Column("output_tokens", sa.BigInteger, nullable=False),
-        sa.Column("cost", sa.Float, nullable=False),
+        sa.Column("cost", sa.Double, nullable=False),
         sa.PrimaryKeyConstraint("workspace_id", "day", "model", name="pk_model_usage"),
     )
     op.create_table(
