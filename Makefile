@@ -21,10 +21,11 @@ AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRIC
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
 QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
 API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
+EXTRAS := --extra docker --extra postgres # a checkout has both; a bare `pip install` neither
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test check types fix bench lock clean
+.PHONY: help setup run quick test check types fix bench dist lock clean
 .NOTPARALLEL: # two targets install into .venv
 
 help: ## List these targets
@@ -55,6 +56,7 @@ check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import
 	@$(BIN)/python .ci/core_lines.py
 	@$(API_TYPES) --check
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
+	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project clients/typescript
 	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
 types: $(VENV)/.dev $(UI)/node_modules/.installed ## Generate the pages' API types from the OpenAPI document
@@ -68,9 +70,16 @@ bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to
 	@sh .ci/packages
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
+dist: $(VENV)/.run $(UI)/node_modules/.installed ## Build the sdist, the wheel and the TypeScript client into dist/, each with a provenance file
+	@rm -rf dist && $(BIN)/uv build --quiet --out-dir dist .
+	@cd clients/typescript && rm -rf dist && $(CURDIR)/$(NODE) $(CURDIR)/$(UI)/node_modules/typescript/bin/tsc && \
+	  $(CURDIR)/$(NODE) $(CURDIR)/$(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js pack --silent --ignore-scripts --pack-destination $(CURDIR)/dist >/dev/null
+	@$(BIN)/python .ci/provenance.py dist/*.whl dist/*.tar.gz dist/*.tgz
+	@ls dist
+
 lock: $(VENV)/.dev ## Resolve the lock files anew
-	$(COMPILE) --output-file requirements.lock pyproject.toml
-	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --group dev pyproject.toml
+	$(COMPILE) --output-file requirements.lock $(EXTRAS) pyproject.toml
+	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock $(EXTRAS) --group dev pyproject.toml
 	for folder in $(STAND_INS); do \
 	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --only-binary :all: \
 	    --constraints requirements.lock --output-file $$folder/requirements.lock \

@@ -1,12 +1,13 @@
 """A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
 
 The code it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it by the backend's
-fault, `garbage` answers with no frame; a load of `bad` fails.
+fault, `killed` by SIGKILL, `garbage` answers with no frame; a load of `bad` fails.
 """
 
 import asyncio
 import json
 import math
+import signal
 import time
 from collections.abc import Collection
 
@@ -20,16 +21,17 @@ from evaluator_host.sandbox.protocol import FrameDecoder, encode
 class FakeLink:
     """The link of one fake sandbox; `calls` are the row bodies that it was given, `destroyed` how it ended."""
 
-    def __init__(self, number: int, *, preparing: str = "answers") -> None:
+    def __init__(self, number: int, *, preparing: str = "answers", used_mb: int | None = None) -> None:
         self.id = f"fake-{number}"
         self.calls: list[dict] = []
         self.cancelled: list[str] = []
         self.prepared: list[str] | None = None
         self._preparing = preparing
         self.destroyed = False
+        self.used_mb = used_mb
         self.ended = False
         self.first_pid = None  # no process: its time is wall-clock time
-        self._lost = False
+        self._lost = self._killed = False
         self._hangs_since: float | None = None  # what is sent behind a row that hangs waits until that is cancelled
         self._behind: list[tuple[dict, dict]] = []
         self._decoder = FrameDecoder()
@@ -49,13 +51,18 @@ class FakeLink:
     def memory_events(self) -> int:
         return 0
 
+    def used_bytes(self) -> int | None:
+        return None if self.used_mb is None else self.used_mb << 20
+
     async def destroy(self) -> ExitStatus:
         self.destroyed = self.ended = True
         self._out.put_nowait(b"")
+        if self._killed:
+            return ExitStatus(signal=signal.SIGKILL)
         return ExitStatus(exit_code=1, lost=self._lost)
 
-    def die(self, *, lost: bool = False) -> None:
-        self._lost, self.ended = lost, True
+    def die(self, *, lost: bool = False, killed: bool = False) -> None:
+        self._lost, self._killed, self.ended = lost, killed, True
         self._out.put_nowait(b"")
 
     def _say(self, header: dict, body: object = None) -> None:
@@ -95,6 +102,8 @@ class FakeLink:
                 self.die()
             case "lost":
                 self.die(lost=True)
+            case "killed":
+                self.die(killed=True)
             case "garbage":
                 self._out.put_nowait(b"\xff" * 64)
             case _:
@@ -129,6 +138,7 @@ class FakeBackend:
         self.gate: asyncio.Event | None = None
         self.preparing = "answers"
         self.start_s = 0.0
+        self.used_mb: int | None = None  # by each idle sandbox; None where it is not known
 
     def python_versions(self) -> tuple[str, ...]:
         return (self.platform.python,)
@@ -139,7 +149,7 @@ class FakeBackend:
             await self.gate.wait()
         if self.broken:
             raise SandboxUnavailable("the fake is broken")
-        self.links.append(FakeLink(len(self.links), preparing=self.preparing))
+        self.links.append(FakeLink(len(self.links), preparing=self.preparing, used_mb=self.used_mb))
         return self.links[-1]
 
     async def prepare(self, environment: Environment) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -19,6 +19,7 @@ from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_found, print_json
 from evaluator_host.cli.serve import listen, require_descriptors
 from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.environments import toolchain
 from evaluator_host.model.errors import HostError, IndexUnavailable, Misconfigured, refusal_of
 from evaluator_host.sandbox.base import Finding
@@ -33,6 +34,7 @@ from evaluator_host.wiring.backends import (
 )
 from evaluator_host.wiring.store import database_findings
 
+_WIRES: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.dialects.wires.host.mount:wire_findings")
 STARTS: Final = "starts a sandbox"
 _NOT_WORKING: Final = 3
 _NEEDED: Final = ("data directory", "database", "open files")  # without any of these no host starts
@@ -61,7 +63,7 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
     found = {"host": [*await _tools(settings), _data_dir(settings.data_dir), _open_files()]}
-    found["host"] += [*await database_findings(settings), _port(settings)]
+    found["host"] += [*await database_findings(settings), _port(settings), *_WIRES.load()(settings)]
     for name, findings in (await backend_findings(settings)).items():
         found[str(name)] = findings
         if not any(finding.name == "tools" for finding in findings):  # which says why not

@@ -18,7 +18,9 @@ _COMMANDS: Final = {
     "serve": "cli.serve",
     "run": "cli.run",
     "check": "cli.run",
+    "merge": "cli.merge",
     "migrate": "migration.host.command",
+    "import": "migration.host.import_command",
     "doctor": "cli.doctor",
     "selftest": "selftest.command",
     "setup": "cli.doctor",
@@ -34,6 +36,7 @@ _GROUPS: Final = {
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
     "models": "cli.models",
+    "wires": "dialects.wires.host.command",
 }
 
 
@@ -52,7 +55,7 @@ def command_line(name: str | None = None) -> typer.Typer:
     app.command()(version)
     for command, module in _COMMANDS.items():
         if name in (command, None):
-            app.command()(getattr(_module(module), command))
+            app.command(command)(getattr(_module(module), command if command != "import" else "import_"))
     for group, module in _GROUPS.items():
         if name in (group, None):
             app.add_typer(_module(module).app, name=group)

@@ -19,7 +19,7 @@ from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.datasets.rows import FileRow, RowFile
+from evaluator_host.datasets.rows import FileRow, RowFile, Shard
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
@@ -44,6 +44,7 @@ def run(
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
     variables: Annotated[str | None, typer.Option(help="Without --data: arguments of main(), a JSON object.")] = None,
     criteria: Annotated[str | None, typer.Option(help="Without --data: evaluation criteria, a JSON object.")] = None,
+    messages: Annotated[str | None, typer.Option(help="Without --data: a conversation, a JSON list.")] = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -81,6 +82,9 @@ def run(
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the results to this file, as JSONL.")] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
@@ -122,6 +126,7 @@ def run(
     )
     terms = ModelTerms(replay)
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
+    single |= {"messages": messages}
     if data is None:
         row = parse_row(single)
         raise typer.Exit(run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json)))
@@ -133,6 +138,7 @@ def run(
         data=data,
         mapping=Mapping.parse(map_ or []),
         limit=limit,
+        shard=None if shard is None else Shard.parse(shard),
         isolation=isolation,
         parallelism=parallelism,
         terms=terms,
@@ -189,6 +195,7 @@ class Run:
     data: Path
     mapping: Mapping
     limit: int | None
+    shard: Shard | None
     isolation: Isolation
     parallelism: int | None
     terms: ModelTerms
@@ -208,7 +215,14 @@ class Run:
 
     def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
         max_row_bytes = self.settings.body_mb << 20
-        return RowFile(self.data, self.mapping, max_row_bytes=max_row_bytes, limit=self.limit, report=report)
+        return RowFile(
+            self.data,
+            self.mapping,
+            max_row_bytes=max_row_bytes,
+            limit=self.limit,
+            report=report,
+            shard=self.shard or Shard(),
+        )
 
     async def run(self) -> int:
         """Evaluate every row, print the summary, and return the exit code."""
@@ -221,7 +235,9 @@ class Run:
                 await self._evaluate(target, results)
                 await self._score_together(target)
                 seconds = time.perf_counter() - started
-        if not self._summary.rows:
+            if results is not None and self.shard is not None:
+                results.write(closing_line(self.shard, rows=self._rows.count, bad_lines=self._rows.bad))
+        if not self._summary.rows and (self.shard is None or not self._rows.count):
             raise InvalidRequest(f"there is no row to score in {self.data} ({self._rows.bad} bad lines)")
         self._print(seconds)
         return self._exit_code()
@@ -241,10 +257,12 @@ class Run:
                     self._summary.add(result, line=source.line)
                     self._scored.note_result(index, result)
                     if results is not None:
-                        results.write(self._line(index, source, result))
+                        results.write(self._line(source, result))
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: "Service | RemoteService") -> None:
+        if self.shard is not None:  # its rows are not all
+            return
         rows = self._open_rows(lambda _line, _message: None)  # its bad lines were reported before
         try:
             self._summary.together = await self._scored.score_corpus(target, self.given.evaluator, rows)
@@ -256,8 +274,8 @@ class Run:
             self._waiting[index] = source
             yield source.row
 
-    def _line(self, index: int, source: FileRow, result: EvaluationResult) -> bytes:
-        entry: dict[str, Any] = {"index": index, "line": source.line}
+    def _line(self, source: FileRow, result: EvaluationResult) -> bytes:
+        entry: dict[str, Any] = {"index": source.index, "line": source.line}
         if self.include_rows:
             entry["row"] = source.record
         return encode_json({**entry, "result": result}) + b"\n"
@@ -275,13 +293,12 @@ class Run:
             out.print(self._summary.to_table(bad_lines=self._rows.bad, seconds=seconds))
 
     def _exit_code(self) -> int:
-        summary = self._summary
-        if self.strict and self._rows.bad:
-            return 2
-        if summary.lost:
-            return 3
-        under = self.fail_under is not None and (summary.mean is None or summary.mean < self.fail_under)
-        return 1 if under or summary.errors else 0
+        return self._summary.exit_code(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
+
+
+def closing_line(shard: Shard, *, rows: int, bad_lines: int) -> bytes:
+    """Return the last line of a shard's results: which shard it is, and what its whole file has."""
+    return encode_json({"shard": str(shard), "rows": rows, "bad_lines": bad_lines}) + b"\n"
 
 
 async def _run_one(

@@ -22,7 +22,7 @@ _CONNECT_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 10.0  # even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
-_ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
+_ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria", "messages")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from evaluator_host.client.transport import AsyncTransport, SyncTransport, Trans
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Replay, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
-from evaluator_host.schemas.migration import Migration
+from evaluator_host.schemas.migration import Import, Migration
 from evaluator_host.schemas.stored import UsageReport
 
 
@@ -62,6 +62,7 @@ class HostVerbs(Verbs[TransportT]):
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
         criteria: Json = None,
+        messages: list[Json] | None = None,
         replay: Replay = Replay.OFF,
     ) -> EvaluationResult:
         """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
@@ -73,13 +74,14 @@ class HostVerbs(Verbs[TransportT]):
           trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments of contract `main`, by name.
           criteria: Evaluation criteria of the test case, for dialects that have them.
+          messages: A conversation, `[{"role", "content", "tool_calls"?}]`.
           replay: Whether answers of granted models are recorded and reused.
 
         Raises:
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """
-        row = Row(inputs or {}, outputs, trace, variables, criteria)
+        row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
         body = {"evaluator": evaluator_body(evaluator), **row_body(row), **_replay_body(replay)}
         return await self._transport.send(Call("POST", "/v1/evaluate", EvaluationResult, encode(body)))
 
@@ -158,6 +160,43 @@ class HostVerbs(Verbs[TransportT]):
         }
         body.pop("python", None)
         return await self._transport.send(Call("POST", "/v1/migrate", Migration, encode(body)))
+
+    @verb
+    async def import_files(
+        self,
+        files: Mapping[str, str],
+        path: str,
+        *,
+        name: str | None = None,
+        platform: str | None = None,
+        contract: Contract = Contract.AUTO,
+        packages: Iterable[str] = (),
+        replace: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Import:
+        """Import evaluators and rows from a platform's configuration or export, or from a module of evaluators.
+
+        Args:
+          files: Texts of the file to import and of all that it refers to, by path from a common root.
+          path: Which of them to import.
+          name: First part of the evaluators' names and name of the data set; None for the file's.
+          platform: Where the file is from; None to recognise it.
+          contract: Of the evaluators of a module.
+          packages: Exact pins for every evaluator.
+          replace: Whether existing evaluators get a next version, and an existing data set is replaced.
+          force: Whether evaluators that do not load are stored too.
+          dry_run: Whether nothing is stored.
+
+        Raises:
+          NameTaken: a name is in use, and `replace` is false.
+          InvalidRequest: the file cannot be read, or is from no known platform.
+        """
+        body = {
+            "files": files, "path": path, "name": name, "platform": platform, "contract": contract,
+            "packages": list(packages), "replace": replace, "force": force, "dry_run": dry_run,
+        }  # fmt: skip
+        return await self._transport.send(Call("POST", "/v1/import", Import, encode(body)))
 
     @verb
     async def info(self) -> HostInfo:

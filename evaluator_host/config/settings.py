@@ -23,6 +23,13 @@ SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
 
 
 _IDLE_HOST_MB: Final = 192
+_IDLE_SANDBOX_MB: Final = 8  # of Python without packages, as measured; the memory limits those that take more
+FEWEST_SANDBOXES: Final = 16
+SANDBOX_DESCRIPTORS: Final = 6
+_FEW_DESCRIPTORS: Final = 1024  # for connections and the rest
+_SANDBOX_PROCESSES: Final = 8  # 5 of Python, 13 of JavaScript; its threads count too
+_MOST_DESCRIPTORS: Final = 65_536
+_RUNNING_PER_PROCESSOR: Final = 4
 
 
 class SandboxChoice(StrEnum):
@@ -64,15 +71,22 @@ def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
     with suppress(OSError):
-        for line in (proc / "cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers == "" or "memory" in controllers.split(","):
-                mount = cgroups / controllers
-                group = mount / path.lstrip("/")
-                for folder in (group, *group.parents)[: len(Path(path).parts)]:
-                    known += _memory_limits(folder)
-                known += _memory_limits(mount)  # inside a container the path may be the machine's
+        for folder in _own_cgroups("memory", proc, cgroups):
+            known += _memory_limits(folder)
     return min(known) >> 20
+
+
+def _own_cgroups(
+    controller: str, proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")
+) -> Iterator[Path]:
+    """Yield the folder of this process's cgroup with a controller, and those above it."""
+    for line in (proc / "cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or controller in controllers.split(","):
+            mount = cgroups / controllers
+            group = mount / path.lstrip("/")
+            yield from (group, *group.parents)[: len(Path(path).parts)]
+            yield mount  # inside a container the path may be the machine's
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -85,6 +99,36 @@ def _memory_limits(group: Path) -> Iterator[int]:
 def half_of_memory_mb() -> int:
     """Return half of the memory that this process may use in MB, at least 512."""
     return max(512, usable_memory_mb() // 2)
+
+
+def sandboxes_of_machine() -> int:
+    """Return how many sandboxes the memory, descriptors and processes of this machine allow, at least 16."""
+    room = (
+        half_of_memory_mb() // _IDLE_SANDBOX_MB,
+        (most_descriptors() - _FEW_DESCRIPTORS) // 2 // SANDBOX_DESCRIPTORS,
+        _processes() // 2 // _SANDBOX_PROCESSES,
+    )
+    return max(FEWEST_SANDBOXES, min(room))
+
+
+def most_descriptors() -> int:
+    """Return how many descriptors a host opens at most: its hard limit, or 65,536."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+
+
+def _processes(proc: Path = Path("/proc")) -> int:
+    """Return how many processes and threads this process and its children may have."""
+    known = [resource.getrlimit(resource.RLIMIT_NPROC)[0]] if os.geteuid() else []
+    known = [limit for limit in known if limit != resource.RLIM_INFINITY]
+    for name in ("pid_max", "threads-max"):
+        with suppress(OSError, ValueError):
+            known.append(int((proc / "sys/kernel" / name).read_text()))
+    with suppress(OSError):
+        for folder in _own_cgroups("pids"):
+            with suppress(OSError, ValueError):  # no such file, or "max"
+                known.append(int((folder / "pids.max").read_text()))
+    return min(known, default=_MOST_DESCRIPTORS)
 
 
 def memory_for_requests_mb() -> int:
@@ -126,6 +170,34 @@ class ModelEndpoint(BaseModel):
     timeout_s: float = Field(60.0, gt=0, le=3600)
     retries: int = Field(2, ge=0, le=10)
     workspaces: tuple[str, ...] = ()
+
+
+class WireOptions(BaseModel):
+    """What an operator sets for one wire.
+
+    Attributes:
+      secret: Text that the platform sends as its key, or signs bodies with; without it a key of this host is needed.
+      signature_header: Name of the header with the signature, where the platform's differs from the wire's.
+      workspace: Whose the calls are that prove the secret.
+      tenants: Workspaces by the platform's own tenants: `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
+      packages: Pins for code without pins of its own, by `python` or `javascript`.
+      timeout_s: Time limit of a row; it ends before the platform gives up in any case.
+      memory_mb: Memory limit of the sandboxes.
+      body_kb: Size limit of a body.
+      upstream: Where requests go that the platform sends to the same address and the wire does not answer.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    secret: SecretStr | None = Field(None, min_length=16)
+    signature_header: str = ""
+    workspace: str = "default"
+    tenants: dict[str, str] = Field(default_factory=dict)
+    packages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    timeout_s: float | None = Field(None, gt=0)
+    memory_mb: int | None = Field(None, ge=32)
+    body_kb: int | None = Field(None, ge=1)
+    upstream: str | None = None
 
 
 class Settings(BaseSettings):
@@ -176,6 +248,12 @@ class Settings(BaseSettings):
         description='Most that a workspace may use of models a day: JSON {"requests", "tokens", "cost"}.',
     )
     model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
+    wires: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Other platforms whose evaluators' code this host runs: names of wires, comma-separated."
+    )
+    wire_options: dict[str, WireOptions] = Field(
+        default_factory=dict, description="Secrets, tenants, packages and limits of wires, as JSON by name."
+    )
     event_streams: int = Field(16, ge=1, description="Event streams (of jobs and builds) that one key may have open.")
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
     jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
@@ -198,14 +276,21 @@ class Settings(BaseSettings):
     docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
     docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, built by `images build`.")
 
-    max_sandboxes: int = Field(16, ge=1, description="Largest number of sandboxes, busy or idle.")
+    max_sandboxes: int = Field(
+        default_factory=sandboxes_of_machine, ge=1, description="Largest number of sandboxes, busy or idle."
+    )
+    max_running_sandboxes: int | None = Field(
+        None, ge=1, description="Largest number of sandboxes that start or run at the same time."
+    )
     max_sandboxes_per_evaluator: int = Field(
         default_factory=lambda: max(2, os.cpu_count() or 1),
         ge=1,
         description="Largest number of sandboxes for one evaluator.",
     )
     sandbox_memory_mb: int = Field(
-        default_factory=half_of_memory_mb, ge=64, description="Largest sum of the memory limits of all sandboxes."
+        default_factory=half_of_memory_mb,
+        ge=64,
+        description="Memory of all sandboxes: limits of busy ones, use of idle ones.",
     )
     idle_sandboxes: int = Field(
         1, ge=0, description="Sandboxes that start in advance, for each recently used environment."
@@ -274,12 +359,24 @@ class Settings(BaseSettings):
         except OSError as error:
             raise ValueError(f"it is neither JSON nor a file that can be read: {error.strerror}") from error
 
+    @field_validator("wires", mode="before")
+    @classmethod
+    def _names(cls, names: object) -> object:
+        return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
+
     @field_validator("models")
     @classmethod
     def _references(cls, models: dict[str, ModelEndpoint]) -> dict[str, ModelEndpoint]:
         if odd := [name for name in models if name.count("/") > 1 or "=" in name or not all(name.split("/"))]:
             raise ValueError(f"a model is named name or workspace/name, not {odd[0]!r}")
         return models
+
+    @property
+    def running_sandboxes(self) -> int:
+        """Largest number of sandboxes that start or run at the same time: as set, otherwise by processors."""
+        if self.max_running_sandboxes is not None or "max_sandboxes" in self.model_fields_set:
+            return self.max_running_sandboxes or self.max_sandboxes
+        return max(FEWEST_SANDBOXES, _RUNNING_PER_PROCESSOR * (os.cpu_count() or 1))
 
     @property
     def limit_ceilings(self) -> Limits:

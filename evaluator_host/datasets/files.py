@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, Final
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.readers import Record, read_records
-from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
+from evaluator_host.model.errors import InvalidRequest, MachineExhausted, StoreUnavailable, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
-from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
 from evaluator_host.schemas.stored import BadLine, DatasetFacts
 from evaluator_host.system.tree import remove
 
@@ -71,14 +71,30 @@ class RowsFolder:
             yield number, decode_json(line)
 
     def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield rows from row `first` on as JSON lines, each with its number, from 0."""
-        folder = self.path / dataset_id
+        """Yield rows from row `first` on as JSON lines, each with its number, from 0.
+
+        Raises:
+          StoreUnavailable: the rows are not here, but at another host of the same database.
+        """
+        folder = self._folder(dataset_id)
         with (folder / "rows.jsonl").open("rb") as rows:
             start = first // _STRIDE
             rows.seek(_place(folder / "rows.index", start))
             for number, line in enumerate(rows, start=start * _STRIDE):
                 if number >= first:
                     yield number, line
+
+    def has_rows(self, dataset_id: str) -> bool:
+        """Return whether the rows of a data set can be read here."""
+        return (self.path / dataset_id / "rows.jsonl").is_file()
+
+    def _folder(self, dataset_id: str) -> Path:
+        if not self.has_rows(dataset_id):
+            raise StoreUnavailable(
+                f"the rows of data set {dataset_id} are not in this host's data directory: ask the host that took its "
+                "upload, or let all hosts of the database share their data directory"
+            )
+        return self.path / dataset_id
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[bytes]:
         """Return at most `limit` rows as JSON lines, from row `first` on; fewer when they have 16 MB."""
@@ -113,8 +129,12 @@ class RowsFolder:
         return found
 
     def file(self, dataset_id: str) -> Path:
-        """Return the path of a data set's rows as JSON lines."""
-        return self.path / dataset_id / "rows.jsonl"
+        """Return the path of a data set's rows as JSON lines.
+
+        Raises:
+          StoreUnavailable: they are not here.
+        """
+        return self._folder(dataset_id) / "rows.jsonl"
 
     def remove(self, dataset_id: str) -> None:
         """Remove the rows of a data set, if they exist."""
@@ -129,14 +149,14 @@ class RowsFolder:
         return sum(path.stat().st_size for path in (self.path / dataset_id).iterdir())
 
     def orphans(self, known: Collection[str]) -> list[str]:
-        """Return folders to remove: unfinished ones of dead hosts, and those over an hour old with ids not `known`."""
+        """Return folders to remove: unfinished ones of ended hosts, and those over an hour old with ids not `known`."""
         if not self.path.is_dir():
             return []
         found = []
         for path in self.path.iterdir():
             dataset_id, _, writer = path.name.partition(".")
             if writer:
-                gone = is_dead(writer)
+                gone = has_abandoned(writer, path)
             else:  # a new folder may not be in the database yet
                 gone = dataset_id not in known and time.time() - path.stat().st_mtime > _SETTLED_S
             if gone:

@@ -26,6 +26,7 @@ from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.system.extras import extra
 
 _ROWS_AT_ONCE: Final = 16
 _BATCH_BYTES: Final = 64 << 20
@@ -257,6 +258,9 @@ def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
             if isinstance(value, BadRow):
                 return BadRow(f"{name} is {value}")
             record[name] = value
+    if record.get("messages", "").lstrip().startswith("["):
+        messages = _decoded(record["messages"].encode())
+        record["messages"] = record["messages"] if isinstance(messages, BadRow) else messages
     return record
 
 
@@ -288,13 +292,9 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any]]:
     Raises:
       InvalidRequest: the file is no Parquet file, or pyarrow is not installed.
     """
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra that is large, and slow to import
+    with extra("parquet", "reading Parquet", InvalidRequest):
+        import pyarrow as pa  # noqa: PLC0415 - large, and slow to import
         from pyarrow import parquet  # noqa: PLC0415
-    except ImportError as error:
-        raise InvalidRequest(
-            "this host was installed without Parquet; install evaluator-host[parquet], or send JSONL"
-        ) from error
     try:
         with parquet.ParquetFile(file) as table:
             schema = table.schema_arrow

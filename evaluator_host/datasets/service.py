@@ -192,8 +192,10 @@ class DatasetService:
 
         Raises:
           NotFound: the workspace has no such data set.
+          StoreUnavailable: its rows are at another host.
         """
         dataset = await self._store.get_dataset(workspace_id, name)
+        await asyncio.to_thread(self._folder.file, dataset.id)  # raises now, not in the middle of an answer
         lines = islice(self._folder.lines(dataset.id, first=first), limit)
         rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
         return _joined(chain((b"[",), rows, (b"]",)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.imports import ImportFormat
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.row_documents import RowDocument
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -15,6 +16,9 @@ from evaluator_host.model.outcome import EvaluationError, Returned
 PYTHON_ONLY: Final = frozenset({Language.PYTHON})
 
 _Part = TypeVar("_Part")
+
+BindOne: TypeAlias = Callable[[Row, EvaluatorSettings], Binding]
+"""Returns the arguments for one of the rows that are scored together. Pure."""
 
 Bind: TypeAlias = Callable[[Row, EvaluatorSettings], Binding | EvaluationError]
 """Returns the body of a `call`, or the error of a row that the code cannot be called with. Pure."""
@@ -59,6 +63,7 @@ class Sdk:
       lock: Lock file of the packages that these may need, below the Python runner's folder; empty when they need none.
       needed: Packages that the light modules always import.
       needed_by: Packages that they import besides, by the name in the evaluator's code that asks for it.
+      also: Further top modules that the light modules replace; importing one of them is enough.
     """
 
     module: str
@@ -67,6 +72,7 @@ class Sdk:
     lock: str = ""
     needed: frozenset[str] = frozenset()
     needed_by: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +90,16 @@ class Dialect:
         `passed` where the result says nothing.
       positions: What its function is given by position, if parameters may have any names; others are warned about.
       languages: Languages that its evaluators are written in.
+      unread: Fields of a row that `bind` passes on whatever they hold; in a large row they stay JSON text.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
-        `score_output` of the settings, `variables` and `criteria` of a row.
+        `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
       asks_models: Its evaluators may ask models; the host answers, and calls the row again.
       numbers_rows: Its evaluators are told the position of a row.
       bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the name that an evaluator's configuration gives it, or None.
       row_document: Reads rows from a JSON document of the dialect's own.
+      imports: Reads the platform's own files: a configuration, an export.
       find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
         file outside the dialect's projects.
       commands: A Typer application: the command line's group of the contract's name.
@@ -110,13 +118,15 @@ class Dialect:
     apply_threshold: Callable[[Scored, float | None, Language], Scored] | None = None
     positions: tuple[str, ...] = ()
     languages: frozenset[Language] = frozenset(Language)
+    unread: frozenset[str] = frozenset()
     takes: tuple[str, ...] = ()
     asks_models: bool = False
     numbers_rows: bool = False
-    bind_one_of_many: Callable[[Row], Binding] | None = None
+    bind_one_of_many: BindOne | None = None
     sdk: Sdk | None = None
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
     row_document: EntryPoint[RowDocument] | None = None
+    imports: EntryPoint[ImportFormat] | None = None
     find_project: EntryPoint[Callable[[Path], Any]] | None = None
     commands: EntryPoint[Any] | None = None
     routes: EntryPoint[Callable[..., list[Any]]] | None = None

@@ -34,6 +34,7 @@ from evaluator_host.system.tree import remove, walk
 _log = logging.getLogger(__name__)
 
 _PREFIX: Final = "sha256:"
+_HEX: Final = 64  # digits of a digest
 _USED_EVERY_S: Final = 60.0
 _RECENT_S: Final = 120.0  # a caller may have looked a set up and not have its sandbox yet
 
@@ -75,6 +76,20 @@ class EnvironmentFolder:
     def forget_lock(self, key: str) -> None:
         """Delete the stored lock of a set, so that the next build resolves its packages again."""
         (self._sets / f"{_hex(key)}.json").unlink(missing_ok=True)
+
+    def trim_locks(self, most_bytes: int) -> None:
+        """Delete unused file locks, and the oldest locks of sets that are not installed until these have few bytes."""
+        installed = {_hex(name) for record in self.records() for name in (record.key, record.digest)}
+        for file in self._locks.glob("*-" + "[0-9a-f]" * _HEX):
+            if file.name[-_HEX:] not in installed:
+                FileLock(file).discard()
+        kept_bytes = 0
+        removed = (file for file in self._sets.glob("*.json") if file.stem not in installed)
+        for file in sorted(removed, key=_mtime, reverse=True):
+            with contextlib.suppress(FileNotFoundError):
+                kept_bytes += file.stat().st_size
+                if kept_bytes > most_bytes:
+                    file.unlink()
 
     def record(self, digest: str) -> Record | None:
         """Return the record of an installation."""
@@ -162,7 +177,7 @@ class EnvironmentFolder:
 
     def half_written(self) -> list[str]:
         """Return the digests of installation folders without a readable record."""
-        names = (folder.name for folder in self.root.iterdir() if folder.is_dir() and len(folder.name) == 64)
+        names = (folder.name for folder in self.root.iterdir() if folder.is_dir() and len(folder.name) == _HEX)
         return [_PREFIX + name for name in names if self.record(_PREFIX + name) is None]
 
     def sweep(self) -> int:

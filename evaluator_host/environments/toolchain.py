@@ -51,6 +51,35 @@ def node_path() -> Path:
     return node
 
 
+class Esbuild:
+    """The pinned esbuild of a data directory, which is installed when the first JavaScript or TypeScript comes.
+
+    Attributes:
+      path: Where the program is, or will be.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self.path = esbuild_path(data_dir)
+        self._data_dir = data_dir
+        self._whole = False
+
+    async def ensure(self) -> None:
+        """Install the program unless it is there; after the first time this takes no time.
+
+        Raises:
+          IndexUnavailable: npm cannot reach its registry.
+          SandboxUnavailable: npm failed for another reason, or the program it installed does not run here.
+        """
+        if not self._whole:
+            await ensure_esbuild(self._data_dir)
+            self._whole = True
+
+
+def esbuild_path(data_dir: Path) -> Path:
+    """Return the path of the pinned esbuild in a data directory, whether or not it is there."""
+    return data_dir / "toolchain" / f"esbuild-{_esbuild_version()}-{_platform()}" / "esbuild"
+
+
 async def ensure_esbuild(data_dir: Path) -> Path:
     """Return the path of the pinned esbuild; install it on the first call.
 
@@ -59,8 +88,8 @@ async def ensure_esbuild(data_dir: Path) -> Path:
       SandboxUnavailable: npm failed for another reason, or the program it installed does not run here.
     """
     home = data_dir / "toolchain"
-    target = home / f"esbuild-{_esbuild_version()}-{_platform()}"
-    binary = target / "esbuild"
+    binary = esbuild_path(data_dir)
+    target = binary.parent
     with _prepared_in(home):
         if await _is_whole(binary):
             return binary
@@ -104,16 +133,18 @@ def _prepared_in(home: Path) -> Iterator[None]:
 
 
 def watch_tools(data_dir: Path) -> Callable[[], None]:
-    """Return a check that raises once Node or esbuild is another file than now, or is gone.
+    """Return a check that raises once Node or esbuild is another file than when it was first there, or is gone.
 
     The check raises `SandboxUnavailable`. It compares facts about the file, and so takes microseconds.
     """
-    esbuild = data_dir / "toolchain" / f"esbuild-{_esbuild_version()}-{_platform()}" / "esbuild"
-    known = {path: _facts(path) for path in (node_path(), esbuild)}
+    known = {path: _facts(path) for path in (node_path(), esbuild_path(data_dir))}
 
     def check() -> None:
         for path, facts in known.items():
-            if _facts(path) != facts:
+            now = _facts(path)
+            if facts is None:
+                known[path] = now
+            elif now != facts:
                 raise SandboxUnavailable(
                     f"{path} was removed or changed while this host ran, so JavaScript or TypeScript may not work: "
                     "start the host again, which checks it"

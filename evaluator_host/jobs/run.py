@@ -34,7 +34,7 @@ from evaluator_host.model.errors import (
 )
 from evaluator_host.model.evaluator import Evaluator, Json, Row
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult
+from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
@@ -49,7 +49,7 @@ _ROOM_EVERY_S: Final = 5.0  # between two looks whether the workspace may store 
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
-_ROW_PATIENCE: Final = 10  # rounds in which the machine had no processor time for a row; then the row fails
+_ROW_PATIENCE: Final = 10  # rounds in which a row failed by the host's fault; then its failure is stored
 _TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable, MachineExhausted)
 
 _log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class JobRun:
         self._stop = asyncio.Event()
         self._began = time.monotonic()
         self.is_put_back = False
-        self._starved: Counter[tuple[int, int]] = Counter()  # rounds, by evaluator and row
+        self._host_faults: Counter[tuple[int, int]] = Counter()  # rounds, by evaluator and row
         self._unanswered = 0  # rows for which the model gave no answer
         config = self._request.config
         self._terms = ModelTerms(config.replay, Meter(config.budget, "the job"))
@@ -239,13 +239,13 @@ class JobRun:
         async def score() -> AsyncGenerator[int, None]:
             await self._writer.flush()
             done = await self._context.queue.done_rows(self._job.id, kept.position)
-            starved = 0
+            unscored = 0
             async for chunk in self._chunks(kept, done):
                 scored = await self._run(kept, evaluator, chunk, parallelism=parallelism)
-                starved += len(chunk.rows) - scored
+                unscored += len(chunk.rows) - scored
                 yield scored
-            if starved:
-                raise HostBusy(f"this machine had no processor time for {starved} rows")
+            if unscored:
+                raise HostBusy(f"the sandboxes of {unscored} rows were lost, or had no processor time")
 
         async def score_together() -> AsyncGenerator[int, None]:
             await self._writer.flush()
@@ -367,11 +367,11 @@ class JobRun:
         return scored
 
     def _waits(self, evaluator: int, row: int, result: EvaluationResult) -> bool:
-        """Whether a row is to be tried again later, because the machine had no processor time for it."""
-        if result.error is None or result.error.code is not ErrorCode.HOST_BUSY:
+        """Whether a row is to be tried again later, because its sandboxes were lost or had no processor time."""
+        if result.error is None or result.error.code not in HOST_FAULTS:
             return False
-        self._starved[evaluator, row] += 1
-        return self._starved[evaluator, row] < _ROW_PATIENCE
+        self._host_faults[evaluator, row] += 1
+        return self._host_faults[evaluator, row] < _ROW_PATIENCE
 
     def _require_few_failures(self) -> None:
         most = self._request.config.max_failures

@@ -3,6 +3,8 @@
 A workspace may have all places but one when another workspace is known. A job of the workspace with the most running
 jobs is put back in the queue after a minute, when another workspace has none, or two fewer, and waits.
 
+Hosts may share a database and not their data directories: a host claims only jobs whose rows it can read.
+
 A job that ended two hosts is `failed`, see `_TRIES`. A job may have ended its host when nothing was stored for it since
 that host claimed it. Such a job runs beside no other one of them, so that jobs that merely ran beside it do not fail.
 """
@@ -31,6 +33,7 @@ SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dea
 TURN_S: Final = 60.0  # a running job that has stored something may be put back after this time,
 LONG_TURN_S: Final = 600.0  # and any job after this one
 
+_ELSEWHERE_KEPT: Final = 1000  # data sets; looked up in every query of queued jobs
 _TRIES: Final = 2  # hosts that died in a row while they ran a job, without storing anything for it
 _STOP_S: Final = 1.0  # to store the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
@@ -74,6 +77,7 @@ class Scheduler:
         self._served: dict[str, int] = {}  # by workspace, the number of its last claim
         self._claims = itertools.count(1)
         self._beats: dict[str, _Beat] = {}
+        self._elsewhere: set[str] = set()  # data sets of waiting jobs whose rows are not here
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -129,11 +133,34 @@ class Scheduler:
 
     async def _waiting(self) -> list[Job]:
         """Return the queued jobs and those of dead hosts."""
-        queued = await self._context.queue.waiting(each=self._at_once + 1)
+        if len(self._elsewhere) > _ELSEWHERE_KEPT:
+            self._elsewhere.clear()
+        self._elsewhere -= await self._readable(self._elsewhere)
+        queued = await self._queued()
         running = await self._context.queue.running()
         silent = self._silent(running)
         orphans = [job for job in running if job.id in silent or (job.owner and is_dead(job.owner))]
+        readable = await self._readable({job.dataset_id for job in orphans})
+        orphans = [job for job in orphans if job.dataset_id in readable]
         return [job for job in (*orphans, *queued) if job.id not in self._running]
+
+    async def _queued(self) -> list[Job]:
+        """Return the oldest queued jobs of each workspace whose rows can be read here."""
+        while True:
+            queued = await self._context.queue.waiting(each=self._at_once + 1, besides=self._elsewhere)
+            datasets = {job.dataset_id for job in queued}
+            elsewhere = datasets - await self._readable(datasets)
+            if not elsewhere:
+                return queued
+            _log.warning("jobs over %s wait for a host that has their rows", ", ".join(sorted(elsewhere)))
+            self._elsewhere |= elsewhere
+
+    async def _readable(self, datasets: set[str]) -> set[str]:
+        """Return the data sets whose rows can be read here. One machine alone has them all, or nobody ever will."""
+        if not datasets or self._context.queue.one_machine:
+            return datasets
+        has_rows = self._context.folder.has_rows
+        return await asyncio.to_thread(lambda: {one for one in datasets if has_rows(one)})
 
     def _next(self, waiting: list[Job]) -> Job | None:
         """Return the job to claim now: the oldest of the workspace with the fewest running jobs, in turn; or None."""

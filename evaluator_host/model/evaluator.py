@@ -51,6 +51,9 @@ class Contract(StrEnum):
     COZE = "coze"
     BRAINTRUST = "braintrust"
     VERTEX = "vertex"
+    GALILEO = "galileo"
+    MAXIM = "maxim"
+    REWARDS = "rewards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,8 @@ class Row:
       response: The whole response of the job's model that wrote `outputs`; None where no model did.
       answers: What models answered to what the evaluator asked for this row, by the name of each request.
       requests: These requests with their responses, `{"request": {…}, "response": {…}}`, in the order of the answers.
+      messages: A conversation, `{"role", "content", "tool_calls"?}` each. They are also `inputs["messages"]`, and the
+        text of the assistant's last one is `outputs` where there are none.
     """
 
     inputs: dict[str, Json] = field(default_factory=dict)
@@ -204,6 +209,25 @@ class Row:
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
     requests: tuple[Json, ...] = ()
+    messages: list[Json] | None = None
+
+    def __post_init__(self) -> None:
+        if self.messages is None:
+            return
+        object.__setattr__(self, "inputs", {**self.inputs, "messages": self.messages})
+        if self.outputs is None:
+            object.__setattr__(self, "outputs", last_answer(self.messages))
+
+
+def last_answer(messages: list[Json]) -> str | None:
+    """Return the text of the last message of a conversation, if the assistant wrote it."""
+    last = messages[-1] if messages else None
+    if not isinstance(last, dict) or last.get("role") not in ("assistant", "ai", "model"):
+        return None
+    content = last.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts) if texts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +236,7 @@ class EncodedRow:
 
     Attributes:
       body: An object with the fields of `Row`; fields that are left out have their defaults.
+      sizes: Length of each field's value in `body`, by name and in its order; empty where nobody has measured them.
       index: As in `Row`.
       answers: As in `Row`.
       requests: As in `Row`.
@@ -221,6 +246,7 @@ class EncodedRow:
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
     requests: tuple[Json, ...] = ()
+    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,11 @@ LARGE_BYTES: Final = 256 << 10  # work on more JSON than this is done in a threa
 _WEIGHTS: Final = ((b"{", 64), (b"[", 56), (b":", 110), (b",", 56))  # bytes of a dict, a list, an entry, an element
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER: Final = b"0" * 19  # once every digit is 0; orjson makes a float of an integer beyond 64 bits
+_STEP: Final = (
+    3  # of the first look for one: so many digits in a row have six at every third byte, whatever comes first
+)
+_STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
+_MOST_WEIGHT: Final = 1 + 110  # of one byte
 
 
 class InvalidJson(ValueError):
@@ -26,13 +31,18 @@ def decode_json(data: bytes) -> Any:
     Raises:
       InvalidJson: it is not JSON.
     """
-    if _LONG_NUMBER not in data.translate(_DIGITS):
+    if not _has_long_number(data):
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(data)
     try:
         return _decode_exactly(data.decode())
     except (ValueError, RecursionError) as error:
         raise InvalidJson(f"not JSON: {error}") from error
+
+
+def _has_long_number(data: bytes) -> bool:
+    """Whether so many digits follow each other; a third of the bytes decides for most texts."""
+    return _STEPPED in data[::_STEP].translate(_DIGITS) and _LONG_NUMBER in data.translate(_DIGITS)
 
 
 async def decode_large(data: bytes) -> Any:
@@ -60,6 +70,11 @@ def _refuse_constant(name: str) -> Any:
 def memory_bytes(data: bytes) -> int:
     """Return about how much memory JSON takes once it is decoded: a small object takes sixty times its text."""
     return len(data) + sum(data.count(mark) * size for mark, size in _WEIGHTS)
+
+
+def takes_more_memory(data: bytes, most_bytes: int) -> bool:
+    """Whether JSON takes more memory than `most_bytes` once it is decoded, by `memory_bytes`; counts only if it may."""
+    return len(data) * _MOST_WEIGHT > most_bytes and memory_bytes(data) > most_bytes
 
 
 def encode_json(value: Any) -> bytes:

@@ -221,7 +221,7 @@ class _Modules:
         self._left.append((code, package))
         while self._left:
             text, package = self._left.pop()
-            for name in _imports(text, package):
+            for name in imported_names(text, package):
                 self._find(name)
 
     def _find(self, name: str) -> None:
@@ -313,8 +313,13 @@ def _candidates(wanted: Path) -> Iterator[Path]:
         yield wanted / f"index{suffix}"
 
 
-def _imports(text: str, package: str) -> Iterator[str]:
-    """Yield the names that may be modules of every import, but for those that only type checkers follow."""
+def imported_names(text: str, package: str) -> Iterator[str]:
+    """Yield the names that may be modules of every import, but for those that only type checkers follow.
+
+    Args:
+      text: The program.
+      package: Its package, dotted; empty for none.
+    """
     nodes: list[ast.AST] = []
     try:
         with warnings.catch_warnings():

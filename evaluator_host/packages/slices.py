@@ -47,8 +47,8 @@ class _Statement:
     always: bool = False
 
 
-def find_slices(code: str, language: str, lines: Collection[int]) -> list[dict[str, str]]:
-    """Return `{"entry", "code"}` for each entry that needs none of the imports in these lines; at most 20.
+def find_slices(code: str, language: str, lines: Collection[int], most: int = MOST_SLICES) -> list[dict[str, str]]:
+    """Return `{"entry", "code"}` for each entry that needs none of the imports in these lines.
 
     Entries that another one calls are parts of it, and not offered themselves.
 
@@ -56,6 +56,7 @@ def find_slices(code: str, language: str, lines: Collection[int]) -> list[dict[s
       code: The evaluator's text.
       language: `python`, `javascript` or `typescript`.
       lines: Lines of the missing imports, from 1.
+      most: Most slices.
     """
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)
@@ -66,7 +67,7 @@ def find_slices(code: str, language: str, lines: Collection[int]) -> list[dict[s
     free = {name: closure for name, closure in closures.items() if not closure & missing}
     parts = {name for name in free for other, closure in closures.items() if other != name and binding[name] & closure}
     found = ({"entry": name, "code": _text(statements, free[name])} for name in free if name not in parts)
-    return [one for one in found if len(one["code"]) <= _SLICE_CHARACTERS][:MOST_SLICES]
+    return [one for one in found if len(one["code"]) <= _SLICE_CHARACTERS][:most]
 
 
 def _bindings(statements: list[_Statement]) -> dict[str, set[int]]:

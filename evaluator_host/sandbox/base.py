@@ -90,6 +90,13 @@ class Link(Protocol):
         """
         ...
 
+    def used_bytes(self) -> int | None:
+        """Return how much memory the sandbox uses now, files in memory included; None where nobody can tell.
+
+        Takes microseconds where there is a cgroup: the pool asks once a second for each idle sandbox.
+        """
+        ...
+
     async def destroy(self) -> ExitStatus:
         """Kill every process of the sandbox, remove everything it had on the host, and return how it ended.
 

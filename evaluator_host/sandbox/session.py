@@ -5,6 +5,8 @@ question, silence past the limit) ends the sandbox: it is destroyed, never repai
 """
 
 import asyncio
+import math
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,7 +16,7 @@ from typing import Final, TypeVar
 
 from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.model.evaluator import Language, SandboxSpec
-from evaluator_host.model.json_values import LARGE_BYTES, encode_json, memory_bytes
+from evaluator_host.model.json_values import LARGE_BYTES, encode_json, takes_more_memory
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.sandbox import messages
 from evaluator_host.sandbox.base import Gate, Link
@@ -53,17 +55,19 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 
 
 class RunnerGaveUp(SandboxLost):
-    """The runner ended because its own state was damaged, or crashed while it loaded; the caller may retry once.
+    """The runner ended because its state was damaged, it was killed, or it crashed while it loaded; retry once.
 
     An earlier row may have damaged it, and something else may have killed it.
 
     Attributes:
       failed: The outcome of the row if the retry ends in the same way, by the row's own doing.
+      killed: SIGKILL ended it, which the machine sends more often than an evaluator.
     """
 
-    def __init__(self, failed: Failed) -> None:
+    def __init__(self, failed: Failed, *, killed: bool = False) -> None:
         super().__init__(failed.error.message)
         self.failed = failed
+        self.killed = killed
 
 
 _Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
@@ -78,7 +82,7 @@ async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
     """
     if len(frame.body) <= LARGE_BYTES:
         return read(frame)
-    if memory_bytes(frame.body) > _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body):
+    if takes_more_memory(frame.body, _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body)):
         raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than a host decodes")
     return await asyncio.to_thread(read, frame)
 
@@ -90,10 +94,12 @@ class _NoAnswer(Exception):
       reason: Reason to write to the log.
       timed_out: It had its time, and was silent for all of it.
       starved: The machine gave it no time.
+      ended: It had ended.
     """
 
-    def __init__(self, reason: str, *, timed_out: bool = False, starved: bool = False) -> None:
+    def __init__(self, reason: str, *, timed_out: bool = False, starved: bool = False, ended: bool = False) -> None:
         super().__init__(reason)
+        self.ended = ended
         self.reason = reason
         self.timed_out = timed_out
         self.starved = starved
@@ -158,6 +164,7 @@ class Sandbox:
       started_at: Monotonic seconds.
       broken: No frame may be sent any more; only `destroy` is left.
       worked_s: Seconds that its answers took, as `linux.work_clock` counts them.
+      idle_mb: Memory that it takes without a row, as `measure` last found it; its limit until then.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
@@ -168,6 +175,7 @@ class Sandbox:
         self.started_at = time.monotonic()
         self.broken = False
         self.worked_s = 0.0
+        self.idle_mb = spec.memory_mb
         self.runtime = ""
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
@@ -191,6 +199,12 @@ class Sandbox:
         """Whether every row was answered and no unexpected frame came."""
         return not self._unanswered and not self._frames
 
+    def measure(self) -> None:
+        """Measure `idle_mb`; call it while no row runs."""
+        used = self.link.used_bytes()
+        if used is not None:
+            self.idle_mb = min(self.spec.memory_mb, max(1, math.ceil(used / (1 << 20))))
+
     async def greet(self) -> None:
         """Wait for the runner's `hello` message.
 
@@ -205,7 +219,7 @@ class Sandbox:
                 raise _NoAnswer(f"expected hello of protocol {PROTOCOL_VERSION}, got {frame.header}")
         except _NoAnswer as no_answer:
             exit_status = await self.destroy()
-            if exit_status.lost and exit_status.signal is not None:
+            if exit_status.lost and exit_status.exit_code is None:
                 raise SandboxLost(f"something killed a {self.backend} sandbox while it started") from no_answer
             words = exit_status.stderr_tail.strip() or no_answer.reason
             if no_answer.timed_out or no_answer.starved:
@@ -425,7 +439,7 @@ class Sandbox:
                 while not self._frames:
                     data = await self.link.read()
                     if not data:
-                        raise _NoAnswer("the runner ended")
+                        raise _NoAnswer("the runner ended", ended=True)
                     for frame in self._decoder.feed(data):
                         if frame.type == "bytes":
                             self._pass_on(frame)
@@ -474,6 +488,7 @@ class Sandbox:
         if code is ErrorCode.SANDBOX_LOST:
             raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
         failed = Failed(EvaluationError(code, message))
-        if exit_status.exit_code == RUNNER_GAVE_UP and code is ErrorCode.CRASHED:
-            raise RunnerGaveUp(failed)
+        killed = exit_status.signal == signal.SIGKILL and isinstance(no_answer, _NoAnswer) and no_answer.ended
+        if code is ErrorCode.CRASHED and (killed or exit_status.exit_code == RUNNER_GAVE_UP):
+            raise RunnerGaveUp(failed, killed=killed)
         return failed

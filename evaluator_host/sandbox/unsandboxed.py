@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,9 @@ from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.sandbox.base import Finding, FolderBackend
 from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
 from evaluator_host.sandbox.linux.child import Child
-from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
+from evaluator_host.sandbox.linux.watchdog import used_bytes
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 from evaluator_host.system.tree import remove
 
@@ -34,6 +36,7 @@ class UnsandboxedBackend(FolderBackend):
         *,
         node: Path,
         esbuild: Path,
+        ensure_esbuild: Callable[[], Awaitable[None]] | None = None,
         restricted: Path,
         runtimes_dir: Path = config.RUNTIMES_DIR,
         pythons: Pythons | None = None,
@@ -41,6 +44,7 @@ class UnsandboxedBackend(FolderBackend):
         self._pythons = pythons or Pythons()
         self._node = node
         self._esbuild = esbuild
+        self._ensure_esbuild = ensure_esbuild
         self._restricted = restricted
         self._runtimes = runtimes_dir
         self._numbers = itertools.count(1)
@@ -48,6 +52,8 @@ class UnsandboxedBackend(FolderBackend):
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
         """Start a runner as a plain process, as `base.Backend.start`."""
+        if self._ensure_esbuild is not None and spec.language is not Language.PYTHON:
+            await self._ensure_esbuild()
         scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_instance()}."))
         environment = {**ENVIRONMENT, "HOME": str(scratch), "TMPDIR": str(scratch), "PATH": os.defpath}
         try:
@@ -97,7 +103,7 @@ class UnsandboxedBackend(FolderBackend):
 def _sweep() -> int:
     removed = 0
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}host-*"):
-        if is_dead(folder.name.removeprefix(_PREFIX).partition(".")[0]):
+        if has_abandoned(folder.name.removeprefix(_PREFIX).partition(".")[0], folder):
             removed += remove(folder)
     return removed
 
@@ -119,6 +125,9 @@ class _ProcessGroup:
 
     def memory_events(self) -> int:
         return 0
+
+    def used_bytes(self) -> int | None:
+        return used_bytes(self._child.pid)
 
     def pids_hit(self) -> bool:
         return False

@@ -1,9 +1,9 @@
-"""Responses of migrations: the new code, the changes, the open points, and the proof."""
+"""Responses of migrations and imports: new code, changes, open points, the proof; what was imported, what was not."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evaluator_host.model.evaluator import Language, Row
+from evaluator_host.model.evaluator import Contract, Json, Language, Row
 from evaluator_host.model.outcome import EvaluationResult
 
 
@@ -144,3 +144,64 @@ class StoredMigration:
     version: int
     made: int | None
     migration: Migration
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedEvaluator:
+    """An evaluator that an import made.
+
+    Attributes:
+      name: The name that it is stored under.
+      version: None in a dry run.
+      where: Its place in the imported file.
+      contract: The contract that applies; None for one that does not load.
+      evaluator: Code, settings and pins, in the form of `POST /v1/evaluate`.
+    """
+
+    name: str
+    version: int | None
+    where: str
+    contract: Contract | None
+    evaluator: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedDataset:
+    """A data set that an import made.
+
+    Attributes:
+      name: The name that it is stored under.
+      rows: Number of rows.
+      where: What the rows are in the imported file: `tests`, `dataset items`.
+      columns: Names of the inputs.
+    """
+
+    name: str
+    rows: int
+    where: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRemark:
+    """A part of an imported file that was left out: its place, the reason, and the part itself."""
+
+    where: str
+    reason: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What an import made of a file.
+
+    Attributes:
+      platform: Where the file is from; `module` for a program.
+      dry_run: Whether nothing was stored.
+    """
+
+    platform: str
+    dry_run: bool
+    evaluators: tuple[ImportedEvaluator, ...]
+    datasets: tuple[ImportedDataset, ...]
+    left_out: tuple[ImportRemark, ...]

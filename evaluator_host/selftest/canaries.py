@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator_host.model.evaluator import Json
-from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
 from evaluator_host.system.tree import remove, temporary_folder
 
 ENGINE_SOCKETS: Final = (
@@ -77,7 +77,7 @@ def _folder(data_dir: Path) -> Iterator[Path]:
     """Make a folder that every user may look into, so that only the sandbox keeps a guest out."""
     data_dir.mkdir(parents=True, exist_ok=True)
     for left in data_dir.glob(f"{_PREFIX}*"):  # of a selftest that was killed
-        if is_dead(left.name.removeprefix(_PREFIX).rpartition("_")[0]):
+        if has_abandoned(left.name.removeprefix(_PREFIX).rpartition("_")[0], left):
             remove(left)
     with temporary_folder(data_dir, f"{_PREFIX}{this_instance()}_") as folder:
         folder.chmod(0o755)

@@ -8,11 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import docker
-import docker.errors
-import requests
-
-from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import PREFIX
 from evaluator_host.sandbox.linux.instance import this_instance
@@ -110,6 +105,12 @@ def _cgroups() -> Iterator[str]:
 
 
 def _containers(engine: str) -> list[str]:
+    import docker  # noqa: PLC0415 - an extra, which a host without Docker does not have
+    import docker.errors  # noqa: PLC0415
+    import requests  # noqa: PLC0415
+
+    from evaluator_host.sandbox.docker.cleanup import LABEL_INSTANCE  # noqa: PLC0415 - imports docker
+
     try:
         with closing(docker.APIClient(base_url=engine)) as client:
             listed = client.containers(all=True, filters={"label": f"{LABEL_INSTANCE}={this_instance()}"})

@@ -2,8 +2,8 @@
 
 The rule, for single rows, batches and rows together: a sandbox that is lost while it loads, or that the machine gives
 no processor time, is replaced up to three times. A row whose sandbox is lost is called once more in another one, a row
-that got no time twice more; the last loss is its outcome. A runner that gave up (exit code 70, runtimes/PROTOCOL.md)
-counts as lost, but a second time it is the evaluator's own failure.
+that got no time twice more; the last loss is its outcome. A runner that was killed or gave up (exit code 70,
+runtimes/PROTOCOL.md) counts as lost, but the last time it is the evaluator's own failure.
 """
 
 import asyncio
@@ -123,8 +123,10 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
     for pause_s in _PAUSES_S:
         try:
             return await pool.lease_sandbox(request)
-        except RunnerGaveUp:
-            break  # once more only
+        except RunnerGaveUp as error:
+            if not error.killed:
+                break  # once more only
+            await asyncio.sleep(pause_s)
         except (SandboxLost, HostBusy):
             await asyncio.sleep(pause_s)
     try:
@@ -156,7 +158,7 @@ async def score_together(
         nonlocal bound
         bind_one = dialect_of(loaded.contract).bind_one_of_many
         if bound is None and loaded.together and bind_one is not None:
-            bound = await bind_together(bind_one, rows)
+            bound = await bind_together(bind_one, rows, prepared.evaluator.settings)
         if bound is None:
             raise _NothingToScore
         return bound

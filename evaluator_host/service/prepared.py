@@ -48,6 +48,12 @@ class Prepared:
         settings = dataclasses.replace(self.evaluator.settings, score_output=None)
         return dataclasses.replace(self, evaluator=dataclasses.replace(self.evaluator, settings=settings))
 
+    def loaded_within(self, timeout_s: float) -> "Prepared":
+        """Return the evaluator with at most this many seconds for loading it."""
+        load = self.request.load
+        load = dataclasses.replace(load, timeout_s=min(timeout_s, load.timeout_s))
+        return dataclasses.replace(self, request=dataclasses.replace(self.request, load=load))
+
     def with_network(self) -> "Prepared":
         """Return the evaluator with a request for sandboxes with network; no other calls share these."""
         spec = dataclasses.replace(self.request.spec, network=True)

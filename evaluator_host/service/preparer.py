@@ -95,9 +95,9 @@ def _sdk_of(evaluator: Evaluator) -> Sdk | None:
 
 
 def _is_imported(sdk: Sdk, evaluator: Evaluator) -> bool:
-    root = sdk.module.partition(".")[0]
-    found = (text for text in _texts(evaluator) if root in text)
-    return any(_line(root).search(cleaned(text, evaluator.language).code) for text in found)
+    roots = (sdk.module.partition(".")[0], *sdk.also)
+    found = ((root, text) for text in _texts(evaluator) for root in roots if root in text)
+    return any(_line(root).search(cleaned(text, evaluator.language).code) for root, text in found)
 
 
 def _texts(evaluator: Evaluator) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.base import BindOne
+from evaluator_host.dialects.binding import encode
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.parameters import suspicious_parameters
 from evaluator_host.dialects.row_binding import (
@@ -16,11 +17,12 @@ from evaluator_host.dialects.row_binding import (
     from_child,
     shape,
     shape_in_child,
+    shape_unread,
     shaped_at_once,
 )
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import LimitExceeded
-from evaluator_host.model.evaluator import Contract, EncodedRow, Evaluator, Json, Language, Row
+from evaluator_host.model.evaluator import Contract, EncodedRow, Evaluator, EvaluatorSettings, Json, Language, Row
 from evaluator_host.model.json_values import LARGE_BYTES, VALUE_DEPTH, encode_json, nests_within
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
@@ -76,6 +78,9 @@ async def bind(
         encoded = await asyncio.to_thread(encoded_row, row) if isinstance(row, Row) else row
         if isinstance(encoded, EvaluationError):
             return Bound(encoded)
+        unread = await asyncio.to_thread(shape_unread, encoded, loaded.contract, settings, language)
+        if unread is not None:
+            return _checked(*unread)
         more = await asyncio.to_thread(encode_json, {"index": encoded.index, "answers": encoded.answers})
         given = (encoded.body, more, loaded.contract, settings, language)
         try:
@@ -83,12 +88,18 @@ async def bind(
         except LimitExceeded as error:
             return Bound(EvaluationError(ErrorCode.BINDING_ERROR, error.detail, hint="send less in one row"))
         shaped, notes = await asyncio.to_thread(from_child, answer)
+    return _checked(shaped, notes)
+
+
+def _checked(shaped: bytes | EvaluationError, notes: tuple[Note, ...]) -> Bound:
     if isinstance(shaped, bytes) and len(shaped) > BODY_BYTES:
         shaped = _too_long("the row has", len(shaped), hint="send less in one row")
     return Bound(shaped, notes)
 
 
-async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[Row | EncodedRow]) -> Bound | None:
+async def bind_together(
+    bind_one: BindOne, rows: AsyncIterable[Row | EncodedRow], settings: EvaluatorSettings
+) -> Bound | None:
     """Return the call's body for scoring all rows together, None when there are no rows.
 
     Rows are held as JSON only, and no more of them than a sandbox takes.
@@ -97,7 +108,9 @@ async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[
     empty = len(body)
     async for row in rows:
         small = shaped_at_once(row)
-        part = encode(bind_one(small)) if small is not None else await asyncio.to_thread(_encoded, bind_one, row)
+        part = (
+            encode(bind_one(small, settings)) if small else await asyncio.to_thread(_encoded, bind_one, row, settings)
+        )
         if isinstance(part, EvaluationError):
             return Bound(part)
         if len(body) > empty:
@@ -108,8 +121,8 @@ async def bind_together(bind_one: Callable[[Row], Binding], rows: AsyncIterable[
     return Bound(bytes(body + b"]}")) if len(body) > empty else None
 
 
-def _encoded(bind_one: Callable[[Row], Binding], row: Row | EncodedRow) -> bytes | EvaluationError:
-    return encode(bind_one(row if isinstance(row, Row) else decoded_row(row)))
+def _encoded(bind_one: BindOne, row: Row | EncodedRow, settings: EvaluatorSettings) -> bytes | EvaluationError:
+    return encode(bind_one(row if isinstance(row, Row) else decoded_row(row), settings))
 
 
 def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:

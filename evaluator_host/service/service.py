@@ -126,6 +126,7 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
         terms: ModelTerms = NO_TERMS,
+        load_timeout_s: float | None = None,
     ) -> EvaluationResult:
         """Evaluate one row.
 
@@ -135,9 +136,12 @@ class Service:
           workspace: Whose call it is.
           lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
           terms: How it may use models that it was granted.
+          load_timeout_s: Time limit for loading the evaluator, if that is less than the operator's.
         """
         started = time.perf_counter()
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
+        if load_timeout_s is not None:
+            prepared = prepared.loaded_within(load_timeout_s)
         grant = await self._grant(prepared, workspace, terms)
         gate = grant.gate() if grant is not None else None
         given: Row | EncodedRow | EvaluationError = row
@@ -174,7 +178,7 @@ class Service:
     async def evaluate_rows(
         self,
         evaluator: Evaluator,
-        rows: Iterable[Given],
+        rows: Iterable[Given] | AsyncIterable[Given],
         *,
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
@@ -188,7 +192,7 @@ class Service:
 
         Args:
           evaluator: What scores.
-          rows: An error or a `Skipped` in the place of a row is that row's outcome.
+          rows: An error or a `Skipped` in the place of a row is that row's outcome. An asynchronous one may be endless.
           isolation: `batch` lets the rows that one sandbox gets share a process or context.
           parallelism: Sandboxes to use at once, at most; None for as many as an evaluator may have.
           workspace: Whose call it is.
@@ -208,7 +212,7 @@ class Service:
     async def _stream(
         self,
         prepared: Prepared,
-        rows: Iterable[Given],
+        rows: Iterable[Given] | AsyncIterable[Given],
         isolation: Isolation,
         parallelism: int | None,
         models: ModelCalls | None = None,

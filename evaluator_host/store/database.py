@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.orm import DeclarativeBase
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnavailable, refusal_of
+from evaluator_host.system.extras import extra
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
@@ -101,6 +102,8 @@ def address(database_url: str | None, data_dir: Path) -> Address:
         ) from error
     kind = url.drivername.partition("+")[0]
     if kind in _POSTGRESQL:
+        with extra("postgres", "a database of PostgreSQL"):
+            import psycopg  # noqa: F401, PLC0415 - its absence is said here, with what to install
         return Address(Engine.POSTGRESQL, url.set(drivername="postgresql+psycopg"))
     if kind == "sqlite" and url.database not in (None, "", ":memory:"):
         return sqlite_address(Path(str(url.database)))

@@ -76,10 +76,19 @@ class StoredOutput:
 class JobQueue(Repository):
     """The job queue in the database, for the hosts that run jobs."""
 
-    async def waiting(self, *, each: int) -> list[Job]:
-        """Return the queued jobs, the oldest first, at most `each` of a workspace."""
+    @property
+    def one_machine(self) -> bool:
+        """Whether hosts of one machine alone can use this database: it is a file."""
+        return self._database.address.file is not None
+
+    async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
+        """Return the queued jobs, oldest first, at most `each` of a workspace, none over the data sets `besides`."""
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
-        queued = select(JobTable.id, place).where(JobTable.status == JobStatus.QUEUED).subquery()
+        queued = (
+            select(JobTable.id, place)
+            .where(JobTable.status == JobStatus.QUEUED, JobTable.dataset_id.not_in(besides))
+            .subquery()
+        )
         query = select_jobs().join(queued, queued.c.id == JobTable.id).where(queued.c.place <= each)
         return [as_job(row) for row in await self._database.fetch_all(query.order_by(JobTable.created_at))]
 

@@ -66,17 +66,27 @@ class FileLock:
           wait: Whether to block until it is free; then it is always taken.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            os.close(fd)
-            return False
-        except BaseException:
-            os.close(fd)
-            raise
-        self._fd = fd
+        while self._fd is None:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                os.close(fd)
+                return False
+            except BaseException:
+                os.close(fd)
+                raise
+            if os.fstat(fd).st_nlink:
+                self._fd = fd
+            else:  # `discard` removed it meanwhile
+                os.close(fd)
         return True
+
+    def discard(self) -> None:
+        """Remove the file, unless somebody holds its lock."""
+        if self.acquire():
+            self._path.unlink(missing_ok=True)
+            self.release()
 
     def release(self) -> None:
         """Release the lock; does nothing when it is not held."""

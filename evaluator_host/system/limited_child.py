@@ -1,7 +1,7 @@
 """The program of a child of `limited_process`: calls one function after another, each within its limits.
 
-A request is a head and a pickle of (function, arguments); an answer is a head and bytes. Memory over its limit raises
-MemoryError; processor time over its limit ends the process by SIGXCPU.
+A request is a head, the lengths of its parts, a pickle of (function, arguments), and its large arguments; an answer is
+a head and bytes. Memory over its limit raises MemoryError; processor time over its limit ends the process by SIGXCPU.
 """
 
 import ctypes
@@ -21,9 +21,7 @@ from typing import BinaryIO, Final
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import encode_json
 
-REQUEST: Final = struct.Struct(
-    "!QQQQQ"
-)  # bytes that follow, processor seconds, bytes: of memory, of a file, of a result
+REQUEST: Final = struct.Struct("!QQQQQ")  # parts to follow, processor seconds, bytes: of memory, of a file, of a result
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, bytes that follow
 _CALLS: Final = 500  # of one child; a leak of a native parser ends then
 _GROWTH_BYTES: Final = 256 << 20  # of address space since the start
@@ -70,11 +68,13 @@ def main() -> None:
             return
 
 
-def _answer(requests: BinaryIO, size: int, *limits: int) -> tuple[Kind, bytes]:
-    """Read a request of `size` bytes, call its function, and return the kind and the bytes of the answer."""
+def _answer(requests: BinaryIO, parts: int, *limits: int) -> tuple[Kind, bytes]:
+    """Read a request of so many parts, call its function, and return the kind and the bytes of the answer."""
     cpu_s, memory_bytes, file_bytes, result_bytes = limits
     try:
-        function, args = pickle.loads(requests.read(size))  # noqa: S301 - from the host
+        sizes = [int.from_bytes(requests.read(8)) for _ in range(parts)]
+        call, *large = map(requests.read, sizes)
+        function, args = pickle.loads(call, buffers=large)  # noqa: S301 - from the host
         _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + cpu_s))
         _limit(resource.RLIMIT_FSIZE, file_bytes)
         _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)

@@ -114,12 +114,11 @@ class LimitedProcesses:
           Busy: 32 calls of this workspace wait already.
           MachineExhausted: no child can be started, or the machine ended two in a row.
         """
-        request = (
-            await asyncio.to_thread(pickle.dumps, (function, args))
-            if _are_large(args)
-            else pickle.dumps((function, args))
-        )
-        if len(request) > limits.argument_bytes:
+        large = [arg for arg in args if isinstance(arg, bytes) and len(arg) > _PIECE_BYTES]
+        kept = tuple(pickle.PickleBuffer(arg) if any(arg is one for one in large) else arg for arg in args)
+        call = pickle.dumps((function, kept), pickle.HIGHEST_PROTOCOL, buffer_callback=lambda _: None)
+        request = (call, *large)
+        if sum(map(len, request)) > limits.argument_bytes:
             raise TooLarge(f"the data is over the limit of {limits.argument_bytes >> 20} MB; send it in parts")
         async with self._turns.turn(workspace):
             try:
@@ -136,7 +135,7 @@ class LimitedProcesses:
         for child in list(self._started):
             await self._end(child)
 
-    async def _exchange(self, request: bytes, limits: CallLimits) -> Any:
+    async def _exchange(self, request: tuple[bytes, ...], limits: CallLimits) -> Any:
         child = self._idle.pop() if self._idle else await self._start()
         reusable = False
         try:
@@ -180,10 +179,6 @@ class LimitedProcesses:
         await child.end()
 
 
-def _are_large(args: tuple[Any, ...]) -> bool:
-    return any(isinstance(arg, bytes) and len(arg) > _PIECE_BYTES for arg in args)
-
-
 class _Lost(Exception):
     """A child ended, and neither its limits nor its data explain it."""
 
@@ -195,8 +190,11 @@ class _Child:
         self.process = process
         self.idle: asyncio.TimerHandle | None = None
 
-    async def exchange(self, request: bytes, limits: CallLimits) -> tuple[bytes, bool, bytes]:
-        """Send a request; return the kind of the answer, whether the child serves another call, and the answer."""
+    async def exchange(self, request: tuple[bytes, ...], limits: CallLimits) -> tuple[bytes, bool, bytes]:
+        """Send a pickled call and its large arguments; return the answer.
+
+        That is its kind, whether the child serves another call, and its bytes.
+        """
         if self.idle is not None:
             self.idle.cancel()
         stdin, stdout = self.process.stdin, self.process.stdout
@@ -205,10 +203,11 @@ class _Child:
         memory_bytes = limits.memory_mb << 20
         head = REQUEST.pack(len(request), limits.cpu_s, memory_bytes, limits.file_bytes, limits.result_bytes)
         try:
-            stdin.write(head)
-            for start in range(0, len(request), _PIECE_BYTES):
-                stdin.write(memoryview(request)[start : start + _PIECE_BYTES])
-                await stdin.drain()
+            stdin.write(head + b"".join(len(part).to_bytes(8) for part in request))
+            for part in request:
+                for start in range(0, len(part), _PIECE_BYTES):
+                    stdin.write(memoryview(part)[start : start + _PIECE_BYTES])
+                    await stdin.drain()
             kind, reusable, size = REPLY.unpack(await stdout.readexactly(REPLY.size))
             if size > max(limits.result_bytes, _MESSAGE_BYTES):
                 return Kind.LARGE, False, b""

@@ -20,6 +20,7 @@ from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.pythons import Pythons
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from evaluator_host.service.service import default_spec
+from evaluator_host.system.extras import extra
 from evaluator_host.system.supervisor import Supervisor
 
 _log = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
       HostError: its tools cannot be prepared.
     """
     if choice is SandboxChoice.DOCKER:
-        from evaluator_host.sandbox.docker.backend import DockerBackend  # noqa: PLC0415 - docker-py: a third of a start
+        with extra("docker", "the backend docker", SandboxUnavailable):
+            from evaluator_host.sandbox.docker.backend import DockerBackend  # noqa: PLC0415 - docker-py: a third of a start
 
         return DockerBackend(
             docker_host=settings.engine_address,
@@ -51,14 +53,17 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
             owner=engine_owner(settings.data_dir),
             supervisor=supervisor,
         )
-    node, esbuild = toolchain.node_path(), await toolchain.ensure_esbuild(settings.data_dir)
+    node, esbuild = toolchain.node_path(), toolchain.Esbuild(settings.data_dir)
     restricted = toolchain.restricted_python_dir(settings.data_dir)
     pythons = machine_pythons(settings)
     if choice is SandboxChoice.NONE:
-        return UnsandboxedBackend(node=node, esbuild=esbuild, restricted=restricted, pythons=pythons)
+        return UnsandboxedBackend(
+            node=node, esbuild=esbuild.path, ensure_esbuild=esbuild.ensure, restricted=restricted, pythons=pythons
+        )
     return BubblewrapBackend(
         node=node,
-        esbuild=esbuild,
+        esbuild=esbuild.path,
+        ensure_esbuild=esbuild.ensure,
         restricted=restricted,
         instance=this_instance(),
         pythons=pythons,
@@ -147,7 +152,8 @@ async def build_images(settings: Settings, *, base: str | None, progress: Callab
     Raises:
       SandboxUnavailable: the engine does not answer, or the base can be neither pulled nor bootstrapped.
     """
-    from evaluator_host.sandbox.docker.image.build import build_image  # noqa: PLC0415 - as in `make_backend`
+    with extra("docker", "the runtime image", SandboxUnavailable):
+        from evaluator_host.sandbox.docker.image.build import build_image  # noqa: PLC0415 - as in `make_backend`
 
     return await build_image(
         docker_host=settings.engine_address,

@@ -13,8 +13,8 @@ from evaluator_host.environments.build.build import BuildContext
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.store import Environments
-from evaluator_host.model.errors import HostError
-from evaluator_host.model.evaluator import Language
+from evaluator_host.model.errors import HostError, IndexUnavailable
+from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.packages.index import IndexSettings
 from evaluator_host.pool import Pool, PoolLimits
 from evaluator_host.sandbox.base import Backend
@@ -61,7 +61,9 @@ async def open_service(
     pool = Pool(backend, _pool_limits(settings))
     metrics = Metrics()
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
-    metrics.watch("sandbox_memory_mb", "Sum of their memory limits.", lambda: pool.capacity.taken_mb)
+    metrics.watch(
+        "sandbox_memory_mb", "Their memory: limits of busy ones, use of idle ones.", lambda: pool.capacity.taken_mb
+    )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
     environments: Environments | None = None
@@ -114,12 +116,18 @@ class _FirstSandboxes:
         """
         python, javascript = default_spec(Language.PYTHON), default_spec(Language.JAVASCRIPT)
         try:
-            await asyncio.gather(self._pool.probe(python), self._pool.prewarm(javascript))
+            await asyncio.gather(self._pool.probe(python), self._prewarm(javascript))
         except PASSING as error:
             self._error = error
             return False
         self._error = None
         return True
+
+    async def _prewarm(self, spec: SandboxSpec) -> None:
+        try:
+            await self._pool.prewarm(spec)
+        except IndexUnavailable as error:
+            _log.warning("JavaScript and TypeScript wait for esbuild, Python does not: %s", error.detail)
 
     async def run(self) -> None:
         """Try until they have started, with pauses that grow to half a minute."""
@@ -176,6 +184,7 @@ def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environme
 def _pool_limits(settings: Settings) -> PoolLimits:
     return PoolLimits(
         max_sandboxes=settings.max_sandboxes,
+        max_running=settings.running_sandboxes,
         max_per_evaluator=settings.max_sandboxes_per_evaluator,
         memory_mb=settings.sandbox_memory_mb,
         idle_sandboxes=settings.idle_sandboxes,

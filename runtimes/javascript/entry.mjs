@@ -11,7 +11,7 @@ import { parametersOf } from './parameters.mjs';
 /**
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[]}} Offer
- * @typedef {{where: string, name: string, method?: string}} Selector
+ * @typedef {{where: string, name: string, method?: string, names?: string[]}} Selector `names`: properties to pass one by one
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector}} Found
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
@@ -92,7 +92,8 @@ function matchesOf(offers, code) {
     const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers) });
     if (dialect.takesAnyName?.test(code)) {
-      const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name)).map((one) => one.name));
+      const exported = dialect.takesDefault ? defaultExport(offers) : null; // the bundler gives an anonymous one a name of its own
+      const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name) && one.name !== 'default' && one.text !== exported?.text).map((one) => one.name));
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
     }
     for (const { name, candidate } of candidates) {
@@ -167,8 +168,9 @@ function inferDefault(candidate, code) {
 function found(candidate, dialect, source, reason) {
   const { parameters } = parametersOf(candidate);
   const keys = dialect.takesOneObject && parameters.length === 1 ? parameters[0].keys : null;
+  const selector = dialect.byName && parameters.every((one) => one.keys === null) ? { ...candidate.selector, names: parameters.map((one) => one.name) } : candidate.selector;
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));
-  return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector: candidate.selector };
+  return { contract: dialect.contract, source, reason, entry: candidate.name, parameters: names.slice(0, 100), selector };
 }
 
 /** @param {Offer[]} offers @param {string[]} names @param {string} code @returns {Refusal} */

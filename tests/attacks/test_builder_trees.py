@@ -17,7 +17,10 @@ from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.build.command import DiskWatch
 from evaluator_host.environments.contents import differences, digests, settle
 from evaluator_host.environments.folder import EnvironmentFolder
+from evaluator_host.environments.record import Record
 from evaluator_host.model.errors import PackagesFailed
+from evaluator_host.model.evaluator import Language
+from evaluator_host.packages.lock import Lock, LockTarget
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.system.tree import remove, size_bytes, temporary_folder
 from tests.builds import building, evaluated, installed, nothing_left, refusal
@@ -130,7 +133,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
             await builder.findings()
     assert [finding.ok for finding in await builder.findings()] == [shutil.which("bwrap") is not None]
     with monkeypatch.context() as patched:
-        patched.setattr("evaluator_host.environments.build.builder.is_dead", None)
+        patched.setattr("evaluator_host.environments.build.builder.has_abandoned", None)
         (home / "environments" / "work" / "host-1").mkdir(parents=True)
         other = Builder(build, file_mb=100)
         assert [finding.ok for finding in await other.findings()] == [shutil.which("bwrap") is not None]
@@ -176,6 +179,28 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
     await trimming
     assert not (folder.downloads / "file").exists()
     await entering
+
+
+def test_locks_of_sets_that_are_not_installed_are_kept_up_to_a_number_of_bytes(home: Path) -> None:
+    """Each set that anybody pins has one, so that their number is the callers' choice."""
+    folder, target = EnvironmentFolder(home), LockTarget("3.13")
+    keys = [f"sha256:{number:064x}" for number in range(4)]
+    for number, key in enumerate(keys):
+        folder.keep_lock(key, Lock(Language.PYTHON, target, (), (), "x" * 1000))
+        os.utime(folder._sets / f"{number:064x}.json", (number, number))
+        folder.build_lock(key).touch()
+    installed = Record(keys[0], keys[0], Language.PYTHON, "3.13", (), "", 0, "", 0.0)
+    (stage := folder.new_stage(keys[0])).joinpath("files").mkdir()
+    folder.put(stage, installed)
+    held = folder.use_lock(keys[3])
+    assert held.acquire()
+    folder.trim_locks(2 * (folder._sets / f"{0:064x}.json").stat().st_size)
+    assert [folder.lock_of(key) is not None for key in keys] == [True, False, True, True]
+    assert sorted(path.name for path in folder._locks.iterdir()) == [f"build-{0:064x}", f"use-{3:064x}"]
+    assert not folder.use_lock(keys[3]).acquire()
+    held.release()
+    folder.trim_locks(0)
+    assert [folder.lock_of(key) is not None for key in keys] == [True, False, False, False]
 
 
 def test_a_sweep_goes_on_after_a_folder_that_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

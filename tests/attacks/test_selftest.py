@@ -118,8 +118,8 @@ async def test_an_attack_after_which_time_runs_out_is_tried_again_alone_before_i
 
 
 async def test_canaries_of_a_killed_selftest_are_removed_by_the_next(tmp_path: Path) -> None:
-    namespace = this_instance().split("-")[1]
-    dead, alive = f"selftest-host-{namespace}-1-1_a1b2", f"selftest-{this_instance()}_c3d4"
+    _, boot, namespace, *_ = this_instance().split("-")
+    dead, alive = f"selftest-host-{boot}-{namespace}-1-1_a1b2", f"selftest-{this_instance()}_c3d4"
     for name in (dead, alive):
         (tmp_path / name).mkdir()
     async with placed_canaries(tmp_path, engine=None) as canaries:

@@ -166,7 +166,6 @@ class Faults:
                 if container is not None:
                     with contextlib.suppress(*_ENGINE_DOWN):
                         client.remove_container(container, force=True)
-                        self._timeline.runners_killed += 1  # the engine kills it first, and the host may see that
                 yield container is not None
             return
         victim = _one(self._host.sandboxes(), fault)
@@ -179,7 +178,6 @@ class Faults:
                 pid = 0
                 with contextlib.suppress(*_ENGINE_DOWN):
                     pid = client.inspect_container(container)["State"]["Pid"] if container is not None else 0
-                self._timeline.runners_killed += bool(pid)
                 yield bool(pid) and _killed(pid)
             return
         runners = [pid for pid, command in self._host.processes() if b"runner." in command and b"bwrap" not in command]

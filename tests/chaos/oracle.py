@@ -30,8 +30,8 @@ EXCUSES: Final = {
     Kind.FEW_DESCRIPTORS: frozenset(
         {"machine_exhausted", "sandbox_unavailable", "store_unavailable", "index_unavailable", NO_ANSWER, NOT_READY}
     ),
-    Kind.KILL_SANDBOX: frozenset({"sandbox_lost", "sandbox_unavailable"}),  # the latter: a container that starts
-    Kind.KILL_RUNNER: frozenset({"sandbox_lost", "sandbox_unavailable", "crashed"}),
+    Kind.KILL_SANDBOX: frozenset({"sandbox_lost"}),
+    Kind.KILL_RUNNER: frozenset({"sandbox_lost", "crashed"}),
     Kind.STOP_SANDBOX: frozenset({NOT_READY}),
     Kind.REMOVE_CGROUP: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),
     Kind.KILL_ENGINE: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),
@@ -66,7 +66,7 @@ class Timeline:
         self._windows: list[_Window] = []
         self.hits: Counter[Kind] = Counter()
         self.missed: Counter[Kind] = Counter()  # there was nothing to hit
-        self.runners_killed = 0
+        self.runners_killed = 0  # with bubblewrap; the host knows of a container that its evaluator cannot have done it
 
     def begin(self, fault: Fault) -> _Window:
         window = _Window(fault.kind, time.monotonic())
@@ -128,7 +128,7 @@ class Oracle:
     expected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    crashed: int = 0  # rows that read `crashed` and should not: at most one for each runner that was killed
+    crashed: int = 0  # rows that read `crashed` and should not: at most one for two runners that were killed
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def learn(self, program: Program, results: list[dict[str, Any]]) -> None:
@@ -149,7 +149,7 @@ class Oracle:
         print(f"FINDING {sentence}", flush=True)
 
     def judge_result(self, where: str, program: Program, number: int, result: dict[str, Any]) -> bool:
-        """Judge the result of a row; one that is not right may be a row whose runner was killed."""
+        """Judge the result of a row; one that is not right may be a row whose runner was killed twice."""
         expected, found = self.expected[program.name][number % ROWS], essence(program, result)
         if found == expected:
             self.counts["rows right"] += 1
@@ -220,6 +220,6 @@ class Oracle:
 
     def judge_end(self) -> None:
         """Judge what can only be judged when all is over."""
-        if self.crashed > self.timeline.runners_killed:
-            killed = self.timeline.runners_killed
+        killed = self.timeline.runners_killed
+        if self.crashed > killed // 2:
             self.find(f"{self.crashed} rows read crashed that should not, and {killed} runners were killed")

@@ -12,7 +12,15 @@ from tests.server import Server
 pytestmark = pytest.mark.engine
 
 JSON = "application/json"
-POSTS = ("/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/v1/migrate", "/v1/evaluators/migrate", "/v1/environments")
+POSTS = (
+    "/v1/evaluate",
+    "/v1/evaluate/batch",
+    "/v1/check",
+    "/v1/migrate",
+    "/v1/evaluators/migrate",
+    "/v1/import",
+    "/v1/environments",
+)
 MAKES = ("/v1/evaluators", "/v1/jobs")  # what they make is told by 201 or 202
 NEMO = "/apis/"  # NVIDIA's routes; its client and tests/dialects/nemo ask them
 BODILESS = (

@@ -58,8 +58,10 @@ async def test_every_evaluator_scores_every_row_once(desk: Desk) -> None:
         assert await desk.rows_of(job, position) == list(range(700))
 
 
-async def test_a_failing_row_never_fails_the_job(desk: Desk) -> None:
+async def test_a_failing_row_never_fails_the_job(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["ok", "die", "ok", "garbage", "lost", "ok"] * 5
+    monkeypatch.setattr(run, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(run, "_LONGEST_PAUSE_S", 0.01)
     job = await desk.ended(await desk.start(words))
     assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 30, 15)
     assert await desk.rows_of(job) == list(range(30))
@@ -76,6 +78,17 @@ async def test_rows_for_which_the_machine_has_no_time_are_tried_again_and_fail_a
     assert await desk.rows_of(job) == list(range(22))
     late = [call for link in desk.backend.links for call in link.calls if call["args"][1] == "late"]
     assert len(late) == 2 * 3
+
+
+async def test_rows_whose_sandboxes_are_lost_are_tried_again_and_fail_alone_at_last(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_ROW_PATIENCE", 3)
+    monkeypatch.setattr(run, "_PAUSE_S", 0.01)
+    job = await desk.ended(await desk.start(["ok", "lost", *["ok"] * 20]))
+    assert (job.status, job.progress.done, job.progress.failed) == (JobStatus.COMPLETED, 22, 1)
+    lost = [call for link in desk.backend.links for call in link.calls if call["args"][1] == "lost"]
+    assert len(lost) == 3 * 2
 
 
 async def test_loads_for_which_the_machine_has_no_time_fail_no_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +261,7 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(database_url, tmp_path) as desk:
-        monkeypatch.setattr("evaluator_host.jobs.scheduler.this_instance", lambda: "host-0-0-0")
+        monkeypatch.setattr("evaluator_host.jobs.scheduler.this_instance", lambda: "host-000000000000-0-0-0")
         job = await desk.start(["ok"] * 1000)
         await desk.reached(job, done=1)
         kept = await desk.store.jobs.get_job(WORKSPACE, job.id)

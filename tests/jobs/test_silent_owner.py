@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.schemas.jobs import JobReport, JobStatus
 from evaluator_host.store.tables import JobTable
 from tests.jobs.desk import WORKSPACE, Desk, opened
 from tests.store.records import result
 
 SILENT_S = 1.0
-ELSEWHERE = "host-1-1-1.1"  # of another machine: nobody here can tell whether its process lives
+# Of another machine, whose first pid namespace has the number of this one's: nobody here can tell whether its process lives.
+ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:

@@ -4,7 +4,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from evaluator_host.store.database import Address, Engine, address
 from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, head, migrate
 from evaluator_host.store.store import open_store
 from evaluator_host.store.tables import Table
-from tests.docs.blocks import ROOT
 
 LATER = '''
 """A later version: a column, and a row of its own."""
@@ -231,30 +229,3 @@ async def test_a_sqlite_file_is_private_and_in_wal_mode(tmp_path: Path) -> None:
         files = list(tmp_path.glob("evaluator-host.db*"))  # noqa: ASYNC240
         assert {file.name for file in files} == {"evaluator-host.db", "evaluator-host.db-wal", "evaluator-host.db-shm"}
         assert all(file.stat().st_mode & 0o077 == 0 for file in files), "it holds hashes of keys"
-
-
-def test_a_wheel_brings_its_migrations(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        timeout=100,
-    )
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site", [name for name in archive.namelist() if "/_bundled/" not in name])
-    script = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
-        "from evaluator_host.store import schema\nfrom evaluator_host.store.database import address\n"
-        "assert schema.__file__.startswith(sys.argv[1]); schema.migrate(address(None, Path(sys.argv[2])))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "site"), str(tmp_path / "data")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "data" / "evaluator-host.db").exists()

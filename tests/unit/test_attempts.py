@@ -44,6 +44,13 @@ async def test_a_row_whose_sandbox_is_lost_is_called_once_more_and_then_failed(t
         assert (found.error.code, words_of(backend)) == (ErrorCode.SANDBOX_LOST, ["lost", "lost"])
 
 
+async def test_a_row_whose_runner_is_killed_is_called_once_more_and_then_crashed(tmp_path: Path) -> None:
+    async with host(tmp_path) as (service, backend):
+        found = await service.evaluate(OK, Row(outputs="killed"))
+        assert (found.error.code, words_of(backend)) == (ErrorCode.CRASHED, ["killed", "killed"])
+        assert "SIGKILL" in found.error.message
+
+
 async def test_rows_behind_a_lost_one_are_neither_lost_nor_scored_twice(tmp_path: Path) -> None:
     async with host(tmp_path) as (service, backend):
         found = await service.evaluate_batch(OK, [Row(outputs=word) for word in ("a", "lost", "b", "c")])
@@ -119,6 +126,18 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
         row = Row(outputs="a")
         found = (await service.evaluate_batch(OK, [row]))[0] if batch else await service.evaluate(OK, row)
         assert (found.error.code, loads.count) == (ErrorCode.CRASHED, 2)
+
+
+async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two kills would fail all rows of a job's evaluator."""
+    for kills, status in ((3, "scored"), (4, "failed")):
+        loads = _Loads(monkeypatch, *(RunnerGaveUp(CRASHED, killed=True) for _ in range(kills)))
+        async with host(tmp_path) as (service, _):
+            found = await service.evaluate_batch(OK, [Row(outputs="a")])
+            assert (found[0].status, loads.count) == (status, 4)
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("crashes", [1, 2])

@@ -1,10 +1,12 @@
 """Where control groups go and what is written into them, on copies of /proc and of both kernel interfaces."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.sandbox.bubblewrap.identity import _covers, choose_identity
 from evaluator_host.sandbox.linux import cgroups
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts, find_cgroups, find_hierarchies
@@ -12,6 +14,7 @@ from evaluator_host.sandbox.linux.cgroups import Cgroup, host_weight
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 
 MB = 1024 * 1024
+DAY_S = 86_400.0
 
 
 class Machine:
@@ -202,13 +205,44 @@ def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
 
 
 def test_an_instance_is_dead_only_when_that_is_sure():
-    host, namespace, pid, started = this_instance().split("-")
+    host, boot, namespace, pid, started = this_instance().split("-")
     assert not is_dead(this_instance())
     assert not is_dead(f"{this_instance()}.7")
-    assert is_dead(f"{host}-{namespace}-{pid}-{int(started) + 1}")
-    assert is_dead(f"{host}-{namespace}-4194305-{started}")  # above the greatest pid
-    assert not is_dead(f"{host}-1-{pid}-{int(started) + 1}")  # of another pid namespace
+    assert is_dead(f"{host}-{boot}-{namespace}-{pid}-{int(started) + 1}")
+    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # above the greatest pid
+    assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # of another pid namespace
+    assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # of another machine
+    assert not is_dead(f"{host}-{namespace}-4194305-{started}")  # named by an earlier version, anywhere
     assert not is_dead("default")
+
+
+@pytest.mark.parametrize(
+    ("writer", "age_s", "removed"),
+    [
+        ("{here}", 10 * DAY_S, False),
+        ("{ended}", 0, True),
+        ("{elsewhere}", 0.9 * DAY_S, False),
+        ("{elsewhere}", 1.1 * DAY_S, True),
+        ("host-4026531836-7-1", 0.9 * DAY_S, False),  # by an earlier version
+        ("host-4026531836-7-1", 1.1 * DAY_S, True),
+        ("somebody", 10 * DAY_S, False),
+    ],
+)
+def test_a_folder_of_another_machine_is_left_to_it_while_that_writes(
+    tmp_path: Path, writer: str, age_s: float, removed: bool
+) -> None:
+    host, boot, namespace, pid, started = this_instance().split("-")
+    names = {
+        "here": this_instance(),
+        "ended": f"{host}-{boot}-{namespace}-4194305-{started}",
+        "elsewhere": f"{host}-0123456789ab-{namespace}-{pid}-{started}",
+    }
+    folder = tmp_path / f"ds_1.{writer.format(**names)}"
+    folder.mkdir()
+    (folder / "upload").touch()
+    for path in (folder / "upload", folder):
+        os.utime(path, (time.time() - age_s,) * 2)
+    assert RowsFolder(tmp_path).orphans(()) == ([folder.name] if removed else [])
 
 
 def test_the_guests_user_is_one_that_this_machine_maps():

@@ -6,7 +6,7 @@ braintrust 0.48.1 (PyPI) framework.py and score.py, 3.35.0 (npm).
 
 from typing import Final
 
-from evaluator_host.dialects.base import Dialect, Sdk
+from evaluator_host.dialects.base import Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import (
@@ -101,5 +101,7 @@ DIALECT: Final = Dialect(
         module="braintrust",
         stand_in=StandIn("dialects/braintrust/modules", preimport="braintrust"),
         real=frozenset({"braintrust", "autoevals"}),
+        also=("braintrust_core",),
     ),
+    imports=EntryPoint("evaluator_host.dialects.braintrust.export:EXPORT"),
 )

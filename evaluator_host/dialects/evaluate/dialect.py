@@ -32,5 +32,9 @@ def interpret(
 
 
 DIALECT: Final = Dialect(
-    contract=Contract.EVALUATE, bind=bind, interpret=interpret, positions=("inputs", "outputs", "trace")
+    contract=Contract.EVALUATE,
+    bind=bind,
+    interpret=interpret,
+    positions=("inputs", "outputs", "trace"),
+    unread=frozenset({"inputs", "outputs"}),
 )

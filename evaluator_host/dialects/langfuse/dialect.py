@@ -6,7 +6,7 @@ Source of the rules: langfuse/langfuse@62751446, packages/shared/src/server/eval
 from collections.abc import Callable
 from typing import Final
 
-from evaluator_host.dialects.base import Dialect
+from evaluator_host.dialects.base import Dialect, EntryPoint
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
@@ -124,5 +124,9 @@ _VALUES: Final[dict[str | None, Callable[[Json], Json]]] = {
 }
 
 DIALECT: Final = Dialect(
-    contract=Contract.LANGFUSE, bind=bind, interpret=interpret, takes=("correct_answer_key", "variables")
+    contract=Contract.LANGFUSE,
+    bind=bind,
+    interpret=interpret,
+    takes=("correct_answer_key", "variables"),
+    imports=EntryPoint("evaluator_host.dialects.langfuse.export:EXPORT"),
 )

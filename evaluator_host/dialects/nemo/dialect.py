@@ -31,7 +31,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     return Binding(body, notes)
 
 
-def bind_one_of_many(row: Row) -> Binding:
+def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
     """Return the arguments for one of the rows that are scored together."""
     return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index, row.response])
 

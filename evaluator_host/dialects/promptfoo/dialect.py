@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any, Final
 
-from evaluator_host.dialects.base import Dialect
+from evaluator_host.dialects.base import Dialect, EntryPoint
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.metric_leaves import finite
@@ -33,7 +33,10 @@ _HINT: Final = "return a bool, a number, or an object with all of pass, score an
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return output and context; `variables` are `{"output", "context"}` as promptfoo passes them."""
+    """Return output and context; `variables` are `{"output", "context"}` as promptfoo passes them.
+
+    Criteria of a row are further fields of the context, as `{"config": {"value": …}}`.
+    """
     if row.variables is not None:
         if "output" not in row.variables:
             message = "variables are taken as what promptfoo passes, {'output', 'context'}, but have no 'output'"
@@ -54,7 +57,8 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
         "providerResponse": {"output": output},
         "metadata": {},
     }
-    return Binding({"args": [output, {**usual, **context}]})
+    own = row.criteria if isinstance(row.criteria, dict) else {}
+    return Binding({"args": [output, {**usual, **context, **own}]})
 
 
 def interpret(
@@ -154,4 +158,5 @@ DIALECT: Final = Dialect(
     failed_javascript=failed_javascript,
     apply_threshold=apply_threshold,
     takes=("correct_answer_key", "config", "variables"),
+    imports=EntryPoint("evaluator_host.dialects.promptfoo.config:CONFIGURATIONS"),
 )

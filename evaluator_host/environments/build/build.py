@@ -32,6 +32,7 @@ _log = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 2  # more would share the same line and the same disk
 _FAILED_KEPT: Final = 100
+_LOCKS_BYTES: Final = 64 << 20  # of sets that are not installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,15 +298,16 @@ class Builds:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin_to_trim(self) -> None:
-        """Begin to bound the downloads, which builds that failed leave too; nobody waits for it."""
+        """Begin to bound locks and downloads, which builds that failed leave too; nobody waits for it."""
         if self._trimming is None or self._trimming.done():
             self._trimming = asyncio.get_running_loop().create_task(self._trim())
 
     async def _trim(self) -> None:
         try:
+            await asyncio.to_thread(self._context.folder.trim_locks, _LOCKS_BYTES)
             await self._context.folder.trim_downloads(self._context.ceiling_mb << 20)
         except OSError as error:
-            _log.warning("downloads of packages could not be trimmed: %s", error)
+            _log.warning("downloads and locks of packages could not be trimmed: %s", error)
 
     async def _run(self, build: Build, workspace: str) -> Record:
         try:

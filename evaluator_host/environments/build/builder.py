@@ -39,7 +39,7 @@ from evaluator_host.sandbox.bubblewrap.seccomp import (
 )
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
-from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
 from evaluator_host.system.processes import Command, Finished, LimitReached, run
 from evaluator_host.system.tree import remove, take_over, work_folder
 
@@ -222,7 +222,7 @@ class Builder:
         try:
             sweep_cgroups(cgroup_mounts())
             for folder in self.work.parent.glob("host-*"):
-                if is_dead(folder.name):
+                if has_abandoned(folder.name, folder):
                     remove(folder)
         except Exception:  # noqa: BLE001 - leftovers must not keep a host from building
             _log.exception("leftovers of builds of dead hosts stay")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from evaluator_host.environments.build.build import BuildContext, adopt
 from evaluator_host.environments.folder import not_installed
 from evaluator_host.environments.record import EnvironmentReport, Record, require_fit, set_key
-from evaluator_host.model.errors import InUse, PackagesFailed
+from evaluator_host.model.errors import InUse, PackagesFailed, SandboxUnavailable
 from evaluator_host.packages.lock import Lock, LockTarget, Progress
+from evaluator_host.system.extras import extra
 from evaluator_host.system.files import hold_lock
 from evaluator_host.system.tree import remove
 
@@ -64,7 +65,8 @@ class RegistryTransfer:
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: the engine does not answer, or has no runtime image.
         """
-        from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
+        with extra("docker", "pushing and pulling package sets", SandboxUnavailable):
+            from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
 
         record = await asyncio.to_thread(self._find, name)
         if record is None:
@@ -100,7 +102,8 @@ class RegistryTransfer:
           IndexUnavailable: the registry does not answer.
           SandboxUnavailable: the engine does not answer, or no sandbox can be started.
         """
-        from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - as above
+        with extra("docker", "pushing and pulling package sets", SandboxUnavailable):
+            from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
 
         folder = self._context.folder
         pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()

@@ -20,6 +20,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.results import JobRow
 from evaluator_host.store.results import Filter
+from evaluator_host.system.extras import extra
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _FIXED: Final = ("index", "evaluator", "status", "score", "passed", "label", "reason", "error", "message", "run_ms")
@@ -158,13 +159,9 @@ class _Parquet:
     """Parquet: numbers are doubles, `index` is an integer, `passed` a boolean, any other value text or JSON."""
 
     def __init__(self, header: Sequence[str]) -> None:
-        try:
-            import pyarrow as pa  # noqa: PLC0415 - an extra that is large, and slow to import
+        with extra("parquet", "writing Parquet", InvalidRequest):
+            import pyarrow as pa  # noqa: PLC0415 - large, and slow to import
             from pyarrow import parquet  # noqa: PLC0415
-        except ImportError as error:
-            raise InvalidRequest(
-                "this host was installed without Parquet; install evaluator-host[parquet], or take JSONL or CSV"
-            ) from error
         kinds: dict[str, Any] = {"index": pa.int64(), "passed": pa.bool_(), "score": pa.float64()}
         kinds["run_ms"] = pa.float64()
         fields: list[Any] = [

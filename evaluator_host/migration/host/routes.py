@@ -1,4 +1,4 @@
-"""Routes of migrations: of pasted evaluators, and of stored ones."""
+"""Routes of migrations, of pasted evaluators and of stored ones, and of imports."""
 
 from typing import Annotated, Final, Literal
 
@@ -12,16 +12,18 @@ from evaluator_host.datasets.rendering import mapped_rows
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.jobs.open import StoredResources
 from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.migration.imports import ImportContext, ImportWish, run_import
 from evaluator_host.migration.migrate import migrate, migration_context
 from evaluator_host.migration.stored import StoredWish, migrate_stored
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Row
-from evaluator_host.schemas.migration import Migration, StoredMigration
+from evaluator_host.schemas.migration import Import, Migration, StoredMigration
 from evaluator_host.service import Service
 from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.web.api.bodies import EvaluatorIn, RowIn, Wire
 from evaluator_host.web.app import ERRORS, respond
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute
 
 LEGACY: Final = (
@@ -31,6 +33,8 @@ _ADAPT: Final = (
     "Where the code cannot be rewritten, or scores differently afterwards: keep it as it is and add a function "
     "`evaluate(inputs, outputs, trace)` that calls it. Only to `evaluate`."
 )
+_FILES: Final = 2000  # of an import: the evaluators' own, and the tests'
+_TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set; nothing was stored.")
 _STORED_ROWS: Final = 1000  # of a data set or a job; the old and the new code run on each
 
 
@@ -103,6 +107,37 @@ class MigrateStoredIn(ProofIn):
     adapt: bool = Field(default=False, description=_ADAPT)
 
 
+class ImportIn(Wire):
+    """Body of `POST /v1/import`: files of another platform, and how to import them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"path": "scorers.py", "files": {"scorers.py": LEGACY}, "dry_run": True}]}
+    )
+
+    files: dict[str, str] = Field(
+        max_length=_FILES, description="Texts of the file to import and of all that it refers to, by path."
+    )
+    path: str = Field(description="Which of the files to import: .yaml .json .jsonl .py .js .mjs .cjs .ts .mts")
+    name: str | None = Field(
+        None,
+        max_length=50,
+        description="First part of the evaluators' names, name of the data set. Default: the file's.",
+    )
+    platform: str | None = Field(None, description="Where the file is from. Default: recognised.")
+    contract: Contract = Field(Contract.AUTO, description="Of the evaluators of a module.")
+    packages: list[str] = Field(default_factory=list, max_length=100, description="Exact pins for every evaluator.")
+    replace: bool = Field(
+        default=False, description="Existing evaluators get a next version, an existing data set is replaced."
+    )
+    force: bool = Field(default=False, description="Also store evaluators that do not load.")
+    dry_run: bool = Field(default=False, description="Check everything, and store nothing.")
+
+    def to_wish(self) -> ImportWish:
+        """Return what to import."""
+        given = {name: getattr(self, name) for name in type(self).model_fields if name != "files"}
+        return ImportWish(**{**given, "packages": tuple(self.packages)})
+
+
 def migration_routes(
     service: Service, records: StoredResources, _settings: Settings, access: Access
 ) -> list[BaseRoute]:
@@ -127,5 +162,16 @@ def migration_routes(
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, body.adapt, caller.key_id)
         work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
         return await respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
+
+    @router.post("/v1/import", response_model=Import, responses={**ERRORS, **_TAKEN}, tags=["evaluators"])
+    async def import_(body: ImportIn, request: Request) -> Response:
+        """Import evaluators and rows from a platform's configuration or export, or from a module of evaluators."""
+        caller = caller_of(request.scope)
+        context = ImportContext(
+            service, service.processes, records.evaluators, records.datasets, caller.workspace, caller.key_id
+        )
+        return await respond(
+            request, run_import(context, body.files, body.to_wish()), AuditedCall(access, caller, "import")
+        )
 
     return router.routes

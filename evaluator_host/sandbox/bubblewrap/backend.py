@@ -9,13 +9,14 @@ import contextlib
 import itertools
 import json
 import platform
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from evaluator_host.config import settings as config
 from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxSlow, SandboxUnavailable, refusal_of
-from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.sandbox.base import Finding, FolderBackend
 from evaluator_host.sandbox.bubblewrap import doctor
 from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
@@ -71,6 +72,7 @@ class BubblewrapBackend(FolderBackend):
     Args:
       node: The Node binary for JavaScript and TypeScript.
       esbuild: Their bundler.
+      ensure_esbuild: Installs it where it is missing; called before each sandbox for JavaScript. None: it is there.
       restricted: Folder that holds RestrictedPython.
       runtimes_dir: Folder of the runners.
       pythons: Other interpreters that a spec may ask for.
@@ -88,6 +90,7 @@ class BubblewrapBackend(FolderBackend):
         *,
         node: Path,
         esbuild: Path,
+        ensure_esbuild: Callable[[], Awaitable[None]] | None = None,
         restricted: Path,
         runtimes_dir: Path = config.RUNTIMES_DIR,
         instance: str,
@@ -96,6 +99,7 @@ class BubblewrapBackend(FolderBackend):
     ) -> None:
         self._node = node
         self._esbuild = esbuild
+        self._ensure_esbuild = ensure_esbuild
         self._restricted = restricted
         self._runtimes = runtimes_dir
         self.instance = f"{instance}.{next(_BACKENDS)}"
@@ -111,7 +115,10 @@ class BubblewrapBackend(FolderBackend):
         Raises:
           SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
           SandboxLost: something killed it while it started.
+          IndexUnavailable: the first sandbox for JavaScript needs esbuild, and npm's registry does not answer.
         """
+        if self._ensure_esbuild is not None and spec.language is not Language.PYTHON:
+            await self._ensure_esbuild()
         ready = await self._ready()
         if spec.environment.python not in (None, own_python().minor):
             ready = await asyncio.to_thread(self._with_python, ready, spec)
@@ -192,7 +199,7 @@ class BubblewrapBackend(FolderBackend):
         return replace(ready, host=replace(ready.host, python=find_python(facts)))
 
     def _check_paths(self) -> None:
-        for path in (self._node, self._esbuild, self._restricted, self._runtimes):
+        for path in (self._node, self._restricted, self._runtimes):
             if not path.exists():
                 raise FileNotFoundError(f"{path} does not exist")
 

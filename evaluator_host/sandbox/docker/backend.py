@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import secrets
-import signal
 from collections.abc import Awaitable, Collection, Coroutine
 from typing import Any, Final, TypeVar
 
@@ -11,16 +10,15 @@ import docker
 import docker.errors
 import requests
 
-from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.errors import SandboxLost, SandboxUnavailable
 from evaluator_host.model.evaluator import Environment, SandboxSpec
 from evaluator_host.sandbox.base import Finding, Platform
-from evaluator_host.sandbox.docker.attach import Attachment, attach
+from evaluator_host.sandbox.docker.attach import AttachFailed, Attachment, attach
 from evaluator_host.sandbox.docker.cleanup import (
     LABEL_BOOT,
     LABEL_INSTANCE,
     ContainerExit,
     abandoned_containers,
-    boot_id,
     force_remove,
     remove_container,
 )
@@ -31,6 +29,7 @@ from evaluator_host.sandbox.docker.image.recipe import image_platform
 from evaluator_host.sandbox.docker.oom_events import Counters, OomEvents, find_counters
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, container_policy, create_body
 from evaluator_host.sandbox.exit_status import ExitStatus
+from evaluator_host.sandbox.linux.instance import boot_id
 from evaluator_host.sandbox.linux.rlimits import is_gvisor
 from evaluator_host.sandbox.linux.watchdog import read_text
 from evaluator_host.system.supervisor import Supervisor
@@ -38,6 +37,7 @@ from evaluator_host.system.supervisor import Supervisor
 T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
+_REMOVED: Final = frozenset({404, 409})  # answers about a container that is gone, or is being removed
 
 
 class DockerLink:
@@ -56,7 +56,7 @@ class DockerLink:
         self._name = name
         self._channel = channel
         self._backend = backend
-        self._memory, self._forks = counters
+        self._memory, self._forks, self._used = counters
         self._epoch = backend.events.epoch
         self._ending: asyncio.Task[ExitStatus] | None = None
 
@@ -86,6 +86,10 @@ class DockerLink:
         """Number of kills at the memory limit in this container, from its cgroup or the engine's events."""
         return self._memory.read() if self._memory else self._backend.events.count(self._name)
 
+    def used_bytes(self) -> int | None:
+        """Return how much memory the container uses now; see `base.Link`."""
+        return None if self._used is None else self._used.read()
+
     async def destroy(self) -> ExitStatus:
         """Kill and remove the container; see `base.Link`."""
         if self._ending is None:
@@ -97,16 +101,19 @@ class DockerLink:
         pids_hit = self._forks is not None and self._forks.read() > 0  # before the cgroup goes with the container
         end = await self._backend.remove_container(self._name, output_ended=inbox.closed)
         await self._channel.close()
+        oom_killed = self.memory_events() > 0 or bool(end and self._backend.ran_out_of_memory(end))
+        absent = end is None or not end.found or self._backend.events.epoch != self._epoch
         exit_status = ExitStatus(
             exit_code=end.exit_code if end else None,
             signal=end.signal if end else None,
-            oom_killed=self.memory_events() > 0 or bool(end and self._backend.ran_out_of_memory(end)),
+            oom_killed=oom_killed,
             pids_hit=pids_hit,
-            lost=end is None or not end.found or self._backend.events.epoch != self._epoch,
+            # No process of a container can kill its process 1, so something else did.
+            lost=absent or bool(end and end.was_killed and not oom_killed),
             stderr_tail=inbox.stderr_tail,
         )
         self._backend.events.forget(self._name)
-        for counter in (self._memory, self._forks):
+        for counter in (self._memory, self._forks, self._used):
             if counter is not None:
                 counter.close()
         return exit_status
@@ -162,6 +169,7 @@ class DockerBackend:
 
         Raises:
           SandboxUnavailable: there is no engine, no permission, no image, or the engine refused.
+          SandboxLost: something removed the container while it started.
         """
         starting = self.run_to_end(self._start(spec))
         try:
@@ -242,8 +250,7 @@ class DockerBackend:
         Under gVisor a SIGKILL is enough: a guest cannot kill gVisor's kernel, but the host's kernel kills it at the
         limit, and the cgroup with its count is often gone before it can be read.
         """
-        killed = end.ended and end.signal == signal.SIGKILL
-        return end.oom_killed or (killed and is_gvisor(self._runtime))
+        return end.oom_killed or (end.was_killed and is_gvisor(self._runtime))
 
     def run_to_end(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Start a task that continues if its caller is cancelled, and return it; `close` waits for it."""
@@ -266,12 +273,14 @@ class DockerBackend:
         try:
             channel = await self._attach(container)
             first_pid = await self._engine.run(_launch, container, local=facts.local)
-        except BaseException:
+        except BaseException as error:
             if channel is not None:
                 await channel.close()
             await self.remove_container(name, output_ended=False)
+            if _was_removed(error):
+                raise SandboxLost("something removed a container while it started") from error
             raise
-        counters: Counters = (None, None) if first_pid is None else find_counters(first_pid, container)
+        counters: Counters = (None, None, None) if first_pid is None else find_counters(first_pid, container)
         return DockerLink(name, channel=channel, backend=self, counters=counters, first_pid=first_pid)
 
     async def _create(self, name: str, spec: SandboxSpec, *, facts: EngineFacts, uid: int) -> str:
@@ -314,6 +323,13 @@ class DockerBackend:
 
 def _create(client: docker.APIClient, body: dict[str, Any], name: str) -> str:
     return str(client.create_container_from_config(body, name)["Id"])  # type: ignore[no-untyped-call]
+
+
+def _was_removed(error: BaseException) -> bool:
+    """Whether a request failed because a container that was created is gone, or is being removed."""
+    if isinstance(error, AttachFailed):
+        return error.status in _REMOVED
+    return isinstance(error, docker.errors.APIError) and error.status_code in _REMOVED
 
 
 def _launch(client: docker.APIClient, container: str, *, local: bool) -> int | None:

@@ -1,16 +1,16 @@
 """Removes containers of this host and of dead hosts, never those of another living host."""
 
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import docker
 import docker.errors
 
-from evaluator_host.sandbox.linux.instance import is_dead
+from evaluator_host.sandbox.linux.instance import boot_id, is_dead
 
 LABEL_INSTANCE: Final = "evaluator-host.instance"
 LABEL_BOOT: Final = "evaluator-host.boot"
@@ -38,6 +38,11 @@ class ContainerExit:
     signal: int | None = None
     oom_killed: bool = False
     gone: bool = True
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether SIGKILL had ended it before it was removed."""
+        return self.ended and self.signal == signal.SIGKILL
 
 
 def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
@@ -95,14 +100,6 @@ def owner_is_dead(labels: Mapping[str, str], *, boot: str, local: bool) -> bool:
     if labels.get(LABEL_BOOT) == boot:
         return is_dead(labels.get(LABEL_INSTANCE, ""))
     return local and bool(boot)
-
-
-def boot_id() -> str:
-    """Return the kernel's id of the current boot; empty where there is none (macOS)."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
 
 
 def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> bool:

@@ -235,22 +235,25 @@ class RowIn(Wire):
     )
     variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
+    messages: list[dict[str, Any]] | None = Field(
+        None,
+        description="A conversation: role, content, tool_calls. Also `inputs.messages`; its last answer is `outputs`.",
+    )
 
-    _encoded: bytes | None = PrivateAttr(None)
+    _encoded: EncodedRow | None = PrivateAttr(None)
 
-    def keep_encoded(self, body: bytes) -> Self:
-        """Keep the row as JSON, an object with its fields, in place of the fields."""
-        self._encoded = body
+    def keep_encoded(self, row: EncodedRow) -> Self:
+        """Keep the row as JSON, in place of its fields."""
+        self._encoded = row
         return self
 
     def to_row(self) -> Row:
         """Return the row, whose fields are decoded."""
-        return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria)
+        return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria, messages=self.messages)
 
     def given(self) -> Row | EncodedRow:
         """Return the row that the service takes: as JSON if it came in a large body."""
-        encoded = self._encoded
-        return self.to_row() if encoded is None else EncodedRow(encoded)
+        return self.to_row() if self._encoded is None else self._encoded
 
 
 ReplayField: TypeAlias = Annotated[

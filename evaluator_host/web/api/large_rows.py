@@ -6,15 +6,23 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from evaluator_host.dialects.binding import Binding, encode
+from evaluator_host.dialects.row_binding import encoded_fields
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.json_values import LARGE_BYTES, InvalidJson, decode_json, encode_json
+from evaluator_host.model.evaluator import EncodedRow
+from evaluator_host.model.json_values import (
+    LARGE_BYTES,
+    InvalidJson,
+    decode_json,
+    encode_json,
+    memory_bytes,
+    takes_more_memory,
+)
 from evaluator_host.model.outcome import EvaluationError
 from evaluator_host.system.limited_process import CallLimits
 from evaluator_host.web.api.bodies import BatchIn, EvaluateIn, RowIn
 from evaluator_host.web.auth.access import caller_of
 from evaluator_host.web.http.error_responses import invalid_request
-from evaluator_host.web.http.json_routes import JsonRequest, JsonRoute, require_few_rows, weigh
+from evaluator_host.web.http.json_routes import JsonRequest, JsonRoute, require_few_rows, too_many_values
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # of the child process: more than a body of 32 MB of ordinary text can take
@@ -33,7 +41,8 @@ def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
     Raises:
       InvalidRequest: it is no such body; every faulty field is named.
     """
-    weigh(body, most_mb=_DECODED_MB)
+    if takes_more_memory(body, _DECODED_MB << 20):
+        raise too_many_values(memory_bytes(body))
     try:
         value = decode_json(body)
     except InvalidJson as error:
@@ -47,31 +56,32 @@ def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
     rows = value.pop("rows", None)
     if rows is None:
         rows = [{name: value.pop(name) for name in RowIn.model_fields if name in value}]
-    parts = list(map(_row, rows))
-    head = encode_json({"body": value, "sizes": [len(part) for part in parts]})
-    return b"".join((len(head).to_bytes(_HEAD), head, *parts))
+    made = list(map(_row, rows))
+    sizes = [(sum(map(len, texts)), of_fields) for texts, of_fields in made]
+    head = encode_json({"body": value, "sizes": sizes})
+    return b"".join((len(head).to_bytes(_HEAD), head, *(text for texts, _ in made for text in texts)))
 
 
-def _row(row: dict[str, Any]) -> bytes:
-    part = encode(Binding(row))
-    if isinstance(part, EvaluationError):
-        raise InvalidRequest(part.message)
-    return part
+def _row(row: dict[str, Any]) -> tuple[list[bytes], dict[str, int]]:
+    made = encoded_fields(row)
+    if isinstance(made, EvaluationError):
+        raise InvalidRequest(made.message)
+    return made
 
 
 def joined_rows(model: str, answer: bytes) -> EvaluateIn | BatchIn:
     """Return the body whose rows `split_rows` left as JSON."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head = decode_json(answer[_HEAD:start])
-    parts = _parts(answer, start, head["sizes"])
+    parts = _rows(answer, start, head["sizes"])
     if model == BatchIn.__name__:
         return BatchIn.model_validate({**head["body"], "rows": [RowIn().keep_encoded(part) for part in parts]})
     return EvaluateIn.model_validate(head["body"]).keep_encoded(next(parts))
 
 
-def _parts(answer: bytes, start: int, sizes: list[int]) -> Iterator[bytes]:
-    for size in sizes:
-        yield answer[start : start + size]
+def _rows(answer: bytes, start: int, sizes: list[tuple[int, dict[str, int]]]) -> Iterator[EncodedRow]:
+    for size, of_fields in sizes:
+        yield EncodedRow(answer[start : start + size], sizes=of_fields)
         start += size
 
 

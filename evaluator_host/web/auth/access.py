@@ -16,7 +16,7 @@ from starlette.types import Scope
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, RateLimited, StoreUnavailable
 from evaluator_host.model.evaluator import Evaluator
-from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.model.outcome import EvaluationError, EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport
 from evaluator_host.service.prepared import evaluator_digest
 from evaluator_host.store.audit import AuditEntry, AuditLog
@@ -219,9 +219,9 @@ class AuditedCall:
         else:
             self._note(None, failed=0, outcome=_OK)
 
-    def failed(self, error: BaseException) -> None:
-        """Record a call that raised."""
-        outcome = error.code if isinstance(error, HostError) else HostError.code
+    def failed(self, error: BaseException | EvaluationError) -> None:
+        """Record a call that raised, or that ended without a result by this error."""
+        outcome = error.code if isinstance(error, HostError | EvaluationError) else HostError.code
         self._note(self._digest(), failed=self.rows, outcome=outcome)
 
     def abandoned(self) -> None:

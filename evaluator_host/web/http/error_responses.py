@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from evaluator_host.model.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
 
@@ -22,6 +23,9 @@ SECURITY_HEADERS: Final = (
     (b"cache-control", b"no-store"),
 )
 """Headers of every response."""
+
+FOREIGN: Final = "evaluator_host.foreign"
+"""Where the scope of a request in another platform's format has what reads and refuses it (`dialects/wires`)."""
 
 _HINTS = {
     "extra_forbidden": "remove it, or check its spelling",
@@ -75,6 +79,15 @@ def problem_response(error: HostError) -> Response:
     return Response(orjson.dumps(body), error.status, headers, "application/problem+json")
 
 
+def error_response(scope: Scope, error: HostError) -> Response:
+    """Return the response for an error of the host: a `problem_response`, unless the platform that asks has its own."""
+    if (foreign := scope.get(FOREIGN)) is None:
+        return problem_response(error)
+    response: Response = foreign.refuse(error)
+    response.raw_headers += SECURITY_HEADERS
+    return response
+
+
 def _headers(error: HostError) -> dict[str, str]:
     """Return the headers of an error response, including those that the middleware would add."""
     headers = {name.decode(): value.decode() for name, value in SECURITY_HEADERS}
@@ -106,17 +119,17 @@ def install_error_handlers(app: FastAPI) -> None:
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend it
 
-    async def host_error(_: Request, error: Exception) -> Response:
+    async def host_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HostError)  # noqa: S101 - registered for this class
-        return problem_response(error)
+        return error_response(request.scope, error)
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
         return problem_response(invalid_request(error.errors()))
 
-    async def http_error(_: Request, error: Exception) -> Response:
+    async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
-        return problem_response(_of_status(error))
+        return error_response(request.scope, _of_status(error))
 
     app.add_exception_handler(HostError, host_error)
     app.add_exception_handler(RequestValidationError, invalid)

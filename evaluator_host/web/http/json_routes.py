@@ -137,18 +137,23 @@ def require_rows(rows: int, ceiling: int) -> None:
         raise InvalidRequest("too many rows in one batch", problems=(problem,))
 
 
-def weigh(body: bytes, *, most_mb: int = DECODED_MB) -> int:
+def weigh(body: bytes) -> int:
     """Return about how many bytes of memory a body takes once it is decoded.
 
     Raises:
-      InvalidRequest: they are more than `most_mb`.
+      InvalidRequest: they are more than `DECODED_MB`.
     """
     weight = memory_bytes(body)
-    if weight > most_mb << 20:
-        raise InvalidRequest(
-            f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
-        )
+    if weight > DECODED_MB << 20:
+        raise too_many_values(weight)
     return weight
+
+
+def too_many_values(weight: int) -> InvalidRequest:
+    """Return the error of a body that would take `weight` bytes of memory once it is decoded."""
+    return InvalidRequest(
+        f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
+    )
 
 
 def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

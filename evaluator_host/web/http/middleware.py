@@ -29,7 +29,7 @@ from evaluator_host.model.errors import (
 from evaluator_host.model.json_values import LARGE_BYTES
 from evaluator_host.system.memory import MemoryBudget, Reservation
 from evaluator_host.web.auth.access import Access, set_caller
-from evaluator_host.web.http.error_responses import SECURITY_HEADERS, problem_response
+from evaluator_host.web.http.error_responses import FOREIGN, SECURITY_HEADERS, error_response
 
 BODY_COPIES: Final = 4  # of a body: in parts, whole, in the row for the sandbox, in its frame
 BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this may take any time
@@ -90,10 +90,10 @@ class AccessMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sending = _Sending(send)
+        sending = _Sending(send, scope)
         try:
             headers = _headers(scope)
-            ceiling = self._upload_bytes if _is_upload(scope) else self._body_bytes
+            ceiling, body_timeout_s = self._limits(scope)
             length = self._check(headers, ceiling)
             workspace = await self._admit(scope, headers)
             upload = _is_upload(scope)  # goes to disk while it arrives
@@ -101,7 +101,9 @@ class AccessMiddleware:
                 scope[_MEMORY] = sending.memory = memory
                 if not upload:
                     memory.reserve(BODY_COPIES * length)
-                await self._app(scope, self._bounded(receive, ceiling, None if upload else memory), sending)
+                await self._app(
+                    scope, self._bounded(receive, ceiling, body_timeout_s, None if upload else memory), sending
+                )
         except HostError as error:
             await self._answer(error, scope, receive, sending)
         except ClientDisconnect:
@@ -117,7 +119,13 @@ class AccessMiddleware:
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
         if sending.started:  # too late for another response: cut this one off
             raise error
-        await problem_response(error)(scope, receive, sending)
+        await error_response(scope, error)(scope, receive, sending)
+
+    def _limits(self, scope: Scope) -> tuple[int, float]:
+        """Return how many bytes a body may have, and in how many seconds it has to arrive."""
+        if (foreign := scope.get(FOREIGN)) is not None:
+            return min(foreign.body_bytes, self._body_bytes), min(foreign.body_timeout_s, self._body_timeout_s)
+        return self._upload_bytes if _is_upload(scope) else self._body_bytes, self._body_timeout_s
 
     def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
         """Return how many bytes the body has as far as the headers tell."""
@@ -142,11 +150,15 @@ class AccessMiddleware:
 
     async def _admit(self, scope: Scope, headers: dict[bytes, str]) -> str:
         """Return the workspace of the caller; empty for paths that need no key."""
+        foreign = scope.get(FOREIGN)
+        if foreign is not None and foreign.is_open:
+            return ""
         if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope["path"])):
             return ""
         if self._access is None:
             raise Unauthorized("this host accepts no calls")
-        caller = await self._access.keyring.admit(headers.get(b"authorization"))
+        keyring = self._access.keyring
+        caller = await (foreign.admit(keyring) if foreign else keyring.admit(headers.get(b"authorization")))
         self._access.rates.count_request(caller.key_id)
         set_caller(scope, caller)
         return caller.workspace
@@ -157,10 +169,10 @@ class AccessMiddleware:
             return nullcontext()
         return (self._access.uploads if upload else self._access.requests).hold(workspace)
 
-    def _bounded(self, receive: Receive, ceiling: int, memory: Reservation | None) -> Receive:
+    def _bounded(self, receive: Receive, ceiling: int, timeout_s: float, memory: Reservation | None) -> Receive:
         """Return `receive` with the limits of size, time and memory for the body."""
         loop = asyncio.get_running_loop()
-        seen, arrived, deadline = 0, False, loop.time() + self._body_timeout_s
+        seen, arrived, deadline = 0, False, loop.time() + timeout_s
 
         async def bounded() -> Message:
             nonlocal seen, arrived
@@ -170,7 +182,7 @@ class AccessMiddleware:
                 async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
                     message = await receive()
             except TimeoutError as error:
-                raise TooSlow(f"the body did not arrive within {self._body_timeout_s:g} s") from error
+                raise TooSlow(f"the body did not arrive within {timeout_s:g} s") from error
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
                 arrived = not message.get("more_body", False)
@@ -189,10 +201,11 @@ class _Sending:
     A large response takes memory until its reader has got it. Without room for it the response is 429, and `refused`.
     """
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, scope: Scope) -> None:
         self.started = self.refused = False
         self.memory: Reservation | None = None
         self._send = send
+        self._scope = scope
 
     async def __call__(self, message: Message) -> None:
         if self.refused:
@@ -205,7 +218,7 @@ class _Sending:
                 self._reserve(message)
             except Busy as error:
                 self.refused = True
-                await problem_response(error)({"type": "http"}, _nothing, self._send)
+                await error_response(self._scope, error)(self._scope, _nothing, self._send)
                 return
             self.started = True
             headers = message.setdefault("headers", [])

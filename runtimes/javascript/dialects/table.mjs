@@ -6,6 +6,7 @@
  * @property {string} contract its name in the protocol
  * @property {string[]} entries the names by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
+ * @property {boolean} [byName] whether the properties of the row's one object are passed by the parameters' names
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
  * @property {RegExp} [takesAnyName] functions of any name may be its own, in code that matches
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string) => Inferred | import('../entry.mjs').Refusal | null} infer
@@ -24,8 +25,9 @@ import { dialect as evaluateV1 } from './evaluate_v1.mjs';
 import { dialect as langfuse } from './langfuse.mjs';
 import { dialect as langsmith } from './langsmith.mjs';
 import { dialect as main } from './main.mjs';
+import { dialect as maxim } from './maxim.mjs';
 import { dialect as phoenix } from './phoenix.mjs';
 import { dialect as promptfoo } from './promptfoo.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, phoenix, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, phoenix, maxim, evaluateV1, evaluate, main];

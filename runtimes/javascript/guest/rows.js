@@ -59,12 +59,19 @@
     return [found, found[selector.method]];
   }
 
+  /** Return the properties of a row of these names, as arguments. */
+  function byName(names, row) {
+    const args = [];
+    for (let i = 0; i < names.length; i++) args[i] = row[names[i]];
+    return args;
+  }
+
   function call(selector, argsText, resultLimit, done) {
     let value;
     try {
       const [holder, entry] = pick(selector);
       const body = p.parse(argsText);
-      value = p.apply(entry, holder, 'named' in body ? [body.named] : body.args);
+      value = p.apply(entry, holder, 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args);
       if (((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function') {
         bridge.wait(true);
         return void finishLater(value, resultLimit, done);

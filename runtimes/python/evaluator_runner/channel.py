@@ -117,7 +117,8 @@ class Channel:
             if len(buffer) - start < self._wanted:
                 break
             middle = start + 8 + head
-            frames.append((_decode_header(buffer[start + 8 : middle]), bytes(buffer[middle : middle + body])))
+            with memoryview(buffer) as view:  # a slice of the buffer itself would be one more copy
+                frames.append((_decode_header(buffer[start + 8 : middle]), bytes(view[middle : middle + body])))
             start = middle + body
             self._wanted = 8
         del buffer[:start]

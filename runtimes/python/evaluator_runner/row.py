@@ -70,11 +70,9 @@ class RowProcess:
         more = self._buffer[:1] == MORE
         end = ORDER_BYTES + int.from_bytes(self._buffer[1:ORDER_BYTES], "big")
         self._fill(end)
-        raw = bytes(self._buffer[ORDER_BYTES:end])
-        del self._buffer[:end]
         started = _clock()
         try:
-            args, kwargs = self._arguments(raw)
+            args, kwargs = self._arguments(end)
             started = _clock()
             kind, body = RESULT, self._call(args, kwargs)
         except TooLarge:
@@ -92,10 +90,13 @@ class RowProcess:
                 _exit(0)
             buffer += data
 
-    def _arguments(self, raw: bytes) -> tuple[list[Any], dict[str, Any]]:
+    def _arguments(self, end: int) -> tuple[list[Any], dict[str, Any]]:
         entry = self._program.entry
         try:
-            body = entry.decode(raw.decode())
+            with memoryview(self._buffer) as buffer:  # `bytes` of a slice would be two more copies
+                text = str(buffer[ORDER_BYTES:end], "utf-8")
+            del self._buffer[:end]
+            body = entry.decode(text)
             named = body.get("named")
             if named is None:
                 args = [] if "together" in body else body.pop("args")

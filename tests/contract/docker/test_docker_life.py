@@ -5,15 +5,19 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import docker
 import docker.errors
 import pytest
 
-from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.errors import SandboxLost, SandboxUnavailable
+from evaluator_host.sandbox.docker import backend as backends
 from evaluator_host.sandbox.docker.backend import DockerBackend
 from evaluator_host.sandbox.exit_status import ExitStatus
+from evaluator_host.sandbox.session import Sandbox
 from tests.docker_guests import OWN, Guest, MakeBackend, containers, open_descriptors, spec, start
 from tests.relay import Relay
 
@@ -94,6 +98,56 @@ async def test_an_engine_that_goes_away_is_the_backends_fault_and_its_container_
         assert await again.run("answer = 1") == 1
         await again.link.destroy()
         assert containers(docker_host, OWN) == []
+
+
+async def test_a_container_that_somebody_else_killed_is_lost(guest: Guest, docker_host: str) -> None:
+    client = docker.APIClient(base_url=docker_host)
+    client.kill(guest.link.id)
+    client.close()
+    assert await guest.link.read() == b""
+    exit_status = await guest.link.destroy()
+    assert (exit_status.signal, exit_status.lost) == (signal.SIGKILL, True)
+
+
+@pytest.mark.parametrize("step", ["_attach", "_launch"])
+async def test_a_container_that_is_removed_while_it_starts_is_lost(
+    step: str, make_backend: MakeBackend, docker_host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one starts, so the caller tries again instead of refusing the call."""
+    backend, attach, launch = make_backend(), DockerBackend._attach, backends._launch
+    client = docker.APIClient(base_url=docker_host)
+
+    async def remove_first(self: DockerBackend, container: str) -> Any:
+        client.remove_container(container, force=True)
+        return await attach(self, container)
+
+    def remove_then_launch(of: docker.APIClient, container: str, *, local: bool) -> int | None:
+        client.remove_container(container, force=True)
+        return launch(of, container, local=local)
+
+    if step == "_attach":
+        monkeypatch.setattr(DockerBackend, "_attach", remove_first)
+    else:
+        monkeypatch.setattr(backends, "_launch", remove_then_launch)
+    with pytest.raises(SandboxLost):
+        await backend.start(spec())
+    client.close()
+
+
+async def test_a_container_that_is_killed_before_its_runner_speaks_is_lost(
+    make_backend: MakeBackend, docker_host: str
+) -> None:
+    client = docker.APIClient(base_url=docker_host)
+    backend = make_backend()
+    for end in (client.kill, partial(client.remove_container, force=True)):
+        link = await backend.start(spec())
+        end(link.id)
+        while await link.read():
+            pass
+        sandbox = Sandbox(link, backend="docker", spec=spec(), grace_s=1.0)
+        with pytest.raises(SandboxLost):
+            await sandbox.greet()
+    client.close()
 
 
 async def test_a_container_that_somebody_else_removed_is_lost(guest: Guest, docker_host: str) -> None:

@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 
 import pytest
 
+from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.environments import toolchain
-from evaluator_host.model.errors import IndexUnavailable
+from evaluator_host.model.errors import IndexUnavailable, SandboxUnavailable
+from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.packages.tools import installed_tools
+from evaluator_host.wiring.service import open_service
 from tests.runners.javascript.conftest import DATA_DIR, JAVASCRIPT
 
 
@@ -58,3 +62,24 @@ def test_restricted_python_lies_alone(tmp_path):
 def test_npm_belongs_to_node():
     ended = subprocess.run([*installed_tools().npm_command, "--version"], capture_output=True, text=True, check=True)
     assert int(ended.stdout.split(".")[0]) >= 10
+
+
+@pytest.mark.engine
+async def test_python_runs_in_a_new_data_directory_without_network_and_javascript_says_what_it_needs(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
+    settings = Settings(data_dir=tmp_path, sandbox=SandboxChoice.BUBBLEWRAP)
+    async with open_service(settings) as service:
+        python = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs")
+        assert (await service.evaluate(python, Row(outputs=1))).score == 1
+        service.supervisor.require_working()
+        javascript = Evaluator("export function evaluate(inputs, outputs) { return outputs }", Language.JAVASCRIPT)
+        with pytest.raises(IndexUnavailable, match="JavaScript and TypeScript evaluators need it once"):
+            await service.evaluate(javascript, Row(outputs=1))
+        await asyncio.to_thread(shutil.copytree, DATA_DIR / "toolchain", tmp_path / "toolchain", dirs_exist_ok=True)
+        assert (await service.evaluate(javascript, Row(outputs=1))).score == 1
+        service.supervisor.require_working()
+        toolchain.esbuild_path(tmp_path).unlink()
+        with pytest.raises(SandboxUnavailable, match="was removed or changed"):
+            service.supervisor.require_working()

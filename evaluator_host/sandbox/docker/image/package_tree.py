@@ -20,8 +20,8 @@ import docker
 import docker.errors
 
 from evaluator_host.model.errors import SandboxUnavailable
-from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE, boot_id
-from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.docker.cleanup import LABEL_BOOT, LABEL_INSTANCE
+from evaluator_host.sandbox.linux.instance import boot_id, this_instance
 from evaluator_host.system import tree
 
 if TYPE_CHECKING:

@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 
 CONTRACT = "inspect"
 PREBOUND = False
+IMPORTS = {
+    "scorer": "inspect_ai.scorer:scorer",
+    "Score": "inspect_ai.scorer:Score",
+    "Scorer": "inspect_ai.scorer:Scorer",
+    "Target": "inspect_ai.scorer:Target",
+    "accuracy": "inspect_ai.scorer:accuracy",
+    "mean": "inspect_ai.scorer:mean",
+    "stderr": "inspect_ai.scorer:stderr",
+    "std": "inspect_ai.scorer:std",
+    "CORRECT": "inspect_ai.scorer:CORRECT",
+    "INCORRECT": "inspect_ai.scorer:INCORRECT",
+    "PARTIAL": "inspect_ai.scorer:PARTIAL",
+    "NOANSWER": "inspect_ai.scorer:NOANSWER",
+    "TaskState": "inspect_ai.solver:TaskState",
+}
 _modules = sys.modules
 
 

@@ -93,7 +93,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -178,6 +178,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             replay?: components["schemas"]["Replay"];
             trace?: {
@@ -357,6 +360,46 @@ export interface components {
             sandboxes: number;
             version: string;
             waiting: number;
+        };
+        Import: {
+            datasets: components["schemas"]["ImportedDataset"][];
+            dry_run: boolean;
+            evaluators: components["schemas"]["ImportedEvaluator"][];
+            left_out: components["schemas"]["ImportRemark"][];
+            platform: string;
+        };
+        ImportedDataset: {
+            columns: string[];
+            name: string;
+            rows: number;
+            where: string;
+        };
+        ImportedEvaluator: {
+            contract: components["schemas"]["Contract"] | null;
+            evaluator: {
+                [key: string]: unknown;
+            };
+            name: string;
+            version: number | null;
+            where: string;
+        };
+        ImportIn: {
+            contract?: components["schemas"]["Contract"];
+            dry_run?: boolean;
+            files: {
+                [key: string]: string;
+            };
+            force?: boolean;
+            name?: string | null;
+            packages?: string[];
+            path: string;
+            platform?: string | null;
+            replace?: boolean;
+        };
+        ImportRemark: {
+            reason: string;
+            value: unknown;
+            where: string;
         };
         InlineRowsIn: {
             rows: {
@@ -711,6 +754,7 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             };
+            messages: unknown[] | null;
             outputs: unknown;
             requests: unknown[];
             response: {
@@ -735,6 +779,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;

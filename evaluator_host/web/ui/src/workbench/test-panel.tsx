@@ -10,6 +10,7 @@ import { FillDialog } from "./fill-dialog";
 const LABELS: Record<RowField, { label: string; hint: string }> = {
   inputs: { label: "Inputs", hint: '{"question": "…", "correct_answer": "…"}' },
   outputs: { label: "Outputs", hint: '"what your application answered"' },
+  messages: { label: "Messages", hint: '[{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]' },
   trace: { label: "Trace", hint: '{"spans": […]}, or OTLP/JSON' },
   variables: { label: "Variables", hint: "Arguments of main by name; if empty, main gets the inputs and outputs" },
   criteria: { label: "Criteria", hint: "Evaluation criteria of this row" },
@@ -17,7 +18,8 @@ const LABELS: Record<RowField, { label: string; hint: string }> = {
 
 /** What a contract is called with, by the fields that only some contracts take. */
 function fieldsOf(takes: readonly string[]): readonly RowField[] {
-  if (takes.includes("variables")) return ["variables", "inputs", "outputs"];
+  const messages: RowField[] = takes.includes("messages") ? ["messages"] : [];
+  if (takes.includes("variables")) return ["variables", "inputs", "outputs", ...messages];
   return takes.includes("criteria") ? ["inputs", "outputs", "trace", "criteria"] : ["inputs", "outputs", "trace"];
 }
 

@@ -1,0 +1,1 @@
+"""Dialect `galileo`: code metrics of Galileo."""

@@ -1,0 +1,1 @@
+"""Langfuse's requests to the executor of its code evaluators."""

@@ -1,0 +1,1 @@
+"""Dialect `maxim`: programmatic evaluators of Maxim."""

@@ -1,0 +1,150 @@
+"""Asserts of promptfoo that compare the output with a value and have no code of their own, as Python programs.
+
+Each reads its value from `context["config"]["value"]`, so that one evaluator serves all tests of a configuration.
+Source of the rules: promptfoo 0.121.20, src/assertions.
+"""
+
+from string import Template
+from typing import Final
+
+NEGATION: Final = "not-"
+
+_PROGRAM: Final = Template('''"""The assert `$type` of promptfoo."""
+
+import json
+import re
+
+
+def shown(value):
+    """A value as promptfoo writes it in text."""
+    if isinstance(value, bool) or value is None or isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def parsed(text):
+    """The JSON value of a text; an exception when it has none."""
+    return json.loads(text)
+
+
+def listed(value):
+    """A list of texts: a list, or a text with commas."""
+    if isinstance(value, list):
+        return [shown(one) for one in value]
+    return [one.strip().strip('"') for one in shown(value).split(",")]
+$helper
+
+def get_assert(output, context):
+    config = context.get("config") or {}
+    value = config.get("value")$required
+    text = output if isinstance(output, str) else shown(output)
+    found = $condition
+    passed = $passed
+    wanted = "" if value is None else f": {shown(value)}"
+    reason = "Assertion passed" if passed else f"the output fails `$type`{wanted}"
+    return {"pass": passed, "score": 1.0 if passed else 0.0, "reason": reason}
+''')
+_REQUIRED: Final = """
+    if "value" not in config:
+        raise ValueError("the row has no value for this assert: its criteria are {'config': {'value': …}}")"""
+_SAME: Final = '''
+
+def same(output, text, value):
+    """Whether the output is the value: as JSON where the value is an object, else as text."""
+    if not isinstance(value, (dict, list)):
+        return text == shown(value)
+    if isinstance(output, str):
+        try:
+            output = parsed(output)
+        except ValueError:
+            return False
+    return output == value
+'''
+_IS_JSON: Final = """
+
+def is_json(text):
+    try:
+        parsed(text)
+    except ValueError:
+        return False
+    return True
+"""
+_HAS_JSON: Final = """
+
+def has_json(text):
+    decoder = json.JSONDecoder()
+    for place in (at for at, one in enumerate(text) if one in "{["):
+        try:
+            decoder.raw_decode(text, place)
+        except ValueError:
+            continue
+        return True
+    return False
+"""
+_DISTANCE: Final = '''
+
+def distance(one, other):
+    """The number of characters to insert, delete or replace."""
+    row = list(range(len(other) + 1))
+    for at, character in enumerate(one, 1):
+        before, row[0] = row[0], at
+        for place, theirs in enumerate(other, 1):
+            before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (character != theirs))
+    return row[-1]
+'''
+_FITS_COUNT: Final = '''
+
+def fits_count(text, value):
+    """Whether the number of words is the value, or lies between its `min` and `max`."""
+    words = len(text.split())
+    if not isinstance(value, dict):
+        return words == int(value)
+    return value.get("min", 0) <= words <= value.get("max", words)
+'''
+_CONDITIONS: Final = {
+    "equals": ("same(output, text, value)", _SAME),
+    "contains": ("shown(value) in text", ""),
+    "icontains": ("shown(value).lower() in text.lower()", ""),
+    "contains-any": ("any(one in text for one in listed(value))", ""),
+    "contains-all": ("all(one in text for one in listed(value))", ""),
+    "icontains-any": ("any(one.lower() in text.lower() for one in listed(value))", ""),
+    "icontains-all": ("all(one.lower() in text.lower() for one in listed(value))", ""),
+    "starts-with": ("text.startswith(shown(value))", ""),
+    "regex": ("re.search(shown(value), text) is not None", ""),
+    "levenshtein": ('distance(text, shown(value)) <= config.get("threshold", 5)', _DISTANCE),
+    "word-count": ("fits_count(text, value)", _FITS_COUNT),
+    "is-json": ("is_json(text)", _IS_JSON),
+    "contains-json": ("has_json(text)", _HAS_JSON),
+}
+WITHOUT_VALUE: Final = frozenset({"is-json", "contains-json"})
+"""Types whose value, a schema, would need a package."""
+WITH_THRESHOLD: Final = frozenset({"levenshtein"})
+"""Types whose threshold is no score."""
+
+
+def program(type_: str) -> str | None:
+    """Return the program of a type, negated or not; None for a type that has none."""
+    plain = type_.removeprefix(NEGATION)
+    if plain not in _CONDITIONS:
+        return None
+    condition, helper = _CONDITIONS[plain]
+    return _PROGRAM.substitute(
+        type=type_,
+        condition=condition,
+        helper=helper,
+        required="" if plain in WITHOUT_VALUE else _REQUIRED,
+        passed="found" if plain == type_ else "not found",
+    )
+
+
+REASONS: Final = {
+    "latency": "the time of an output is in its trace: read `trace` in an evaluator of your own",
+    "cost": "the cost of an output is in its trace: read `trace` in an evaluator of your own",
+    "perplexity": "the host has no log probabilities",
+    "webhook": "evaluators have no network",
+    "human": "people score it",
+    "select-best": "it compares the outputs of several models",
+    "max-score": "it compares the outputs of several models",
+}
+"""Why the other types are not imported."""
+ASKS_A_MODEL: Final = "it asks a model and has no code: write it as a judge, with an evaluator that asks for a model"

@@ -1,0 +1,1 @@
+"""Dialect `rewards`: reward functions of verl, TRL and verifiers."""

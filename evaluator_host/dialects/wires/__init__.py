@@ -1,0 +1,1 @@
+"""Wires: routes by which other platforms let this host run evaluators' code, in formats of their own."""

@@ -1,0 +1,168 @@
+"""Evaluates for wires: reads bodies, keeps the caller's clock, writes the audit log, chooses workspace and packages."""
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from starlette.requests import ClientDisconnect, Request
+
+from evaluator_host.config.settings import Settings, WireOptions
+from evaluator_host.dialects.wires.host.wire import Wire, wire_request
+from evaluator_host.jobs.open import StoredResources
+from evaluator_host.model.errors import Busy, HostBusy, InvalidRequest, Refused
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult
+from evaluator_host.schemas.evaluation import CheckReport
+from evaluator_host.service import Service
+from evaluator_host.store.workspaces import Workspaces
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of, set_caller
+from evaluator_host.web.auth.keyring import Caller
+from evaluator_host.web.http.json_routes import JsonRequest
+
+_ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class WireCalls:
+    """The verbs of one wire over this host."""
+
+    wire: Wire
+    options: WireOptions
+    service: Service
+    records: StoredResources
+    settings: Settings
+    access: Access
+    _known: dict[str, str] = field(default_factory=dict)
+
+    async def workspace_id(self, name: str) -> str:
+        """Return the id of a workspace that the operator named; it is created if there is none."""
+        if name not in self._known:
+            self._known[name] = (await Workspaces(self.records.database).ensure_workspace(name)).id
+        return self._known[name]
+
+    async def read(self, request: Request) -> dict[str, Any]:
+        """Return the JSON object of a request, once its signature is checked.
+
+        Raises:
+          Unauthorized: the signature is not valid.
+          InvalidRequest: the body is no JSON object.
+        """
+        asked = JsonRequest(request.scope, request.receive)
+        body = await asked.body()
+        wire_request(request.scope).require_signature(body)
+        try:
+            value = await asked.decoded(body)
+        except json.JSONDecodeError as error:
+            raise InvalidRequest(f"the body is not JSON: {error.msg[:200]}") from error
+        if not isinstance(value, dict):
+            raise InvalidRequest("the body is not a JSON object")
+        return value
+
+    async def enter_tenant(self, request: Request, tenant: str) -> None:
+        """Let a request act for the workspace that the operator gave a platform's tenant, such as `org/project`.
+
+        A request with a key of a workspace stays in that workspace.
+
+        Raises:
+          Refused: the wire has a table of tenants without this one.
+        """
+        tenants = self.options.tenants
+        if not tenants or not wire_request(request.scope).has_secret:
+            return
+        group = tenant.partition("/")[0]
+        name = tenants.get(tenant) or tenants.get(f"{group}/{_ANY}") or tenants.get(_ANY)
+        if name is None:
+            raise Refused(f"no workspace belongs to {tenant[:200]!r}; the operator names them in `tenants`")
+        set_caller(request.scope, replace(caller_of(request.scope), workspace=await self.workspace_id(name)))
+
+    async def evaluate(
+        self, request: Request, evaluator: Evaluator, row: Row, *, lock: str | None = None
+    ) -> EvaluationResult | EvaluationError:
+        """Evaluate one row within the caller's clock; an error stands for code that did not come to an end of loading.
+
+        Raises:
+          HostBusy: the row waited too long for a sandbox or its packages.
+          ClientDisconnect: the caller hung up.
+          HostError: as `Service.evaluate`.
+        """
+        if evaluator.name is None:
+            evaluator = self._fitted(evaluator)
+        else:
+            limit_s = min(evaluator.limits.timeout_s, self.wire.limit_s(self.options))
+            evaluator = replace(evaluator, limits=replace(evaluator.limits, timeout_s=limit_s))
+        caller = caller_of(request.scope)
+        work = self.service.evaluate(
+            evaluator, row, workspace=caller.workspace, lock=lock, load_timeout_s=evaluator.limits.timeout_s
+        )
+        audited = AuditedCall(self.access, caller, f"wires.{self.wire.name}", evaluator=evaluator, rows=1)
+        return await self._on_time(request, work, audited)
+
+    async def check(self, request: Request, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator with the packages and limits of the wire, without running a row.
+
+        Raises:
+          HostError: as `Service.check`.
+        """
+        return await self.service.check(self._fitted(evaluator), workspace=caller_of(request.scope).workspace)
+
+    def audited(self, request: Request, verb: str) -> AuditedCall:
+        """Return the audit entry of a call that evaluates nothing; use it as a context manager."""
+        return AuditedCall(self.access, caller_of(request.scope), f"wires.{self.wire.name}.{verb}")
+
+    def caller(self, request: Request) -> Caller:
+        """Return the caller of a request."""
+        return caller_of(request.scope)
+
+    def _fitted(self, evaluator: Evaluator) -> Evaluator:
+        """Return pasted code with the packages and limits of the wire."""
+        language = Language.PYTHON if evaluator.language is Language.PYTHON else Language.JAVASCRIPT
+        packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
+        limit_s = min(self.wire.limit_s(self.options), self.settings.max_timeout_s)
+        limits = replace(evaluator.limits, timeout_s=limit_s)
+        if self.options.memory_mb is not None:
+            limits = replace(limits, memory_mb=self.options.memory_mb)
+        return replace(evaluator, packages=packages, limits=limits)
+
+    async def _on_time(
+        self, request: Request, work: Coroutine[Any, Any, EvaluationResult], audited: AuditedCall
+    ) -> EvaluationResult | EvaluationError:
+        task, hung_up = asyncio.create_task(work), asyncio.create_task(_hung_up(request))
+        wait_s = max(0.0, wire_request(request.scope).ends_at - asyncio.get_running_loop().time())
+        try:
+            await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED, timeout=wait_s)
+            if hung_up.done() and not task.done():
+                raise ClientDisconnect
+            found = task.result() if task.done() else self._late()
+        except (asyncio.CancelledError, ClientDisconnect):
+            audited.abandoned()
+            raise
+        except Exception as error:
+            audited.failed(error)
+            raise
+        finally:
+            for left in (task, hung_up):
+                left.cancel()
+            await asyncio.wait({task, hung_up})
+        if isinstance(found, Busy):
+            audited.failed(found)
+            raise found
+        if isinstance(found, EvaluationError):
+            audited.failed(found)
+        else:
+            audited.answered(found)
+        return found
+
+    def _late(self) -> Busy | EvaluationError:
+        """Return why there is no result when the caller's clock ends: calls wait, or the code does not load."""
+        within = f"within the {self.wire.clock_s:g} s that the caller waits"
+        if self.service.pool.waiting:
+            return HostBusy(f"no sandbox was free {within}; try again", retry_after_s=1.0)
+        message = f"the evaluator did not load and run {within}; its packages may still be on their way"
+        return EvaluationError(ErrorCode.TIMEOUT, message, hint="try again, or do less while the code is loaded")
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,193 @@
+"""`Wire`: what a platform's wire declares; `WireRequest`: one request to it, as the middleware sees it."""
+
+import asyncio
+import hmac
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import parse_qs
+
+import httpx
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import Scope
+
+from evaluator_host.config.settings import WireOptions
+from evaluator_host.model.errors import HostError, Unauthorized
+from evaluator_host.model.outcome import ErrorCode, EvaluationError
+from evaluator_host.web.auth.keyring import Caller, Keyring
+from evaluator_host.web.http.error_responses import FOREIGN
+
+if TYPE_CHECKING:
+    from evaluator_host.dialects.wires.host.calls import WireCalls
+
+MARGIN_S: Final = 0.5
+"""How long before its caller gives up a wire has answered, and before that a row has ended."""
+
+_SKEW_S: Final = 300
+_INVALID: Final = "this key does not work: it is unknown, revoked or expired"
+
+Refuse: TypeAlias = Callable[[HostError, str], Response]
+"""Returns the response for an error of the host, in the platform's terms; the text is the path below the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One request that `wires check` sends.
+
+    Attributes:
+      title: What it tries.
+      method: HTTP method.
+      path: Below the wire's address; empty for the address itself.
+      body: Sent as JSON; None for no body.
+      expects: Whether the response is what the platform needs.
+      headers: Headers besides the key.
+    """
+
+    title: str
+    method: str
+    path: str
+    body: object
+    expects: Callable[[httpx.Response], bool]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """The requests of one platform to the executor of its evaluators' code.
+
+    Attributes:
+      name: In `EVALUATOR_HOST_WIRES`, in paths, metrics and the audit log.
+      title: What it stands in for, in one line.
+      variable: What to set on the platform, in one line; `{url}` is the wire's address.
+      clock_s: When the platform gives up. Every request is answered before.
+      row_s: Time limit of a row by default; None for as long as the clock allows.
+      body_bytes: Size limit of a body.
+      refuse: Turns an error of the host into a response.
+      routes: Returns the routes, below `prefix`.
+      probes: Returns what `wires check` sends to an address that goes on below the prefix by this text.
+      prefix: Path of the wire; by default `/wires/<name>`.
+      open_paths: Paths below the prefix that need no key, for probes of liveness.
+      key_of: Returns the key that a request has in the platform's own place, or None; by default in no such place.
+      signature_header: Header of a signed body, for platforms that sign; empty for others.
+    """
+
+    name: str
+    title: str
+    variable: str
+    clock_s: float
+    body_bytes: int
+    refuse: Refuse
+    routes: Callable[["WireCalls"], list[BaseRoute]]
+    probes: Callable[[str], tuple[Probe, ...]]
+    row_s: float | None = None
+    prefix: str = ""
+    open_paths: frozenset[str] = frozenset()
+    key_of: Callable[[Scope, Mapping[str, str]], str | None] = lambda _scope, _headers: None
+    signature_header: str = ""
+
+    @property
+    def path(self) -> str:
+        """Path of the wire."""
+        return self.prefix or f"/wires/{self.name}"
+
+    def limit_s(self, options: WireOptions) -> float:
+        """Return the time limit of a row: it ends before the platform gives up, whatever the options say."""
+        longest = self.clock_s - 2 * MARGIN_S
+        return min(options.timeout_s or self.row_s or longest, longest)
+
+
+class WireRequest:
+    """One request to a wire: who sends it, until when it is answered, how it is refused."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        options: WireOptions,
+        workspace_of: Callable[[str], Awaitable[str]],
+        scope: Scope,
+        key: str | None,
+    ) -> None:
+        self._wire = wire
+        self._options = options
+        self._workspace_of = workspace_of
+        self._scope = scope
+        self._key = key
+        self._signature: str | None = None
+        self.below = scope["path"].removeprefix(wire.path)
+        self.ends_at = asyncio.get_running_loop().time() + wire.clock_s - MARGIN_S
+        self.is_open = self.below in wire.open_paths
+        self.body_bytes = options.body_kb << 10 if options.body_kb is not None else wire.body_bytes
+        self.body_timeout_s = wire.clock_s / 2
+        self.has_secret = False  # proved the wire's secret, not a key of a workspace
+
+    def refuse(self, error: HostError) -> Response:
+        """Return the response for an error of the host, in the platform's terms."""
+        return self._wire.refuse(error, self.below)
+
+    async def admit(self, keyring: Keyring) -> Caller:
+        """Return the caller: by the wire's secret or signature, else by a key.
+
+        Raises:
+          Unauthorized: the request has neither.
+          StoreUnavailable: the database does not answer.
+        """
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
+        token = self._key or self._wire.key_of(self._scope, headers) or _bearer(headers.get("authorization", ""))
+        secret = self._options.secret
+        if secret is not None:
+            wanted = secret.get_secret_value()
+            if token is not None and hmac.compare_digest(token.encode(), wanted.encode()):
+                return await self._caller_with_secret()
+            header = self._options.signature_header or self._wire.signature_header
+            if token is None and header and header.lower() in headers:
+                self._signature = headers[header.lower()]  # `require_signature` compares it once the body is there
+                return await self._caller_with_secret()
+            if not keyring.required:
+                raise Unauthorized("this wire needs its secret, and the request has none or another one")
+        return await keyring.admit(None if token is None else f"Bearer {token}")
+
+    async def _caller_with_secret(self) -> Caller:
+        self.has_secret = True
+        return Caller(await self._workspace_of(self._options.workspace), f"wire:{self._wire.name}")
+
+    def require_signature(self, body: bytes) -> None:
+        """Check the signature of a request that came without a key: `t=<unix seconds>,v1=<hex>` of `<t>.<body>`.
+
+        Raises:
+          Unauthorized: it is not valid, or older than five minutes.
+        """
+        if self._signature is None or self._options.secret is None:
+            return
+        parts = dict(part.partition("=")[::2] for part in self._signature.split(",")[:10])
+        at, given = parts.get("t", ""), parts.get("v1", "")
+        signed = at.encode() + b"." + body
+        wanted = hmac.new(self._options.secret.get_secret_value().encode(), signed, sha256).hexdigest()
+        fresh = at.isascii() and at.isdecimal() and len(at) < 12 and abs(time.time() - int(at)) <= _SKEW_S
+        if not fresh or not hmac.compare_digest(given.encode(), wanted.encode()):
+            raise Unauthorized("the signature of this request is not valid; check the secret on both sides")
+
+
+def wire_request(scope: Scope) -> WireRequest:
+    """Return the wire's part of a request."""
+    found: WireRequest = scope[FOREIGN]
+    return found
+
+
+def query_key(scope: Scope) -> str | None:
+    """Return the parameter `key` of the query, or None."""
+    return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("key", ())), None)
+
+
+def described(error: EvaluationError) -> str:
+    """Return an error as runtimes print it: `KeyError: 'x' (line 3)`; a plain `Error` of JavaScript has no name."""
+    name = f"{error.type}: " if error.type not in (None, "Error") and error.code is ErrorCode.USER_EXCEPTION else ""
+    place = f" (line {error.line})" if error.line is not None else ""
+    return f"{name}{error.message.removeprefix(name)}{place}"
+
+
+def _bearer(authorization: str) -> str | None:
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None

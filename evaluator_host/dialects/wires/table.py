@@ -1,0 +1,36 @@
+"""Finds wires by name. Each is one line here; `EVALUATOR_HOST_WIRES` says which a host serves."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Final
+
+from evaluator_host.dialects.base import EntryPoint
+from evaluator_host.model.errors import Misconfigured, Problem
+
+_HOST: Final = "evaluator_host.dialects.{}.host.wire:WIRE"
+
+WIRES: Final[dict[str, EntryPoint[Any]]] = {
+    "langfuse": EntryPoint(_HOST.format("langfuse")),
+    "webhook": EntryPoint(_HOST.format("webhook")),
+    "opik": EntryPoint(_HOST.format("opik")),
+    "openai": EntryPoint(_HOST.format("openai_grader")),
+    "vellum": EntryPoint(_HOST.format("vellum")),
+}
+
+
+def require_known(names: Iterable[str], setting: str) -> None:
+    """Check that there is a wire of each name.
+
+    Args:
+      names: Names of wires.
+      setting: The variable that has them.
+
+    Raises:
+      Misconfigured: one is unknown; the hint is the nearest name.
+    """
+    for name in names:
+        if name not in WIRES:
+            near = get_close_matches(name, WIRES, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WIRES)}"
+            problem = Problem(setting, f"there is no wire {name[:80]!r}", hint)
+            raise Misconfigured(f"there is no wire {name[:80]!r}; {hint}", problems=(problem,))

@@ -1,0 +1,15 @@
+"""Local metrics: a name and its functions."""
+
+
+class LocalMetricConfig:
+    """A metric that is computed by a function of one's own, with a function over its scores."""
+
+    def __init__(self, *, name, scorer_fn, aggregator_fn=None, **settings):
+        self.name = name
+        self.scorer_fn = scorer_fn
+        self.aggregator_fn = aggregator_fn
+        for key, value in settings.items():
+            setattr(self, key, value)
+
+    def __class_getitem__(cls, _item):
+        return cls

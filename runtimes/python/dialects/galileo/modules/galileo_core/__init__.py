@@ -1,0 +1,3 @@
+"""Light modules in place of the package `galileo_core`: steps and messages."""
+
+__pin__ = "galileo==2.7.0"

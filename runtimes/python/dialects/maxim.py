@@ -1,0 +1,36 @@
+"""Implements dialect `maxim`: a function `validate` that gets input, output, expected output and context by name."""
+
+from __future__ import annotations
+
+from evaluator_runner import binding, dialects, entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "maxim"
+PREBOUND = False
+_ENTRY = "validate"
+_OWN = {
+    "input", "output", "expected_output", "expectedOutput", "context", "contextToEvaluate", "context_to_evaluate",
+}  # fmt: skip
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return the function `validate`, if it takes an output and the code has no other entry."""
+    found = outline.functions.get(_ENTRY)
+    if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
+        return None
+    if "output" not in found.parameters or not set(found.required) <= _OWN:
+        return None
+    return dialects.SHAPED, f"function `{_ENTRY}` with the parameters {', '.join(found.parameters)}"
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return the function; it gets what it names."""
+    found = entry.find_function(namespace, name or _ENTRY)
+    found.bind = lambda args: binding.bind(found, args[0])
+    return found

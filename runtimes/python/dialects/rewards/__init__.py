@@ -1,0 +1,143 @@
+"""Implements dialect `rewards`: functions that return rewards, told apart by the names of their parameters.
+
+`solution_str` is verl's (`solution_strs` its batches), `completions` TRL's and the groups of verifiers, `completion` is
+that of verifiers. Several reward functions of one text are all called: their weighted sum is the reward.
+"""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects, entry, jsontext
+from evaluator_runner.binding import AttributeDict
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.dialects.rewards.calls import BATCHED, VERL, Refused, Reward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Function, Outline
+
+CONTRACT = "rewards"
+PREBOUND = False
+_OWN = ("evaluate", "main")
+_VERL = "compute_score"
+_ROLLOUT = {"prompt", "completion", "answer", "state", "task", "info", "parser"}
+_decode = jsontext.decoder(AttributeDict)
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return the parameters that show a reward function, or a rubric of verifiers."""
+    if name is None and outline.has_own_entry:
+        return None
+    found = [one for one in outline.functions.values() if one.name not in _OWN and name in {None, one.name}]
+    for one in found:
+        names = set(one.parameters)
+        if names & VERL:
+            step = dialects.NAMED if one.name == _VERL else dialects.PARAMETERS
+            return step, f"`{one.name}` has the parameters of verl: {', '.join(one.parameters)}"
+    for one in found:
+        if "completions" in one.parameters:
+            return dialects.PARAMETERS, f"`{one.name}` takes completions, as reward functions of TRL do"
+    for one in found:
+        if _takes_rollout(one, imported=outline.imports("verifiers")):
+            return dialects.ANY_NAME, f"`{one.name}` takes {', '.join(one.parameters)} of a rollout, as in verifiers"
+    return None
+
+
+def _takes_rollout(function: Function, *, imported: bool) -> bool:
+    names = set(function.parameters)
+    return set(function.required) <= _ROLLOUT and ("completion" in names or (imported and bool(names & _ROLLOUT)))
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return an entry that calls the named reward function, those of the only rubric, or all.
+
+    Raises:
+      Failure: there is no reward function, or there are several for verl.
+    """
+    rewards = _rewards(namespace, name)
+    if not rewards:
+        raise entry.does_not_fit(namespace, name or _VERL)
+    given = config.get("reward_weights")
+    if isinstance(given, dict | list):
+        weights = given if isinstance(given, dict) else dict(zip([one.name for one in rewards], given, strict=False))
+        for one in rewards:
+            one.weight = weights.get(one.name, one.weight)
+    kwargs = {key: value for key, value in config.items() if key != "reward_weights"}
+    first = rewards[0]
+    found = entry.Entry(first.name, first.call)
+    found.decode = _decode
+    found.together = any(one.style in BATCHED for one in rewards)
+    found.call = _Caller(rewards, namespace, kwargs).call
+    if len(rewards) > 1:
+        names = ", ".join(one.name for one in rewards[:10])
+        found.notes.append(
+            {"code": "several_entries", "message": f"the score is the sum of {names}; `settings.entry` names one"}
+        )
+    return found
+
+
+def _rewards(namespace: dict[str, Any], name: str | None) -> list[Reward]:
+    rubrics = [one for one in namespace.values() if type(one).__name__ == "Rubric" and getattr(one, "funcs", None)]
+    if name is None and len(rubrics) == 1:
+        objects = dict(getattr(rubrics[0], "class_objects", {}))
+        pairs = zip(rubrics[0].funcs, rubrics[0].weights, strict=False)
+        return [Reward(getattr(one, "__name__", "reward"), one, weight, objects) for one, weight in pairs]
+    if name is not None:
+        return [Reward(name, entry.find_function(namespace, name).call)]
+    own = {key: one for key, one in namespace.items() if entry.is_function(one) and _is_own(one) and key not in _OWN}
+    found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None]
+    used = {key for one in own.values() for key in _names_in(one)}
+    chosen = [one for one in found if one.name not in used] or found
+    verl = [one for one in chosen if set(one.names) & VERL]
+    if not verl or len(chosen) == 1:
+        return chosen
+    usual = [one for one in verl if one.name == _VERL]
+    if not usual and len(verl) > 1:
+        raise entry.several("reward functions", [one.name for one in verl])
+    return usual[:1] or verl
+
+
+def _is_own(value: Any) -> bool:
+    return getattr(value, "__module__", None) == "evaluator"
+
+
+def _names_in(function: Any) -> set[str]:
+    """Return the names that a function's code uses, in functions within it too, but its own."""
+    codes = [getattr(function, "__code__", None)]
+    names: set[str] = set()
+    while codes:
+        code = codes.pop()
+        if code is not None:
+            names.update(code.co_names)
+            codes.extend(one for one in code.co_consts if hasattr(one, "co_names"))
+    return names - {getattr(function, "__name__", "")}
+
+
+class _Caller:
+    """Calls reward functions with one row or many, and makes plain values of what they return."""
+
+    def __init__(self, rewards: list[Reward], namespace: dict[str, Any], config: dict[str, Any]) -> None:
+        self._rewards = rewards
+        self._namespace = namespace
+        self._config = config
+
+    async def call(
+        self, native: Any = None, fields: dict[str, Any] | None = None, *, together: list[list[Any]] | None = None
+    ) -> dict[str, Any]:
+        """Return the rewards of a row, or of many.
+
+        Raises:
+          Failure: a row has no value for a parameter.
+        """
+        rows = [[native, fields]] if together is None else together
+        found: list[dict[str, Any]] = []
+        logged: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        try:
+            for one in self._rewards:
+                values = await one.values(rows, self._namespace, self._config, logged=logged, extra=extra)
+                found.append({"name": one.name, "weight": one.weight, "values": values})
+        except Refused as refused:
+            return {"refused": str(refused)}
+        return {"rewards": found, "logged": logged, "extra": extra}

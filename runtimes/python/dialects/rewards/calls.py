@@ -1,0 +1,323 @@
+"""Calls reward functions as their platforms do, with rows of the platform or of ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from evaluator_runner import binding, entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.coerce import type_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+VERL = {"solution_str", "solution_strs"}
+GROUP = {"prompts", "completions", "answers", "states", "tasks", "infos"}
+_TRUTHS = (
+    "answer",
+    "answers",
+    "solution",
+    "solutions",
+    "ground_truth",
+    "ground_truths",
+    "target",
+    "label",
+    "reference",
+)
+_CONVERSATION = {"content", "role"}
+_LIGHT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
+_VERL, _VERL_BATCH, _TRL, _VERIFIERS = "verl", "verl batch", "trl", "verifiers"
+BATCHED = {_VERL_BATCH, _TRL}
+
+
+class Refused(Exception):
+    """Says why a platform does not take what a function returned."""
+
+
+def style_of(names: list[str]) -> str | None:
+    """Return how a function with these parameters is called; None for one that is no reward function."""
+    found = set(names)
+    if "solution_strs" in found:
+        return _VERL_BATCH
+    if "solution_str" in found:
+        return _VERL
+    if "completions" in found:
+        return _TRL
+    return _VERIFIERS if "completion" in found else None
+
+
+class Reward:
+    """One reward function.
+
+    Attributes:
+      names: Its parameters.
+      style: How it is called.
+      weight: What its reward is multiplied by in the sum.
+    """
+
+    def __init__(
+        self, name: str, call: Callable[..., Any], weight: float = 1, objects: dict[str, Any] | None = None
+    ) -> None:
+        self.name = name
+        self.call = call
+        self.weight = weight
+        self._objects = objects or {}
+        self._entry = entry.Entry(name, call)
+        known = self._entry.signature
+        self.names = [] if known is None else [*known.positional, *known.keyword_only]
+        self.style = style_of(self.names)
+        if self.style is None and set(self.names) & GROUP:
+            self.style = _TRL
+
+    async def values(
+        self, rows: list[list[Any]], namespace: dict[str, Any], config: dict[str, Any], *, logged: Any, extra: Any
+    ) -> list[Any]:
+        """Return a plain reward for each row.
+
+        Raises:
+          Refused: the platform does not take what the function returned.
+          Failure: a row has no value for a parameter.
+        """
+        parts = [_Parts(native, fields, self, namespace) for native, fields in rows]
+        if self.style == _VERL_BATCH:
+            named = {**_many([one.verl() for one in parts]), **config}
+            return _listed(self.name, await self._called(named), len(parts), _verl)
+        if self.style == _TRL:
+            single = parts[0].group() if len(parts) == 1 else None
+            named = single or _group([example for one in parts for example in one.examples()])
+            named = {**named, "trainer_state": None, "log_extra": _keeper(extra), "log_metric": _keeper(logged)}
+            count = len(named["completions"])
+            return _listed(self.name, await self._called({**named, **self._objects}), count, _trl)
+        values = []
+        for one in parts:
+            if self.style == _VERL:
+                values.append(_verl(self.name, await self._called({**one.verl(), **config})))
+            else:
+                values.append(_float(self.name, await self._called({**one.rollout(self._objects), **self._objects})))
+        return values
+
+    async def _called(self, named: dict[str, Any]) -> Any:
+        args, kwargs = binding.bind(self._entry, named)
+        value = self.call(*args, **kwargs)
+        return await value if hasattr(type(value), "__await__") else value
+
+    def reads_messages(self, namespace: dict[str, Any]) -> bool:
+        """Return whether the function, or one of ours that it calls, reads `content` or `role` of something."""
+        codes = [getattr(self.call, "__code__", None)]
+        seen = set()
+        while codes:
+            code = codes.pop()
+            if code is None or code in seen:
+                continue
+            seen.add(code)
+            if _CONVERSATION & {one for one in code.co_consts if isinstance(one, str)}:
+                return True
+            codes.extend(one for one in code.co_consts if hasattr(one, "co_names"))
+            codes.extend(getattr(namespace.get(name), "__code__", None) for name in code.co_names)
+        return False
+
+    def takes_text(self, parameter: str) -> bool:
+        """Return whether a parameter is annotated as text."""
+        annotation = (getattr(self.call, "__annotations__", None) or {}).get(parameter)
+        return annotation is str or annotation == "str"
+
+
+class _Parts:
+    """One row: the platform's own, or what is made of ours."""
+
+    def __init__(self, native: Any, fields: Any, reward: Reward, namespace: dict[str, Any]) -> None:
+        self._native = native
+        self._inputs = dict(fields["inputs"])
+        self._outputs = fields["outputs"]
+        self._truth = fields["truth"]
+        self._truth_key = fields["truth_key"]
+        self._reward = reward
+        self._namespace = namespace
+
+    def verl(self) -> dict[str, Any]:
+        """Return the arguments of verl."""
+        if self._native is not None:
+            return {"data_source": "", "ground_truth": None, "extra_info": {}, **self._native}
+        model = self._inputs.pop("reward_model", None)
+        truth = model.get("ground_truth") if isinstance(model, dict) else self._inputs.pop("ground_truth", None)
+        extra = self._inputs.pop("extra_info", None)
+        source = self._inputs.pop("data_source", "")
+        info = {**self._inputs, **(extra if isinstance(extra, dict) else {})}
+        return {
+            "data_source": source,
+            "solution_str": _text(self._outputs),
+            "ground_truth": truth if self._truth_key is None else self._truth,
+            "extra_info": {"num_turns": None, "rollout_reward_scores": {}, **info},
+        }
+
+    def group(self) -> dict[str, Any] | None:
+        """Return a native row that is a whole group: lists of prompts, completions and columns."""
+        if self._native is None or not isinstance(self._native.get("completions"), list):
+            return None
+        return dict(self._native)
+
+    def examples(self) -> list[dict[str, Any]]:
+        """Return the examples of the row: those of a group, or one."""
+        group = self.group()
+        if group is None:
+            return [self._example()]
+        count = len(group["completions"])
+        lists = {key: one for key, one in group.items() if isinstance(one, list) and len(one) == count}
+        singular = {"prompts": "prompt", "completions": "completion"}
+        examples = [{singular.get(key, key): one[at] for key, one in lists.items()} for at in range(count)]
+        return [{"prompt": "", **one} for one in examples]
+
+    def _example(self) -> dict[str, Any]:
+        """Return prompt, completion and columns."""
+        if self._native is not None:
+            return {"prompt": "", "completion": "", **self._native}
+        prompt, completion = self._turns(chat=self._reward.reads_messages(self._namespace))
+        columns = {key: one for key, one in self._inputs.items() if key not in {"prompt", "messages"}}
+        return {"prompt": prompt, "completion": completion, **self._truths(), **columns}
+
+    def rollout(self, objects: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of verifiers."""
+        made: dict[str, Any] = {"answer": "", "info": {}, "task": "default"}
+        if self._native is not None:
+            made.update(self._native)
+        else:
+            prompt, completion = self._turns(chat=not self._reward.takes_text("completion"))
+            made.update({"answer": "" if self._truth is None else self._truth, **self._inputs})
+            made.update({"prompt": prompt, "completion": completion})
+        basic = {key: made.get(key) for key in ("prompt", "completion", "answer", "info", "task")}
+        rest = {"trajectory": [], "responses": [], "turn": 1, "timing": {}, "metrics": {}, "is_completed": True}
+        made["state"] = binding.AttributeDict({**rest, **basic, **(made.get("state") or {})})
+        if "parser" in self._reward.names and "parser" not in {**made, **objects}:
+            made["parser"] = self._namespace.get("parser") or _parser()
+        return made
+
+    def _turns(self, *, chat: bool) -> tuple[Any, Any]:
+        """Return prompt and completion: lists of messages, or texts."""
+        messages, completion = self._inputs.get("messages"), self._outputs
+        prompt = self._inputs.get("prompt")
+        if prompt is None and _is_chat(messages):
+            prompt, said = split(messages)
+            completion = said if said and not _is_chat(completion) else completion
+        if prompt is None:
+            prompt = _question(self._inputs)
+        if not (chat or _is_chat(prompt) or _is_chat(completion)):
+            return _text(prompt), _text(completion)
+        said = completion if _is_chat(completion) else [_message("assistant", completion)]
+        return prompt if _is_chat(prompt) else [_message("user", prompt)], said
+
+    def _truths(self) -> dict[str, Any]:
+        if self._truth_key is None:
+            return {}
+        wanted = [name for name in _TRUTHS if name in self._reward.names and name not in self._inputs]
+        return {**dict.fromkeys(wanted, self._truth), self._truth_key: self._truth}
+
+
+def split(messages: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the messages up to the last one of a user, and those after it."""
+    last = max((at for at, one in enumerate(messages) if one.get("role") == "user"), default=-1) + 1
+    return messages[:last], messages[last:]
+
+
+def _is_chat(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) and "role" in one for one in value)
+
+
+def _message(role: str, value: Any) -> Any:
+    return binding.AttributeDict({"role": role, "content": _text(value)})
+
+
+def _question(inputs: dict[str, Any]) -> Any:
+    rest = {key: one for key, one in inputs.items() if key not in {"info", "task"}}
+    usual = next((rest[name] for name in ("question", "input", "query", "user_input") if name in rest), None)
+    return usual if usual is not None else next(iter(rest.values())) if len(rest) == 1 else rest or ""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _parser() -> Any:
+    """Return the parser that verifiers gives by default."""
+    name = "verifiers.parsers.parser"
+    if name not in sys.modules:
+        sys.path.insert(0, _LIGHT)
+        try:
+            __import__(name)
+        finally:
+            sys.path.remove(_LIGHT)
+    return sys.modules[name].Parser()
+
+
+def _many(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return verl's arguments of a batch: lists under the plural names."""
+    if len(rows) == 1 and "solution_strs" in rows[0]:
+        return rows[0]
+    plural = {"data_source": "data_sources", "solution_str": "solution_strs", "ground_truth": "ground_truths"}
+    plural["extra_info"] = "extra_infos"
+    return {many: [row[one] for row in rows] for one, many in plural.items()}
+
+
+def _group(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return lists of prompts, completions and columns, also by the names of verifiers' groups."""
+    columns = {key: [row.get(key) for row in rows] for row in rows for key in row}
+    prompts, completions = columns.pop("prompt"), columns.pop("completion")
+    groups = {
+        many: columns[one]
+        for one, many in (("answer", "answers"), ("info", "infos"), ("task", "tasks"))
+        if one in columns
+    }
+    return {**groups, **columns, "prompts": prompts, "completions": completions}
+
+
+def _keeper(kept: dict[str, Any]) -> Callable[..., None]:
+    def keep(name: str, value: Any) -> None:
+        kept[str(name)] = value
+
+    return keep
+
+
+def _listed(name: str, value: Any, count: int, read: Callable[[str, Any], Any]) -> list[Any]:
+    try:
+        values = list(value)
+    except TypeError:
+        raise Refused(
+            f"`{name}` returned {type_name(type(value))}; it returns a list with a reward for each completion"
+        ) from None
+    if len(values) != count:
+        raise Refused(f"`{name}` returned {len(values)} rewards, but {count} were expected, one for each completion")
+    return [read(name, one) for one in values]
+
+
+def _trl(name: str, value: Any) -> Any:
+    """Return a reward of TRL; None and NaN do not apply."""
+    number = None if value is None or isinstance(value, str) else _float(name, value)
+    if isinstance(value, str):
+        raise Refused(f"`{name}` returned a text as a reward")
+    return None if number is None or number != number else number
+
+
+def _verl(name: str, value: Any) -> Any:
+    """Return a reward of verl: a number, or a dict with `score`."""
+    if isinstance(value, dict):
+        return {**value, "score": _verl(name, value["score"])} if "score" in value else value
+    if value is None or isinstance(value, str | list | tuple):
+        raise Refused(f"`{name}` returned {type_name(type(value))}; verl takes a number, or a dict with `score`")
+    return _float(name, value)
+
+
+def _float(name: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int | float):
+        return value
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise Refused(f"`{name}` returned {type_name(type(value))}, which is no number") from None

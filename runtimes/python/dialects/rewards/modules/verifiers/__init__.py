@@ -1,0 +1,44 @@
+"""Light modules in place of the package `verifiers`, checked against 0.1.14: parsers and rubrics."""
+
+from verifiers.parsers.parser import MaybeThinkParser, Parser, ThinkParser
+from verifiers.parsers.xml_parser import XMLParser
+from verifiers.rubrics.rubric import Rubric
+from verifiers.types import Info, Messages, RewardFunc, State
+
+__pin__ = "verifiers==0.1.14"
+__version__ = "0.1.14"
+__all__ = [
+    "Environment",
+    "Info",
+    "MaybeThinkParser",
+    "Messages",
+    "MultiTurnEnv",
+    "Parser",
+    "RewardFunc",
+    "Rubric",
+    "SingleTurnEnv",
+    "State",
+    "ThinkParser",
+    "ToolEnv",
+    "XMLParser",
+]
+
+
+class Environment:
+    """An environment with its rubric; it has no rollouts here."""
+
+    def __init__(self, *, rubric=None, **settings):
+        self.rubric = rubric
+        self.settings = settings
+
+
+class SingleTurnEnv(Environment):
+    """An environment of one answer."""
+
+
+class MultiTurnEnv(Environment):
+    """An environment of several turns."""
+
+
+class ToolEnv(MultiTurnEnv):
+    """An environment with tools."""

@@ -1,0 +1,1 @@
+"""Rubrics: reward functions with weights."""

@@ -1,0 +1,95 @@
+"""Reward functions as verl, TRL and verifiers call them, and the rewards that they take.
+
+Facts: verl 0.9.1, trl 1.16.0, verifiers 0.1.14, from their sources.
+"""
+
+from functools import partial
+from typing import Any
+
+from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Row
+from tests.dialects.cases import NativeCase
+
+OURS = Row({"question": "2+2", "correct_answer": "4"}, "It is 4")
+CHAT = Row(
+    {
+        "messages": [{"role": "user", "content": "2+2"}, {"role": "assistant", "content": "It is 4"}],
+        "correct_answer": "4",
+    },
+    "It is 4",
+)
+VERL = Row(
+    variables={"data_source": "gsm8k", "solution_str": "#### 4", "ground_truth": "4", "extra_info": {"index": 7}}
+)
+GROUP = Row(variables={"prompts": ["a", "b"], "completions": ["x", "yy"], "size": [1, 3]})
+
+case = partial(NativeCase, row=OURS, recognised=Contract.REWARDS)
+refused = partial(case, status="failed", error="invalid_result")
+
+
+def verl(value: str) -> str:
+    """A function of verl that returns this expression."""
+    return f"def compute_score(data_source, solution_str, ground_truth, extra_info=None):\n    return {value}\n"
+
+
+def trl(value: str) -> str:
+    """A function of TRL that returns this expression."""
+    return f"def reward(completions, **kwargs):\n    return {value}\n"
+
+
+def rollout(value: str) -> str:
+    """A function of verifiers that returns this expression."""
+    return f"async def correct(completion, answer):\n    return {value}\n"
+
+
+def one(reward: Any, name: str = "reward", **more: Any) -> dict[str, Any]:
+    """A reward as it is kept."""
+    return {"name": name, "reward": reward, **more}
+
+
+CASES = [
+    case(id="verl: a number", row=VERL, code=verl("float(solution_str.split('#### ')[1] == ground_truth)"), native=[one(1.0, "compute_score")], score=1.0),
+    case(id="verl: a dict", row=VERL, code=verl("{'score': -1.5, 'acc': True, 'pred': data_source, 'index': extra_info['index']}"), native=[{"score": -1.5, "acc": True, "pred": "gsm8k", "index": 7}], score=-1.5, metrics={"score": -1.5, "compute_score": -1.5, "acc": 1.0, "index": 7}),
+    case(id="verl: a bool", row=VERL, code=verl("True"), score=1.0),
+    case(id="verl: a row of ours", code=verl("(data_source, solution_str, ground_truth, extra_info['question'], extra_info['num_turns']) == ('', 'It is 4', '4', '2+2', None)"), score=1.0),
+    case(id="verl: reward_kwargs", code="def compute_score(solution_str, ground_truth, scale=1):\n    return scale\n", settings=EvaluatorSettings(config={"scale": 5}), score=5),
+    case(id="verl: a batch", code="def compute_score(data_sources, solution_strs, ground_truths, extra_infos):\n    return [{'score': len(one)} for one in solution_strs]\n", native=[{"score": 7}], score=7),
+    case(id="verl: a coroutine of another name, a helper", row=VERL, code="def extract(solution_str):\n    return solution_str[-1]\n\nasync def em(data_source, solution_str, ground_truth, extra_info):\n    return float(extract(solution_str) == ground_truth)\n", score=1.0),
+    *[refused(id=f"verl refuses {value}", row=VERL, code=verl(value)) for value in ("None", "'1'", "[1]", "{'acc': 1}", "{'score': '1'}")],
+    case(id="TRL: one completion", code=trl("[float('4' in one) for one in completions]"), native=[one(1.0)], score=1.0, metrics={"score": 1.0, "reward": 1.0}),
+    case(id="TRL: columns, prompts", code="def reward(prompts, completions, correct_answer, question, trainer_state, **kwargs):\n    return [len(c) * 10 for c, a in zip(completions, correct_answer) if a in c and prompts == question and trainer_state is None]\n", score=70),
+    case(id="TRL: other names of the truth", code="def reward(completions, solution):\n    return [s in c for c, s in zip(completions, solution)]\n", score=1.0),
+    case(id="TRL: conversational", code="def reward(completions, answer, **kwargs):\n    return [a in c[0]['content'] and c[-1]['role'] == 'assistant' for c, a in zip(completions, answer)]\n", score=1.0),
+    case(id="TRL: a conversation", row=CHAT, code="def reward(prompts, completions, **kwargs):\n    return [prompts[0][-1]['content'] == '2+2' and '4' in completions[0][0]['content']]\n", score=1.0),
+    case(id="TRL: None does not apply", code=trl("[None]"), status="skipped", native=[one(None)], warnings=frozenset({"skipped"})),
+    case(id="TRL: NaN does not apply", code=trl("[float('nan')]"), status="skipped", native=[one(None)]),
+    case(id="TRL: a group", row=GROUP, code="def reward(prompts, completions, size):\n    return [len(c) - s for c, s in zip(completions, size)]\n", native=[{"name": "reward", "rewards": [0, -1]}], score=-0.5),
+    case(id="TRL: what is logged", code="def reward(completions, log_metric, log_extra):\n    log_metric('length', 3)\n    log_extra('seen', completions)\n    return [0.5]\n", native=[one(0.5), {"logged": {"length": 3}, "extra": {"seen": ["It is 4"]}}], score=0.5, metrics={"score": 0.5, "reward": 0.5, "length": 3}),
+    case(id="several are summed", code=trl("[0.5]") + "\ndef brevity(completions, **kwargs):\n    return [-0.25]\n\ndef none(completions, **kwargs):\n    return [None]\n", native=[one(0.5), one(-0.25, "brevity"), one(None, "none")], score=0.25, metrics={"score": 0.25, "reward": 0.5, "brevity": -0.25}),
+    case(id="several, with weights", settings=EvaluatorSettings(config={"reward_weights": [2, 1]}), code=trl("[0.5]") + "\ndef brevity(completions, **kwargs):\n    return [1]\n", native=[one(0.5, weight=2), one(1, "brevity")], score=2.0),
+    case(id="one of several", settings=EvaluatorSettings(entry="brevity"), code=trl("[0.5]") + "\ndef brevity(completions, **kwargs):\n    return [1]\n", native=[one(1, "brevity")]),
+    *[refused(id=f"TRL refuses {value}", code=trl(value)) for value in ("0.5", "[1, 2]", "['1']", "[[1]]")],
+    case(id="TRL: a missing column", contract=Contract.REWARDS, code="def reward(completions, difficulty):\n    return [1]\n", status="failed", error="missing_input", message="`difficulty`"),
+    case(id="verifiers: messages", code=rollout("1.0 if answer in completion[-1]['content'] else 0.0"), native=[one(1.0, "correct")], score=1.0),
+    case(id="verifiers: attributes", code=rollout("completion[-1].content == 'It is 4'"), native=[one(1.0, "correct")]),
+    case(id="verifiers: text", code="def correct(prompt, completion: str, answer):\n    return answer in completion\n", score=1.0),
+    case(id="verifiers: state, info, task", row=Row({"prompt": "p", "info": {"a": 2}, "correct_answer": "4"}, "4"), code="def f(completion, state, info, task, **kwargs):\n    return info['a'] if state['answer'] == '4' and task == 'default' and state['prompt'][0]['content'] == 'p' else 0\n", score=2),
+    case(id="verifiers: a parser", code="def f(parser, completion, answer):\n    return parser.parse_answer(completion) == 'It is ' + answer\n", score=1.0),
+    case(id="verifiers: a parser of its own, a rubric", row=Row({"question": "q", "correct_answer": "4"}, "<think>so</think>\n<answer>4</answer>"), code="""
+        import verifiers as vf
+
+        parser = vf.XMLParser(["think", "answer"])
+
+        def correct(parser, completion, answer, **kwargs) -> float:
+            return 1.0 if parser.parse_answer(completion) == answer else 0.0
+
+        rubric = vf.Rubric(funcs=[correct, parser.get_format_reward_func()], weights=[1.0, 0.5], parser=parser)
+     """, native=[one(1.0, "correct"), one(1.0, "format_reward_func", weight=0.5)], score=1.5),
+    case(id="verifiers: a native row", row=Row(variables={"prompt": "q", "completion": [{"role": "assistant", "content": "4"}], "answer": "4"}), code=rollout("completion[0]['content'] == answer"), score=1.0),
+    case(id="verifiers: a text that is a number", code=rollout("'0.5'"), score=0.5),
+    case(id="verifiers: an exception", code=rollout("1 / 0"), status="failed", error="user_exception", line=2),
+    *[refused(id=f"verifiers refuses {value}", code=rollout(value)) for value in ("None", "'x'", "[1]")],
+    case(id="NaN", code=rollout("float('nan')"), status="failed", error="non_finite"),
+    case(id="the rest of verifiers names its pin", code="from verifiers import JudgeRubric\n" + rollout("1"), recognised=None, status="failed", error="load_error", message="verifiers==0.1.14"),
+    case(id="main takes completion too", row=Row(variables={"completion": "a", "target": "a"}), recognised=Contract.MAIN, code="def main(completion, target):\n    return completion == target\n", score=1.0),
+    case(id="a helper is none", recognised=Contract.EVALUATE, code="def clean(completion):\n    return completion.strip()\n\ndef evaluate(inputs, outputs, trace):\n    return len(clean(outputs)) / 14\n", score=0.5),
+]  # fmt: skip

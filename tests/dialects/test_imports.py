@@ -1,0 +1,301 @@
+"""Exports and configurations of other platforms, and what is found in them. Nothing runs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluator_host.dialects.imports import Found, Names, SentFiles, slug
+from evaluator_host.dialects.promptfoo.asserts import program
+from evaluator_host.dialects.promptfoo.config import CONFIGURATIONS
+from evaluator_host.dialects.yaml_documents import read_yaml
+from evaluator_host.migration.imports import read_import
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Language
+
+PYTHON = "def evaluate(ctx):\n    return {}\n"
+METRIC = "from opik.evaluation.metrics import base_metric\n\nclass M(base_metric.BaseMetric):\n    pass\n"
+EXPORTS: dict[str, tuple[Any, Any, Any]] = {
+    "langfuse": (
+        {
+            "data": [
+                {
+                    "id": "1",
+                    "name": "Has JSON",
+                    "type": "code",
+                    "sourceCode": PYTHON,
+                    "sourceCodeLanguage": "TYPESCRIPT",
+                },
+                {"id": "2", "name": "Judge", "type": "llm_as_judge", "prompt": "…"},
+                {
+                    "id": "3",
+                    "datasetId": "d",
+                    "status": "ACTIVE",
+                    "input": "2+2",
+                    "expectedOutput": "4",
+                    "metadata": {"a": 1},
+                },
+                {"id": "4", "dataset_id": "d", "status": "ARCHIVED", "input": "2+3", "expected_output": "5"},
+            ],
+            "meta": {"page": 1},
+        },
+        [("Has-JSON", "typescript", "langfuse", None)],
+        [{"id": "3", "metadata": {"a": 1}, "inputs": {"input": "2+2", "correct_answer": "4"}}],
+    ),
+    "langfuse observations": (
+        [{"id": "o", "traceId": "t", "type": "GENERATION", "input": {"q": 1}, "output": "yes", "metadata": None}],
+        [],
+        [{"id": "o", "inputs": {"q": 1}, "outputs": "yes"}],
+    ),
+    "opik": (
+        {
+            "page": 1,
+            "content": [
+                {
+                    "name": "exact",
+                    "type": "user_defined_metric_python",
+                    "sampling_rate": 0.5,
+                    "code": {"metric": METRIC, "arguments": {"output": "output.output"}},
+                },
+                {"name": "judge", "type": "llm_as_judge", "code": {"model": {}, "messages": []}},
+            ],
+        },
+        [("exact", "python", "opik", 0.5)],
+        None,
+    ),
+    "opik items": (
+        [{"id": "1", "source": "sdk", "data": {"question": "2+2", "expected_output": "4"}}],
+        [],
+        [{"id": "1", "inputs": {"question": "2+2", "correct_answer": "4"}}],
+    ),
+    "braintrust": (
+        {
+            "objects": [
+                {
+                    "name": "Length",
+                    "slug": "length",
+                    "function_type": "scorer",
+                    "function_data": {
+                        "type": "code",
+                        "data": {
+                            "type": "inline",
+                            "runtime_context": {"runtime": "node", "version": "20"},
+                            "code": "x",
+                        },
+                    },
+                },
+                {"name": "B", "slug": "b", "function_data": {"type": "code", "data": {"type": "bundle"}}},
+                {"name": "P", "slug": "p", "function_type": "tool", "function_data": {"type": "prompt"}},
+            ]
+        },
+        [("length", "typescript", "braintrust", None)],
+        None,
+    ),
+    "braintrust events": (
+        [{"id": "1", "_xact_id": "9", "input": "2+2", "expected": {"n": 4}, "output": "4", "tags": ["a"]}],
+        [],
+        [{"id": "1", "tags": ["a"], "inputs": {"input": "2+2", "correct_answer": {"n": 4}}, "outputs": "4"}],
+    ),
+    "langsmith": (
+        [
+            {
+                "display_name": "My rule",
+                "sampling_rate": 1,
+                "code_evaluators": [
+                    {"code": "def perform_eval(run): …", "language": "python"},
+                    {"code": "x", "language": "cobol"},
+                ],
+                "evaluators": [{"structured": {}}],
+            }
+        ],
+        [("My-rule", "python", "langsmith", 1.0)],
+        None,
+    ),
+    "langsmith examples": (
+        [{"id": "1", "dataset_id": "d", "inputs": {"q": "2+2"}, "outputs": {"a": "4"}, "metadata": {}}],
+        [],
+        [{"id": "1", "inputs": {"q": "2+2", "correct_answer": {"a": "4"}}}],
+    ),
+    "langsmith runs": (
+        [{"id": "1", "run_type": "chain", "inputs": {"q": "2+2"}, "outputs": {"a": "4"}}],
+        [],
+        [{"id": "1", "inputs": {"q": "2+2"}, "outputs": {"a": "4"}}],
+    ),
+}
+
+
+def found(files: dict[str, str], path: str, platform: str | None = None) -> dict[str, Any]:
+    return read_import(json.dumps(files).encode(), path, None, platform)
+
+
+@pytest.mark.parametrize("case", EXPORTS)
+def test_exports_are_recognised_and_read(case: str) -> None:
+    document, evaluators, rows = EXPORTS[case]
+    read = found({"export.json": json.dumps(document)}, "export.json")["found"]
+    assert read["platform"] == case.split(maxsplit=1)[0]
+    made = [(one["name"], one["language"], one["contract"], one["sampling"]) for one in read["evaluators"]]
+    assert made == evaluators
+    assert [one["records"] for one in read["rows"]] == ([rows] if rows else [])
+    assert all(one["reason"] for one in read["left_out"])
+
+
+def test_every_object_of_an_export_is_imported_or_named() -> None:
+    for document, evaluators, rows in EXPORTS.values():
+        read = found({"export.json": json.dumps(document)}, "export.json")["found"]
+        objects = (
+            next((one for one in document.values() if isinstance(one, list)), [])
+            if isinstance(document, dict)
+            else document
+        )
+        places = {one["where"].partition(".")[0] for one in (*read["left_out"], *read["evaluators"])}
+        assert len(places) + len(rows or ()) >= len(objects)
+        assert len(read["evaluators"]) == len(evaluators)
+
+
+def test_lines_of_json_are_an_export_too() -> None:
+    lines = "\n".join(json.dumps(one) for one in EXPORTS["langsmith runs"][0] * 3)
+    assert len(found({"runs.jsonl": lines}, "runs.jsonl")["found"]["rows"][0]["records"]) == 3
+
+
+def read(config: str, **files: str) -> Found:
+    return CONFIGURATIONS.read(read_yaml(config), SentFiles(files, "", set()), "qa")
+
+
+def test_asserts_of_the_same_type_share_an_evaluator_and_rows_hold_their_values() -> None:
+    made = read(
+        "tests:\n- {vars: {a: x}, assert: [{type: contains, value: '{{a}}1'}]}\n- {assert: [{type: contains, value: 2}]}\n"
+    )
+    assert [one.name for one in made.evaluators] == ["qa-contains"]
+    criteria = [one["criteria_by_evaluator"] for one in made.rows[0].records]
+    assert criteria == [{"qa-contains": {"config": {"value": "x1"}}}, {"qa-contains": {"config": {"value": 2}}}]
+
+
+def test_a_value_that_all_tests_share_is_in_the_settings() -> None:
+    made = read(
+        "defaultTest: {assert: [{type: contains, value: a}, {type: contains, value: b}]}\ntests: [{vars: {x: 1}}, {vars: {x: 2}}]\n"
+    )
+    assert [(one.name, one.config) for one in made.evaluators] == [
+        ("qa-contains", {"value": "a"}),
+        ("qa-contains-2", {"value": "b"}),
+    ]
+    assert made.rows[0].records == [{"inputs": {"x": 1}}, {"inputs": {"x": 2}}]
+
+
+@pytest.mark.parametrize(
+    ("config", "where", "reason"),
+    [
+        ("tests: [{assert: [{type: llm-rubric, value: x}]}]", "tests[0].assert[0]", "asks a model"),
+        ("tests: [{assert: [{type: is-json, value: {}}]}]", "tests[0].assert[0]", "needs a package"),
+        ("tests: [{assert: [{type: not-python, value: x}]}]", "tests[0].assert[0]", "the opposite"),
+        ("tests: [{assert: [{type: python, value: 'file://x.py'}]}]", "tests[0].assert[0]", "not sent"),
+        ("tests: [{assert: [{type: python, value: 'file://x.rb'}]}]", "tests[0].assert[0]", ".rb"),
+        ("tests: [{assert: [{type: python, value: 'file://../../x.py'}]}]", "tests[0].assert[0]", "outside"),
+        ("tests: [{assert: [{value: x}]}]", "tests[0].assert[0]", "no type"),
+        ("tests: ['file://make.py', {vars: {}}]\nprompts: []", "tests[0]", "a program makes"),
+        ("tests: ['https://a.example/x.csv']\nprompts: []", "tests[0]", "download"),
+        ("tests: [{assert: [{type: equals, value: '{{a | upper}}'}]}]", "tests[0].assert[0].value", "template"),
+        ("tests: [{threshold: 0.5, assert: []}]\nderivedMetrics: [{name: f1}]", "derivedMetrics", "means"),
+        ("tests: [{threshold: 0.5, options: {transform: x}}]\nprompts: []", "tests[0].options.transform", "not transformed"),
+        ("tests: [{assert: [{type: assert-set, threshold: 1, assert: [{type: cost}]}]}]", "tests[0].assert[0].assert[0]", "cost"),
+    ],
+)  # fmt: skip
+def test_parts_that_are_left_out_are_named_with_their_reason(config: str, where: str, reason: str) -> None:
+    assert reason in {one.where: one.reason for one in read(config).left_out}[where]
+
+
+def test_templates_scenarios_lists_and_files_are_resolved() -> None:
+    made = read(
+        """
+assertionTemplates: {short: {type: javascript, value: output.length < 5}}
+scenarios:
+- config: [{vars: {language: [fr, de]}}, {vars: {language: es}}]
+  tests: [{vars: {text: 'file://text.txt'}, assert: [{$ref: '#/assertionTemplates/short', metric: brief}]}]
+tests: file://more/*.yaml
+""",
+        **{"text.txt": "hello\n", "more/a.yaml": "- vars: {language: no}\n", "more/b.yaml": "vars: {language: sv}\n"},
+    )
+    assert [one.name for one in made.evaluators] == ["qa-brief"]
+    assert [one["inputs"] for one in made.rows[0].records] == [
+        {"language": "no"},
+        {"language": "sv"},
+        {"language": "fr", "text": "hello"},
+        {"language": "de", "text": "hello"},
+        {"language": "es", "text": "hello"},
+    ]
+
+
+def test_cells_of_a_table_are_asserts() -> None:
+    table = 'q,__expected1,__expected2,__metric,__metadata:kind\n1,Paris,"contains-any: a,b",m,k\n2,fn:output > 1,note: this,,\n'
+    made = read("tests: file://t.csv\nprompts: []", **{"t.csv": table})
+    criteria = [one["criteria_by_evaluator"] for one in made.rows[0].records]
+    assert criteria == [
+        {"qa-m": {"config": {"value": "Paris"}}, "qa-m-2": {"config": {"value": ["a", "b"]}}},
+        {"qa-javascript": {}, "qa-equals": {"config": {"value": "note: this"}}},
+    ]
+    assert made.rows[0].records[0]["metadata"] == {"kind": "k"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "output", "passed"),
+    [
+        ("equals", "a", "a", True), ("equals", {"a": 1}, '{"a": 1}', True), ("equals", {"a": 1}, "x", False), ("equals", 4, "4", True),
+        ("not-equals", 4.0, "4", False), ("contains", "b", "abc", True), ("icontains", "B", "abc", True), ("starts-with", "b", "abc", False),
+        ("contains-any", "x, b", "abc", True), ("contains-all", ["a", "x"], "abc", False), ("icontains-all", ["A", "C"], "abc", True),
+        ("icontains-any", ["X"], "abc", False), ("regex", "^a.c$", "abc", True), ("levenshtein", "abd", "abc", True),
+        ("levenshtein", "uvwxyz", "abc", False), ("word-count", 2, "a b", True), ("word-count", {"min": 3}, "a b", False),
+        ("is-json", None, "[1]", True), ("is-json", None, "x", False), ("contains-json", None, 'so {"a": 1} is', True),
+        ("not-contains-json", None, "x { y", True), ("contains", "1", {"a": 1}, True),
+    ],
+)  # fmt: skip
+def test_asserts_without_code_compare_as_promptfoo_does(type_: str, value: Any, output: Any, passed: bool) -> None:
+    code = program(type_)
+    assert code is not None
+    namespace: dict[str, Any] = {}
+    exec(code, namespace)
+    result = namespace["get_assert"](output, {"config": {} if value is None else {"value": value}})
+    assert (result["pass"], result["score"]) == (passed, float(passed))
+
+
+def test_a_module_is_read_with_its_pins_and_the_files_that_it_imports() -> None:
+    code = '# /// script\n# dependencies = ["numpy==2.1.0"]\n# ///\nfrom .helpers import same\n\ndef one(a):\n    return same(a)\n\ndef two(a):\n    return 1\n'
+    read = found(
+        {"evals/scorers.py": code, "evals/helpers.py": "import json\n", "evals/other.py": ""}, "evals/scorers.py"
+    )
+    assert [(one["name"], one["entry"], one["packages"]) for one in read["found"]["evaluators"]] == [
+        ("scorers-one", "one", ("numpy==2.1.0",)),
+        ("scorers-two", "two", ("numpy==2.1.0",)),
+    ]
+    assert read["files"] == [{"evals/helpers.py": "import json\n"}, {}]
+
+
+def test_scripts_are_read_with_the_files_that_they_import() -> None:
+    code = 'import { a } from "./lib/a.js";\nexport const one = (x: number) => a(x);\nexport function two() { return 1; }\n'
+    read = found({"s.ts": code, "lib/a.ts": 'export * from "./b";\n', "lib/b.ts": ""}, "s.ts")
+    assert [one["language"] for one in read["found"]["evaluators"]] == [Language.TYPESCRIPT] * 2
+    assert set(read["files"][0]) == {"lib/a.ts", "lib/b.ts"}
+    assert read["files"][1] == {}
+
+
+def test_yaml_is_read_as_version_1_2() -> None:
+    assert read_yaml("a: no\nb: 1:30\nc: 2024-01-01\nd: 0x10\ne: 1e3\nf:\n1: &x {y: 1}\ng: {<<: *x}") == {
+        "a": "no", "b": "1:30", "c": "2024-01-01", "d": 16, "e": 1000.0, "f": None, "1": {"y": 1}, "g": {"y": 1},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [", "a: &a [*a]", "!!python/name:os.system x", "a: 1\n---\nb: 2", "[" * 5000, "a: !!binary aGk="]
+)
+def test_yaml_that_is_no_data_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        read_yaml(text)
+
+
+def test_names_are_valid_and_unique() -> None:
+    names = Names()
+    assert [names.give("a b", "c/d"), names.give("a-b", "c d"), names.give("é")] == [
+        "a-b-c-d",
+        "a-b-c-d-2",
+        "evaluator",
+    ]
+    assert len(slug("x" * 200)) < 63
+    assert Contract(EXPORTS["opik"][1][0][2]) is Contract.OPIK

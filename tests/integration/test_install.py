@@ -1,0 +1,169 @@
+"""The package as its users install it: built from a checkout by the standard tools, installed elsewhere, without the checkout."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import DATA_DIR
+
+ROOT = Path(__file__).resolve().parents[2]
+UV = str(Path(sys.executable).with_name("uv"))
+MB = 1024 * 1024
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
+
+PROGRAMS = {
+    "exact.py": "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == 'a' else 0.0\n",
+    "exact.js": "function evaluate(inputs, outputs, trace) { return outputs === 'a' ? 1 : 0; }\n",
+    "exact.ts": "export const evaluate = (inputs: object, outputs: string, trace: object): number => (outputs === 'a' ? 1 : 0);\n",
+}
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("EVALUATOR_HOST", "VIRTUAL_ENV"))}
+    given = {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), **environment}
+    return subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=kept | given, capture_output=True, text=True, timeout=550
+    )
+
+
+def done(*command: str | Path, cwd: Path, **environment: str) -> str:
+    ended = run(*command, cwd=cwd, **environment)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout that nothing was built in."""
+    folder = tmp_path_factory.mktemp("checkout") / "evaluator-host"
+    listed = done("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(checkout: Path) -> Path:
+    """The folder of the sdist and the wheel that `uv build` makes."""
+    out = checkout.parent / "dist"
+    done(UV, "build", "--out-dir", out, ".", cwd=checkout)
+    return out
+
+
+def sdist(built: Path) -> Path:
+    return next(built.glob("*.tar.gz"))
+
+
+def wheel(built: Path) -> Path:
+    return next(built.glob("*.whl"))
+
+
+def test_it_has_the_pages_the_runners_and_a_bill_of_materials(built: Path) -> None:
+    assert wheel(built).stat().st_size <= 5 * MB
+    with zipfile.ZipFile(wheel(built)) as archive:
+        names = archive.namelist()
+        (bill,) = [name for name in names if "/sboms/" in name]
+        components = json.loads(archive.read(bill))["components"]
+    for part in (
+        "web/ui/dist/index.html",
+        "_bundled/runtimes/python/",
+        "_bundled/sandbox_images/seccomp.json",
+        "licenses/LICENSE",
+    ):
+        assert any(part in name for name in names), part
+    assert {"httpx", "preact", "esbuild"} <= {one["name"] for one in components}
+    with tarfile.open(sdist(built)) as archive:
+        assert not [name for name in archive.getnames() if "/tests/" in name or "node_modules" in name]
+
+
+def test_another_tool_builds_the_same_files(checkout: Path, built: Path) -> None:
+    out = checkout.parent / "again"
+    done(UV, "tool", "run", "--from", "build", "pyproject-build", "--installer", "uv", "--outdir", out, cwd=checkout)
+    digests = [
+        hashlib.sha256(pick(folder).read_bytes()).hexdigest() for folder in (built, out) for pick in (wheel, sdist)
+    ]
+    assert digests[:2] == digests[2:]
+
+
+def test_a_build_that_cannot_make_the_pages_fails(checkout: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    shutil.copytree(checkout, bare, ignore=shutil.ignore_patterns("dist", "node_modules"))
+    nowhere = {
+        "npm_config_registry": "http://127.0.0.1:9",
+        "npm_config_cache": str(tmp_path / "npm"),
+        "npm_config_fetch_retries": "0",
+    }
+    ended = run(UV, "build", "--out-dir", tmp_path / "out", ".", cwd=bare, **nowhere)
+    assert ended.returncode != 0
+    assert "The pages of the workbench could not be built" in ended.stderr
+    assert "run `make setup` first" in ended.stderr
+
+
+def by_uv(checkout: Path, built: Path, home: Path) -> list[str | Path]:
+    return in_a_venv(home, UV, "pip", "install", "--quiet", "--python", home / "venv/bin/python", wheel(built))
+
+
+def by_pip_from_the_sdist(checkout: Path, built: Path, home: Path) -> list[str | Path]:
+    return in_a_venv(home, home / "venv/bin/python", "-m", "pip", "install", "--quiet", "--no-compile", sdist(built))
+
+
+def by_pip_from_a_checkout(checkout: Path, built: Path, home: Path) -> list[str | Path]:
+    return in_a_venv(home, home / "venv/bin/python", "-m", "pip", "install", "--quiet", "--no-compile", checkout)
+
+
+def by_uvx(checkout: Path, built: Path, home: Path) -> list[str | Path]:
+    return [UV, "tool", "run", "--from", wheel(built), "evaluator-host"]
+
+
+def by_pipx(checkout: Path, built: Path, home: Path) -> list[str | Path]:
+    homes = {"PIPX_HOME": str(home / "pipx"), "PIPX_BIN_DIR": str(home / "bin"), "PIPX_DEFAULT_BACKEND": "uv"}
+    done(UV, "tool", "run", "--from", "pipx[uv]", "pipx", "install", wheel(built), cwd=home, **homes)
+    return [home / "bin/evaluator-host"]
+
+
+def in_a_venv(home: Path, *install: str | Path) -> list[str | Path]:
+    done(UV, "venv", "--quiet", "--seed", home / "venv", "--python", sys.executable, cwd=home)
+    done(*install, cwd=home)
+    return [home / "venv/bin/evaluator-host"]
+
+
+@pytest.mark.parametrize(
+    "way", [by_uv, by_pip_from_the_sdist, by_pip_from_a_checkout, by_uvx, by_pipx], ids=lambda way: way.__name__
+)
+def test_it_scores_in_three_languages(
+    way: Callable[..., list[str | Path]], checkout: Path, built: Path, tmp_path: Path
+) -> None:
+    command = way(checkout, built, tmp_path)
+    for name, code in PROGRAMS.items():
+        (tmp_path / name).write_text(code)
+        scored = json.loads(
+            done(*command, "run", name, "--outputs", '"a"', "--json", cwd=tmp_path, EVALUATOR_HOST_SANDBOX="bubblewrap")
+        )
+        assert (scored["status"], scored["score"]) == ("scored", 1.0), name
+
+
+def test_a_bare_install_keeps_keys_and_names_the_extras(checkout: Path, built: Path, tmp_path: Path) -> None:
+    command = by_uv(checkout, built, tmp_path)
+    data = {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "data")}
+    assert "there are no keys" in run(*command, "keys", "list", cwd=tmp_path, **data).stderr
+    assert (tmp_path / "data/evaluator-host.db").exists(), "its tables come with the package"
+    postgres = run(
+        *command, "keys", "list", cwd=tmp_path, EVALUATOR_HOST_DATABASE_URL="postgresql://u:p@127.0.0.1/d", **data
+    )
+    assert (postgres.returncode, "pip install 'evaluator-host[postgres]'" in postgres.stderr) == (2, True), (
+        postgres.stderr
+    )
+    (tmp_path / "exact.py").write_text(PROGRAMS["exact.py"])
+    docker = run(*command, "run", "exact.py", cwd=tmp_path, EVALUATOR_HOST_SANDBOX="docker", **data)
+    assert "pip install 'evaluator-host[docker]'" in docker.stderr

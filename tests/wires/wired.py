@@ -1,0 +1,60 @@
+"""A running host with wires, shared by the tests of all wires, and the dialects' cases sent through them."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from tests.dialects.cases import ANY, NativeCase
+from tests.server import Server
+
+SECRET = "a secret of sixteen characters"
+SLEEPS = "import time\ntime.sleep(6)\n"
+
+
+@contextmanager
+def wired(
+    folder: Path, *names: str, environment: dict[str, str] | None = None, **options: dict[str, Any]
+) -> Iterator[Server]:
+    """Run a host that serves these wires, with options by name."""
+    given = {
+        "EVALUATOR_HOST_WIRES": ",".join(names),
+        "EVALUATOR_HOST_WIRE_OPTIONS": json.dumps(options),
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}",
+        **(environment or {}),
+    }
+    with Server(log=folder / "log", environment=given) as server:
+        yield server
+
+
+def cases_of(dialect: str) -> list[NativeCase]:
+    """The cases of a dialect that have a row in the platform's own format, in which its executor gets them."""
+    found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
+    return [case for case in found if case.row.variables is not None and not case.packages]
+
+
+def sent(case: NativeCase) -> str:
+    """The code of a case as its platform sends it."""
+    return dedent(case.code).lstrip("\n")
+
+
+def differing(
+    cases: list[NativeCase], answers: list[tuple[Any, bool]], what: Callable[[NativeCase], bool] = lambda _: True
+) -> list[str]:
+    """Say which answers are not what the cases expect.
+
+    Args:
+      cases: What was sent.
+      answers: For each what the platform would store, and whether it would show an error.
+      what: Whether a case is compared.
+    """
+    found = []
+    for case, (native, failed) in zip(cases, answers, strict=True):
+        if failed != (case.status == "failed"):
+            found.append(f"{case.id}: failed {failed}, expected {case.status}: {native}")
+        elif what(case) and not failed and case.native is not ANY and native != case.native:
+            found.append(f"{case.id}: {native}, expected {case.native}")
+    return found
