@@ -36,6 +36,7 @@ _GROUPS: Final = {
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
+    "models": "cli.models",
     "wires": "dialects.wires.host.command",
 }
 
