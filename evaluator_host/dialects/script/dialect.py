@@ -10,14 +10,15 @@ from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, La
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Returned
 
+_KNOWN: Final[dict[str, type]] = {"argv": list, "env": dict, "stdin": str, "code": str}
+
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return `{"argv"?, "env"?, "stdin"?, "code"?}`: the row's variables; without any, the row is stdin."""
     if row.variables is None:
         given: dict[str, Json] = {"inputs": row.inputs, "outputs": row.outputs, "trace": row.trace}
         return Binding({"args": [{"stdin": encode_json(given).decode()}]})
-    known = {"argv": list, "env": dict, "stdin": str, "code": str}
-    odd = [name for name, value in row.variables.items() if name not in known or not isinstance(value, known[name])]
+    odd = [name for name, value in row.variables.items() if name not in _KNOWN or not isinstance(value, _KNOWN[name])]
     if not odd and _are_texts(row.variables):
         return Binding({"args": [row.variables]})
     message = f"variables of a script are argv, env, stdin and code; {odd[0] if odd else 'argv or env'} is not right"

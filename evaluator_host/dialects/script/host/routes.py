@@ -16,7 +16,7 @@ from evaluator_host.web.app import ERRORS, respond
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.json_routes import JsonRoute
 
-_EXAMPLE = {"code": "import sys\nprint(sys.argv[1:])\nsys.exit(3)\n", "argv": ["a"]}
+_EXAMPLE: dict[str, Any] = {"code": "import sys\nprint(sys.argv[1:])\nsys.exit(3)\n", "argv": ["a"]}
 
 
 class RunIn(Wire):
