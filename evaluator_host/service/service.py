@@ -35,6 +35,7 @@ from evaluator_host.packages.slices import find_slices
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo, Slice
 from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, lease_sandbox, score_together
+from evaluator_host.service.calls_first import CallsFirst
 from evaluator_host.service.files import path_of_module
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.prepared import Prepared, sandbox_spec
@@ -96,6 +97,7 @@ class Service:
         self.environments = environments
         self.processes = processes
         self._models = models
+        self.calls = CallsFirst()
         self._batch_bytes = min(_BATCH_MB, settings.memory_mb) << 20
         self._preparer = Preparer(settings, environments, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
@@ -187,6 +189,7 @@ class Service:
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
             models=models or self._models,
+            calls=self.calls,
         )
         async with aclosing(aiter(stream)) as answers:
             async for answer in answers:
