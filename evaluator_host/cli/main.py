@@ -18,10 +18,12 @@ _COMMANDS: Final = {
     "serve": "cli.serve",
     "run": "cli.run",
     "check": "cli.run",
+    "merge": "cli.merge",
     "migrate": "migration.host.command",
     "import": "migration.host.import_command",
     "doctor": "cli.doctor",
     "selftest": "selftest.command",
+    "mcp": "integrations.command",
     "setup": "cli.doctor",
     "audit": "cli.keys",
     "usage": "cli.keys",
@@ -34,6 +36,7 @@ _GROUPS: Final = {
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
+    "models": "cli.models",
     "wires": "dialects.wires.host.command",
 }
 

@@ -13,6 +13,7 @@ from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, Status
 
+_UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
 
@@ -55,7 +56,7 @@ class Summary:
         self._warnings: Counter[str] = Counter()
         self._verdicts: Counter[bool] = Counter()
         self._scores = 0
-        self._sum = 0.0
+        self._sum = 0  # in 1 / _UNIT: exact, so that the mean depends on no order
         self._min = math.inf
         self._max = -math.inf
         self._run_ms = Percentiles()
@@ -70,7 +71,8 @@ class Summary:
             self._verdicts[result.passed] += 1
         if result.score is not None:
             self._scores += 1
-            self._sum += result.score
+            numerator, denominator = result.score.as_integer_ratio()
+            self._sum += numerator * (_UNIT // denominator)
             self._min, self._max = min(self._min, result.score), max(self._max, result.score)
         if result.error is not None:
             self.errors[result.error.code.value] += 1
@@ -80,7 +82,7 @@ class Summary:
     @property
     def mean(self) -> float | None:
         """Mean score; None if no row has one."""
-        return self._sum / self._scores if self._scores else None
+        return self._sum / (self._scores * _UNIT) if self._scores else None
 
     @property
     def pass_rate(self) -> float | None:
@@ -92,6 +94,15 @@ class Summary:
     def lost(self) -> int:
         """Number of rows that failed because the host lost their sandbox, or had no processor time for them."""
         return sum(self.errors[code.value] for code in HOST_FAULTS)
+
+    def exit_code(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> int:
+        """Return the exit code: 0 scored, 1 a row failed or the mean is too low, 2 a bad line, 3 the host's fault."""
+        if strict and bad_lines:
+            return 2
+        if self.lost:
+            return 3
+        under = fail_under is not None and (self.mean is None or self.mean < fail_under)
+        return 1 if under or self.errors else 0
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
         """Return the summary as `run --json` prints it."""
@@ -128,10 +139,8 @@ class Summary:
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", _counts(self._warnings)),
-                (
-                    "speed",
-                    f"{found['rows_per_s']} rows/s; a row ran {run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)",
-                ),
+                ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
+                ("a row ran", f"{run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)"),
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )

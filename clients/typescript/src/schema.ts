@@ -33,6 +33,7 @@ export interface components {
         BatchIn: {
             evaluator: components["schemas"]["EvaluatorIn"] | string;
             isolation?: components["schemas"]["Isolation"];
+            replay?: components["schemas"]["Replay"];
             rows: components["schemas"]["RowIn"][];
         };
         BatchSummary: {
@@ -52,6 +53,11 @@ export interface components {
             lower_bound: number;
             upper_bound: number;
         };
+        BudgetIn: {
+            cost?: number | null;
+            requests?: number | null;
+            tokens?: number | null;
+        };
         /** @enum {string} */
         BuildStatus: "building" | "ready" | "failed";
         Change: {
@@ -69,6 +75,7 @@ export interface components {
             environment: components["schemas"]["EnvironmentInfo"];
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
+            models: string[];
             notes: components["schemas"]["Note"][];
             ok: boolean;
             parameters: string[];
@@ -86,7 +93,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -99,6 +106,15 @@ export interface components {
             name: string;
             rows: number;
             size_bytes: number;
+        };
+        DayUsage: {
+            cost: number;
+            day: string;
+            input_tokens: number;
+            model: string;
+            output_tokens: number;
+            replayed: number;
+            requests: number;
         };
         Difference: {
             after: number | null;
@@ -142,7 +158,7 @@ export interface components {
             status: components["schemas"]["BuildStatus"];
         };
         /** @enum {string} */
-        ErrorCode: "syntax_error" | "load_error" | "entry_not_found" | "entry_ambiguous" | "binding_error" | "missing_input" | "user_exception" | "invalid_result" | "non_finite" | "result_too_large" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "crashed" | "policy_violation" | "sandbox_lost" | "host_busy" | "target_failed";
+        ErrorCode: "syntax_error" | "load_error" | "entry_not_found" | "entry_ambiguous" | "binding_error" | "missing_input" | "user_exception" | "invalid_result" | "non_finite" | "result_too_large" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "crashed" | "policy_violation" | "sandbox_lost" | "host_busy" | "target_failed" | "budget_exceeded";
         ErrorCount: {
             code: string;
             count: number;
@@ -162,7 +178,11 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
+            replay?: components["schemas"]["Replay"];
             trace?: {
                 [key: string]: unknown;
             } | null;
@@ -199,10 +219,12 @@ export interface components {
             score: number | null;
             status: components["schemas"]["Status"];
             timing_ms: components["schemas"]["Timing"];
+            usage: components["schemas"]["ModelUsage"] | null;
             value: unknown;
             warnings: components["schemas"]["Note"][];
         };
         Evaluator: {
+            budget: components["schemas"]["ModelBudget"];
             code: string;
             contract: components["schemas"]["Contract"];
             files: {
@@ -210,6 +232,7 @@ export interface components {
             };
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
+            models: string[];
             name: string | null;
             packages: string[];
             path: string | null;
@@ -246,6 +269,7 @@ export interface components {
             together: components["schemas"]["EvaluationResult"] | null;
         };
         EvaluatorIn: {
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             files?: {
@@ -253,6 +277,7 @@ export interface components {
             };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
@@ -336,6 +361,46 @@ export interface components {
             version: string;
             waiting: number;
         };
+        Import: {
+            datasets: components["schemas"]["ImportedDataset"][];
+            dry_run: boolean;
+            evaluators: components["schemas"]["ImportedEvaluator"][];
+            left_out: components["schemas"]["ImportRemark"][];
+            platform: string;
+        };
+        ImportedDataset: {
+            columns: string[];
+            name: string;
+            rows: number;
+            where: string;
+        };
+        ImportedEvaluator: {
+            contract: components["schemas"]["Contract"] | null;
+            evaluator: {
+                [key: string]: unknown;
+            };
+            name: string;
+            version: number | null;
+            where: string;
+        };
+        ImportIn: {
+            contract?: components["schemas"]["Contract"];
+            dry_run?: boolean;
+            files: {
+                [key: string]: string;
+            };
+            force?: boolean;
+            name?: string | null;
+            packages?: string[];
+            path: string;
+            platform?: string | null;
+            replace?: boolean;
+        };
+        ImportRemark: {
+            reason: string;
+            value: unknown;
+            where: string;
+        };
         InlineRowsIn: {
             rows: {
                 [key: string]: unknown;
@@ -344,16 +409,20 @@ export interface components {
         /** @enum {string} */
         Isolation: "row" | "batch";
         JobConfig: {
+            budget: components["schemas"]["ModelBudget"];
             isolation: components["schemas"]["Isolation"];
             limit_samples: number | null;
             max_failures: number | null;
             parallelism: number | null;
+            replay: components["schemas"]["Replay"];
         };
         JobConfigIn: {
+            budget?: components["schemas"]["BudgetIn"];
             isolation?: components["schemas"]["Isolation"];
             limit_samples?: number | null;
             max_failures?: number | null;
             parallelism?: number | null;
+            replay?: components["schemas"]["Replay"];
         };
         JobError: {
             code: string;
@@ -469,6 +538,7 @@ export interface components {
         };
         MigrateIn: {
             adapt?: boolean;
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
@@ -481,6 +551,7 @@ export interface components {
             mapping?: {
                 [key: string]: string;
             };
+            models?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
@@ -521,7 +592,43 @@ export interface components {
             path: string | null;
             pin: string | null;
         };
+        ModelBudget: {
+            cost: number | null;
+            requests: number | null;
+            tokens: number | null;
+        };
+        ModelIn: {
+            input_price?: number | null;
+            kind?: components["schemas"]["ModelKind"];
+            model?: string | null;
+            name: string;
+            output_price?: number | null;
+            retries?: number;
+            secret?: string | null;
+            timeout_s?: number;
+            url: string;
+        };
+        /** @enum {string} */
+        ModelKind: "openai" | "anthropic";
+        ModelTest: {
+            cost: number | null;
+            error: string | null;
+            input_tokens: number;
+            latency_ms: number;
+            ok: boolean;
+            output: string | null;
+            output_tokens: number;
+        };
+        ModelUsage: {
+            cost: number | null;
+            input_tokens: number;
+            output_tokens: number;
+            replayed: number;
+            requests: number;
+            wait_ms: number;
+        };
         NewEvaluatorIn: {
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
@@ -530,6 +637,7 @@ export interface components {
             };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
             name: string;
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
@@ -540,6 +648,7 @@ export interface components {
             threshold?: number | null;
         };
         NewVersionIn: {
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
@@ -548,6 +657,7 @@ export interface components {
             };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
@@ -612,10 +722,29 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
             why: string | null;
         };
+        RecordedAnswers: {
+            answers: number;
+            stored_bytes: number;
+        };
+        RegisteredModel: {
+            created_at: string | null;
+            input_price: number | null;
+            kind: components["schemas"]["ModelKind"];
+            model: string;
+            name: string;
+            operator: boolean;
+            output_price: number | null;
+            retries: number;
+            secret: string | null;
+            timeout_s: number;
+            url: string;
+        };
         Remark: {
             line: number | null;
             message: string;
         };
+        /** @enum {string} */
+        Replay: "off" | "prefer" | "require";
         Row: {
             answers: {
                 [key: string]: unknown;
@@ -625,6 +754,7 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             };
+            messages: unknown[] | null;
             outputs: unknown;
             requests: unknown[];
             response: {
@@ -649,6 +779,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;

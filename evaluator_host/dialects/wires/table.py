@@ -13,6 +13,8 @@ WIRES: Final[dict[str, EntryPoint[Any]]] = {
     "langfuse": EntryPoint(_HOST.format("langfuse")),
     "webhook": EntryPoint(_HOST.format("webhook")),
     "opik": EntryPoint(_HOST.format("opik")),
+    "openai": EntryPoint(_HOST.format("openai_grader")),
+    "vellum": EntryPoint(_HOST.format("vellum")),
 }
 
 

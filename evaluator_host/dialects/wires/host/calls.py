@@ -14,6 +14,7 @@ from evaluator_host.jobs.open import StoredResources
 from evaluator_host.model.errors import Busy, HostBusy, InvalidRequest, Refused
 from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult
+from evaluator_host.schemas.evaluation import CheckReport
 from evaluator_host.service import Service
 from evaluator_host.store.workspaces import Workspaces
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of, set_caller
@@ -98,6 +99,14 @@ class WireCalls:
         audited = AuditedCall(self.access, caller, f"wires.{self.wire.name}", evaluator=evaluator, rows=1)
         return await self._on_time(request, work, audited)
 
+    async def check(self, request: Request, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator with the packages and limits of the wire, without running a row.
+
+        Raises:
+          HostError: as `Service.check`.
+        """
+        return await self.service.check(self._fitted(evaluator), workspace=caller_of(request.scope).workspace)
+
     def audited(self, request: Request, verb: str) -> AuditedCall:
         """Return the audit entry of a call that evaluates nothing; use it as a context manager."""
         return AuditedCall(self.access, caller_of(request.scope), f"wires.{self.wire.name}.{verb}")
@@ -110,7 +119,8 @@ class WireCalls:
         """Return pasted code with the packages and limits of the wire."""
         language = Language.PYTHON if evaluator.language is Language.PYTHON else Language.JAVASCRIPT
         packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
-        limits = replace(evaluator.limits, timeout_s=self.wire.limit_s(self.options))
+        limit_s = min(self.wire.limit_s(self.options), self.settings.max_timeout_s)
+        limits = replace(evaluator.limits, timeout_s=limit_s)
         if self.options.memory_mb is not None:
             limits = replace(limits, memory_mb=self.options.memory_mb)
         return replace(evaluator, packages=packages, limits=limits)
