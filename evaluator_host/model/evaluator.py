@@ -54,6 +54,7 @@ class Contract(StrEnum):
     GALILEO = "galileo"
     MAXIM = "maxim"
     REWARDS = "rewards"
+    SCRIPT = "script"
 
 
 @dataclass(frozen=True, slots=True)

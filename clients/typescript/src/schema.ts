@@ -93,7 +93,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards" | "script";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -789,6 +789,30 @@ export interface components {
             variables?: {
                 [key: string]: unknown;
             } | null;
+        };
+        RunIn: {
+            argv?: string[];
+            code: string;
+            env?: {
+                [key: string]: string;
+            };
+            files?: {
+                [key: string]: string;
+            };
+            language?: components["schemas"]["Language"];
+            limits?: components["schemas"]["LimitsIn"];
+            packages?: (string | components["schemas"]["PinIn"])[];
+            python?: string | null;
+            stdin?: string;
+        };
+        RunReport: {
+            error: {
+                [key: string]: unknown;
+            } | null;
+            exit_code: number | null;
+            stderr: string;
+            stdout: string;
+            truncated: boolean;
         };
         SandboxInfo: {
             backend: string;

@@ -74,6 +74,7 @@ _WORDS = {  # recognised before the code runs, if one of these words occurs in i
     "galileo": ("scorer_fn", "galileo"),
     "maxim": ("validate",),
     "rewards": ("solution_str", "completion", "verifiers"),
+    "script": (),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
