@@ -60,6 +60,10 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     failed=failed,
     languages=frozenset((Language.PYTHON,)),
+    native_row={
+        "sample": {"output_text": "Paris"},
+        "item": {"question": "What is the capital of France?", "reference": "Paris"},
+    },
     takes=("correct_answer_key", "variables"),
     call=FunctionCall(
         {"sample": '{{"output_text": {outputs}}}', "item": '{{"reference": {inputs}.get({key}), **{inputs}}}'},
