@@ -1,6 +1,6 @@
 """Judges as people write them, with the real clients: each scores 1.0 when the model answered what it should."""
 
-from evaluator_host.model.evaluator import Evaluator, Limits
+from evaluator_host.model.evaluator import Evaluator, Language, Limits
 
 PACKAGES = (
     "anthropic==2.12.0",
@@ -110,3 +110,39 @@ PYTHON = {
 def python_judge(name: str) -> Evaluator:
     """A judge of `PYTHON`, granted both models."""
     return Evaluator(PYTHON[name], packages=PACKAGES, limits=_LIMITS, models=("judge", "claude"))
+
+
+NODE = {
+    "fetch": """
+export async function evaluate(inputs, outputs, trace) {
+  const answer = await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+    method: 'POST', headers: {'Content-Type': 'application/json'},
+    body: JSON.stringify({model: 'judge', messages: [{role: 'user', content: outputs}]}),
+  });
+  return (await answer.json()).choices[0].message.content === 'answer to ' + outputs ? 1 : 0;
+}
+""",
+    "openai": """
+import OpenAI from 'openai';
+
+const client = new OpenAI();
+
+export async function evaluate(inputs: any, outputs: string, trace: any) {
+  const messages: any[] = [{role: 'user', content: outputs}];
+  const said = await client.chat.completions.create({model: 'judge', messages});
+  let text = '';
+  for await (const chunk of await client.chat.completions.create({model: 'judge', messages, stream: true})) {
+    text += chunk.choices[0].delta.content ?? '';
+  }
+  const vectors = await client.embeddings.create({model: 'judge', input: [outputs], encoding_format: 'float'});
+  const right = 'answer to ' + outputs;
+  return said.choices[0].message.content === right && text.trim() === right ? vectors.data[0].embedding[0] : 0;
+}
+""",
+}
+
+
+def node_judge(name: str) -> Evaluator:
+    """A judge of `NODE`, granted `judge`."""
+    packages = NODE_PACKAGES if name == "openai" else ()
+    return Evaluator(NODE[name], language=Language.TYPESCRIPT, packages=packages, limits=_LIMITS, models=("judge",))

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay, Row
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, ModelBudget, Replay, Row
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.models.gateway.service import ModelService
 from evaluator_host.schemas.models import RegisteredModel
 from evaluator_host.service.model_grants import Meter, ModelTerms
 from tests.model_server import ModelServer, Reply, error_body
 from tests.models.conftest import KEY, Granting, granting_on
-from tests.models.judges import PYTHON, python_judge
+from tests.models.judges import NODE, PYTHON, node_judge, python_judge
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
@@ -298,3 +298,34 @@ async def test_waiting_for_a_model_is_not_the_rows_time(provider: ModelServer, t
                 )
             )
             assert (await granting.score(Evaluator(spins, models=("judge",), limits=limits))).error.code == "timeout"
+
+
+@pytest.mark.parametrize("name", NODE)
+async def test_real_clients_of_node_work_unchanged(granting: Granting, name: str) -> None:
+    for text in ("one", "two"):
+        result = await granting.score(node_judge(name), text)
+        assert (result.score, result.error) == (1, None)
+        assert result.usage.requests == (3 if name == "openai" else 1)
+
+
+async def test_rows_of_javascript_ask_for_themselves_only(granting: Granting) -> None:
+    code = """
+const ask = (text) => fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+  method: 'POST', headers: {'Content-Type': 'application/json'},
+  body: JSON.stringify({model: 'judge', messages: [{role: 'user', content: text}]}),
+}).then((answer) => answer.status, () => 0);
+
+export async function evaluate(inputs, outputs, trace) {
+  if (outputs === 'leave') setInterval(() => ask('after the row'), 5);
+  else await new Promise((resolve) => setTimeout(resolve, 300));
+  return outputs === 'leave' || (await ask(outputs)) === 200;
+}
+"""
+    evaluator = Evaluator(code, language=Language.JAVASCRIPT, models=("judge",))
+    rows = [Row({}, "leave" if n % 2 else f"row {n}") for n in range(6)]
+    for isolation in Isolation:
+        before = len(granting.server.asked)
+        found = await granting.service.evaluate_batch(evaluator, rows, isolation=isolation)
+        assert [one.score for one in found] == [1] * 6
+        assert [one.usage.requests for one in found] == [1, 0] * 3
+        assert sorted(granting.server.asked[before:]) == ["row 0", "row 2", "row 4"]
