@@ -204,6 +204,9 @@ class Settings(BaseSettings):
         description="PostgreSQL for keys and records; default DATABASE_URL, otherwise SQLite in the data directory.",
     )
     key: SecretStr | None = Field(None, description="Key that commands with --url send to the host.")
+    replicas: int = Field(
+        1, ge=1, description="Hosts behind one balancer; each gives a key its part of rate limits and event streams."
+    )
     rate_limit_per_s: float | None = Field(None, gt=0, description="Requests per second for each key; more get 429.")
     rate_limit_burst: int = Field(
         100, ge=1, description="Requests that each key may make in one burst, above that rate."

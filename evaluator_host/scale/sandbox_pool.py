@@ -4,7 +4,6 @@ The methods are those of `Client` and `AsyncClient`, so that one can take the pl
 """
 
 import asyncio
-import functools
 import os
 import queue
 import threading
@@ -236,14 +235,27 @@ class SandboxPool:
     ) -> None:
         self.close()
 
-    @functools.wraps(AsyncSandboxPool.evaluate)
-    def evaluate(self, evaluator: Evaluator, **row: Any) -> EvaluationResult:  # noqa: D102
-        return self._await(self._pool.evaluate(evaluator, **row))
+    def evaluate(
+        self,
+        evaluator: Evaluator,
+        *,
+        inputs: dict[str, Json] | None = None,
+        outputs: Json = None,
+        trace: dict[str, Json] | None = None,
+        variables: dict[str, Json] | None = None,
+        criteria: Json = None,
+    ) -> EvaluationResult:
+        """Evaluate one row, as `AsyncSandboxPool.evaluate`."""
+        return self._await(
+            self._pool.evaluate(
+                evaluator, inputs=inputs, outputs=outputs, trace=trace, variables=variables, criteria=criteria
+            )
+        )
 
-    @functools.wraps(AsyncSandboxPool.evaluate_batch)
-    def evaluate_batch(  # noqa: D102
+    def evaluate_batch(
         self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
     ) -> Batch:
+        """Evaluate rows, as `AsyncSandboxPool.evaluate_batch`."""
         return self._await(self._pool.evaluate_batch(evaluator, list(rows), isolation=isolation))
 
     def evaluate_stream(
@@ -279,8 +291,8 @@ class SandboxPool:
             running.cancel()
             source.stop()
 
-    @functools.wraps(AsyncSandboxPool.check)
-    def check(self, evaluator: Evaluator) -> CheckReport:  # noqa: D102
+    def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator without running a row, as `AsyncSandboxPool.check`."""
         return self._await(self._pool.check(evaluator))
 
     def _await(self, work: Coroutine[Any, Any, T]) -> T:
