@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "import": "migration.host.import_command",
     "doctor": "cli.doctor",
     "selftest": "selftest.command",
+    "mcp": "integrations.command",
     "setup": "cli.doctor",
     "audit": "cli.keys",
     "usage": "cli.keys",
@@ -35,6 +36,7 @@ _GROUPS: Final = {
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
+    "models": "cli.models",
     "wires": "dialects.wires.host.command",
 }
 

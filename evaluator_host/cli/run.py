@@ -22,11 +22,12 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile, Shard
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Row
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, MissingImport, Status
 from evaluator_host.schemas.evaluation import CheckReport
 from evaluator_host.service import Service
+from evaluator_host.service.model_grants import ModelTerms
 
 if TYPE_CHECKING:
     from evaluator_host.cli.remote_service import RemoteService
@@ -70,6 +71,11 @@ def run(
     result_kb: Annotated[
         int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
     ] = None,
+    model: options.ModelOption = None,
+    budget_requests: options.RequestsOption = None,
+    budget_tokens: options.TokensOption = None,
+    budget_cost: options.CostOption = None,
+    replay: options.ReplayOption = Replay.OFF,
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
     ] = Isolation.ROW,
@@ -113,12 +119,17 @@ def run(
         disk_mb=disk_mb,
         log_kb=log_kb,
         result_kb=result_kb,
+        models=model,
+        requests=budget_requests,
+        tokens=budget_tokens,
+        cost=budget_cost,
     )
+    terms = ModelTerms(replay)
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
     single |= {"messages": messages}
     if data is None:
         row = parse_row(single)
-        raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))
+        raise typer.Exit(run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json)))
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
     work = Run(
@@ -130,6 +141,7 @@ def run(
         shard=None if shard is None else Shard.parse(shard),
         isolation=isolation,
         parallelism=parallelism,
+        terms=terms,
         out=out,
         include_rows=include_rows,
         fail_under=fail_under,
@@ -186,6 +198,7 @@ class Run:
     shard: Shard | None
     isolation: Isolation
     parallelism: int | None
+    terms: ModelTerms
     out: Path | None
     include_rows: bool
     fail_under: float | None
@@ -231,7 +244,11 @@ class Run:
 
     async def _evaluate(self, target: EvaluationService, results: BinaryIO | None) -> None:
         stream = target.evaluate_rows(
-            self.given.evaluator, self._draw(), isolation=self.isolation, parallelism=self.parallelism
+            self.given.evaluator,
+            self._draw(),
+            isolation=self.isolation,
+            parallelism=self.parallelism,
+            terms=self.terms,
         )
         with Progress(self._rows.size, shown=not self.as_json) as progress:
             async with aclosing(stream) as answers:
@@ -285,11 +302,11 @@ def closing_line(shard: Shard, *, rows: int, bad_lines: int) -> bytes:
 
 
 async def _run_one(
-    given: options.LoadedEvaluator, row: Row, settings: Settings, *, url: str | None, as_json: bool
+    given: options.LoadedEvaluator, row: Row, settings: Settings, *, terms: ModelTerms, url: str | None, as_json: bool
 ) -> int:
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=not as_json)
-        result = await target.evaluate(given.evaluator, row)
+        result = await target.evaluate(given.evaluator, row, terms=terms)
     print_found(result, result_table, as_json=as_json)
     return exit_code(result)
 
@@ -317,6 +334,7 @@ def check(
     data_file: options.FileOption = None,
     python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
+    model: options.ModelOption = None,
     part: Annotated[
         str | None,
         typer.Option(
@@ -344,6 +362,7 @@ def check(
         entry=entry,
         config=config,
         memory_mb=memory_mb,
+        models=model,
     )
     if fix:
         alone = read(alone=True)

@@ -13,7 +13,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from evaluator_host.model.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.evaluator import Evaluator, ModelBudget, Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
 
 T = TypeVar("T")
@@ -88,8 +88,10 @@ def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     """Return an evaluator with its code as request JSON."""
-    given = {name: getattr(evaluator, name) for name in ("python", "files", "path")}
+    given = {name: getattr(evaluator, name) for name in ("python", "files", "path", "models")}
     more = {name: value for name, value in given.items() if value}
+    if evaluator.budget != ModelBudget():
+        more["budget"] = evaluator.budget
     return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
 
 

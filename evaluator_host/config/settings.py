@@ -1,17 +1,18 @@
 """Settings of a host, and where its own files lie. No other module reads environment variables."""
 
+import json
 import os
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from evaluator_host.model.evaluator import Limits
+from evaluator_host.model.evaluator import Limits, ModelBudget, ModelKind
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _BUNDLED: Final = _PACKAGE / "_bundled"  # in a wheel
@@ -142,12 +143,19 @@ def plain_database_url() -> SecretStr | None:
 
 
 class ModelEndpoint(BaseModel):
-    """A model that callers refer to by name: the address of an OpenAI-compatible API.
+    """A model that callers refer to by name: the address of an API.
 
     Attributes:
       base_url: `https://host/v1`.
       model: What it is called there; None for the name of the reference.
       secret: Name of the secret of the caller's workspace that is its key.
+      key: Its key, when the operator pays for it.
+      kind: The API that it speaks.
+      input_price: Price of a million tokens of requests.
+      output_price: Price of a million tokens of answers.
+      timeout_s: Seconds for one answer.
+      retries: Tries after the first one.
+      workspaces: Names or ids of the workspaces that may be granted it; empty for all.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -155,6 +163,13 @@ class ModelEndpoint(BaseModel):
     base_url: str
     model: str | None = None
     secret: str | None = None
+    key: SecretStr | None = None
+    kind: ModelKind = ModelKind.OPENAI
+    input_price: float | None = Field(None, ge=0)
+    output_price: float | None = Field(None, ge=0)
+    timeout_s: float = Field(60.0, gt=0, le=3600)
+    retries: int = Field(2, ge=0, le=10)
+    workspaces: tuple[str, ...] = ()
 
 
 class WireOptions(BaseModel):
@@ -225,10 +240,17 @@ class Settings(BaseSettings):
         (),
         description="Hosts whose models jobs may call: name, name:port or *; default any, or none once a key exists.",
     )
-    models: dict[str, ModelEndpoint] = Field(
+    models: Annotated[dict[str, ModelEndpoint], NoDecode] = Field(
         default_factory=dict,
-        description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
+        description='Models that evaluators may be granted: JSON {"name": {"base_url", …}}, or a file of it.',
     )
+    max_model_requests: int = Field(64, ge=0, description="Largest budget.requests of an evaluator, and its default.")
+    model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in all.")
+    model_day: ModelBudget | None = Field(
+        None,
+        description='Most that a workspace may use of models a day: JSON {"requests", "tokens", "cost"}.',
+    )
+    model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
     wires: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Other platforms whose evaluators' code this host runs: names of wires, comma-separated."
     )
@@ -328,6 +350,18 @@ class Settings(BaseSettings):
         20_480, ge=1, description="Disk for installed package sets; the least recently used are removed first."
     )
 
+    @field_validator("models", mode="before")
+    @classmethod
+    def _from_file(cls, models: Any) -> Any:
+        if not isinstance(models, str):
+            return models
+        if models.lstrip().startswith("{"):
+            return json.loads(models)
+        try:
+            return json.loads(Path(models).read_text("utf-8"))
+        except OSError as error:
+            raise ValueError(f"it is neither JSON nor a file that can be read: {error.strerror}") from error
+
     @field_validator("wires", mode="before")
     @classmethod
     def _names(cls, names: object) -> object:
@@ -336,8 +370,8 @@ class Settings(BaseSettings):
     @field_validator("models")
     @classmethod
     def _references(cls, models: dict[str, ModelEndpoint]) -> dict[str, ModelEndpoint]:
-        if odd := [name for name in models if name.count("/") != 1 or not all(name.split("/"))]:
-            raise ValueError(f"a model is named workspace/name, not {odd[0]!r}")
+        if odd := [name for name in models if name.count("/") > 1 or "=" in name or not all(name.split("/"))]:
+            raise ValueError(f"a model is named name or workspace/name, not {odd[0]!r}")
         return models
 
     @property

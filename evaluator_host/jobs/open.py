@@ -23,6 +23,7 @@ from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobService
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.models.access import ModelAccess
+from evaluator_host.models.gateway.service import ModelService
 from evaluator_host.service import Service
 from evaluator_host.store.database import Database
 from evaluator_host.store.secrets import Secrets
@@ -46,6 +47,7 @@ class StoredResources:
     rows: RowReader
     exports: JobExports
     secrets: Secrets
+    models: ModelService
     traffic: Traffic
     database: Database
     usage: StorageUsage
@@ -107,6 +109,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 rows=rows,
                 exports=JobExports(results, rows),
                 secrets=store.secrets,
+                models=ModelService(settings, store),
                 traffic=traffic,
                 database=store.database,
                 usage=store.usage,

@@ -54,6 +54,7 @@ class Contract(StrEnum):
     GALILEO = "galileo"
     MAXIM = "maxim"
     REWARDS = "rewards"
+    SCRIPT = "script"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +120,47 @@ class EvaluatorSettings:
     repair: bool = False
 
 
+class ModelKind(StrEnum):
+    """The API that a model's provider speaks; `openai` is that of every compatible one too."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+
+
+class Replay(StrEnum):
+    """Whether models' answers are recorded and reused.
+
+    `off`: neither. `prefer`: a recorded answer where there is one, else the model is asked and its answer recorded.
+    `require`: recorded answers only; no model is asked.
+    """
+
+    OFF = "off"
+    PREFER = "prefer"
+    REQUIRE = "require"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBudget:
+    """The most that a row, a job, or a workspace in a day may use of models; None for no limit.
+
+    Attributes:
+      requests: Requests that models answer, recorded answers not counted.
+      tokens: Tokens of requests and answers together.
+      cost: In the currency of the models' prices.
+    """
+
+    requests: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluator:
     """The user's code and how to run it. `packages` are canonical exact pins, sorted.
 
     Attributes:
+      models: Names of the registered models that the code may ask, or `name-in-the-code=registered-name`.
+      budget: What one row may use of them.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
       path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
@@ -142,6 +179,8 @@ class Evaluator:
     python: str | None = None
     files: dict[str, str] = field(default_factory=dict)
     path: str | None = None
+    models: tuple[str, ...] = ()
+    budget: ModelBudget = ModelBudget()
 
     @property
     def characters(self) -> int:

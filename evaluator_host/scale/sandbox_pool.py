@@ -104,6 +104,7 @@ class AsyncSandboxPool:
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
         criteria: Json = None,
+        messages: list[dict[str, Json]] | None = None,
     ) -> EvaluationResult:
         """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
 
@@ -114,13 +115,14 @@ class AsyncSandboxPool:
           trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments of contract `main`, by name.
           criteria: Evaluation criteria of the test case, for dialects that have them.
+          messages: A conversation, `[{"role": …, "content": …}]`.
 
         Raises:
           InvalidRequest: the evaluator cannot be taken as it is.
           PackagesFailed: its packages cannot be installed.
           SandboxUnavailable: no sandbox can be started.
         """
-        row = Row(inputs or {}, outputs, trace, variables, criteria)
+        row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
         return await self._open_service.evaluate(evaluator, row)
 
     async def evaluate_batch(
@@ -244,11 +246,18 @@ class SandboxPool:
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
         criteria: Json = None,
+        messages: list[dict[str, Json]] | None = None,
     ) -> EvaluationResult:
         """Evaluate one row, as `AsyncSandboxPool.evaluate`."""
         return self._await(
             self._pool.evaluate(
-                evaluator, inputs=inputs, outputs=outputs, trace=trace, variables=variables, criteria=criteria
+                evaluator,
+                inputs=inputs,
+                outputs=outputs,
+                trace=trace,
+                variables=variables,
+                criteria=criteria,
+                messages=messages,
             )
         )
 

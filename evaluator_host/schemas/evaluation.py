@@ -44,6 +44,7 @@ class CheckReport:
       logs: Output of the code at module level.
       classes: Evaluator classes that can be listed, in order of definition, faulty ones included.
       slices: When an import of the code is missing: the entries that do not need it, at most 20.
+      models: Registered models that it was granted, as its `models` has them.
     """
 
     ok: bool
@@ -58,6 +59,7 @@ class CheckReport:
     logs: Logs = field(default_factory=Logs)
     classes: tuple[EvaluatorClass, ...] = ()
     slices: tuple[Slice, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

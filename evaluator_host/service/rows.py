@@ -19,7 +19,8 @@ from evaluator_host.model.evaluator import EncodedRow, Isolation, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.service.attempts import LostRows, Models, answered, asked_for, lease_sandbox
+from evaluator_host.service.attempts import LostRows, ModelCalls, answered, asked_for, lease_sandbox, settled
+from evaluator_host.service.model_grants import ModelGrant, RowGate
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import (
     Bound,
@@ -48,6 +49,7 @@ class _Sent:
     row: Given
     bound: Bound
     at: float
+    gate: RowGate | None = None
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ class RowStream:
       isolation: `batch` lets the rows that one sandbox gets share a process or context.
       parallelism: Sandboxes to use at once, at most.
       models: Answers the model requests of rows; without it such rows fail.
+      grant: The models that the evaluator was granted; None for none.
     """
 
     def __init__(
@@ -84,8 +87,10 @@ class RowStream:
         *,
         isolation: Isolation,
         parallelism: int,
-        models: Models | None = None,
+        models: ModelCalls | None = None,
+        grant: ModelGrant | None = None,
     ) -> None:
+        self._grant = grant
         self._pool = pool
         self._processes = processes
         self._prepared = prepared
@@ -220,7 +225,7 @@ class RowStream:
                     leased.lease.answered += 1
                     self._ask_models(first, asks)
                 else:
-                    await self._answer(first.index, leased, outcome, first.bound, row=first.row, started=first.at)
+                    await self._answer(first.index, leased, outcome, first.bound, sent=first)
         finally:
             self._returned.extendleft((item.index, item.row) for item in reversed(sent))
             self._open -= len(sent)
@@ -237,8 +242,9 @@ class RowStream:
             if isinstance(bound.body, EvaluationError):
                 await self._answer(index, leased, Failed(bound.body), bound)
             else:
-                leased.sent.append(_Sent(index, row, bound, time.perf_counter()))
-                sandbox.send(bound.body, timeout_s=timeout_s, share=share)
+                gate = self._grant.gate() if self._grant is not None else None
+                leased.sent.append(_Sent(index, row, bound, time.perf_counter(), gate))
+                sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
     async def _bound(self, lease: Lease, index: int, row: Row | EncodedRow | EvaluationError) -> Bound:
         if (
@@ -302,14 +308,18 @@ class RowStream:
         outcome: Outcome | Skipped,
         bound: Bound | None = None,
         *,
-        row: Given | None = None,
-        started: float | None = None,
+        sent: _Sent | None = None,
     ) -> None:
         first = leased.lease.answered == 0
         leased.lease.answered += 1
         notes = bound.notes if bound else ()
-        started = started or time.perf_counter()
+        row, gate = (sent.row, sent.gate) if sent is not None else (None, None)
+        started = sent.at if sent is not None else time.perf_counter()
+        if gate is not None and not isinstance(outcome, Skipped):
+            outcome = settled(outcome, gate)
         scored = await result(leased.context, outcome, notes=notes, started=started, first=first)
+        if gate is not None:
+            scored = replace(scored, usage=gate.usage)
         size = size_bytes(outcome)
         if isinstance(row, Row | EncodedRow) and row.requests:
             scored = replace(scored, requests=row.requests)

@@ -68,6 +68,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
             environment=environment_info(prepared, None),
             logs=answer.logs,
             classes=_classes(prepared, answer.classes),
+            models=prepared.evaluator.models,
         )
     loaded = answer.loaded
     return CheckReport(
@@ -82,6 +83,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
         classes=_classes(prepared, loaded.classes),
+        models=prepared.evaluator.models,
     )
 
 

@@ -14,10 +14,10 @@ from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.host import load_host_attacks
 from evaluator_host.selftest.runner import attack_deployment
 from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_as_ordinary_user
+from tests.attacks.weakened import LOAD_TIMEOUT_S
 from tests.conftest import settings
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a deployment makes its report
-LOAD_TIMEOUT_S = 1.5  # what loops as it is loaded takes that much processor time, twice
 OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
 """Attacks on what a runner and the host read; one that also meets a sandbox's own guard is in another group."""
 OF_THE_JAVASCRIPT_RUNNER = (*OF_EVERY_RUNNER, Group.CHANNEL, Group.CPU, Group.ESCAPE, Group.OUTPUT)

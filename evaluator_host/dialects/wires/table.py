@@ -15,6 +15,8 @@ WIRES: Final[dict[str, EntryPoint[Any]]] = {
     "opik": EntryPoint(_HOST.format("opik")),
     "openai": EntryPoint(_HOST.format("openai_grader")),
     "vellum": EntryPoint(_HOST.format("vellum")),
+    "coze": EntryPoint(_HOST.format("coze")),
+    "laminar": EntryPoint(_HOST.format("laminar")),
 }
 
 

@@ -28,6 +28,7 @@ import { dialect as main } from './main.mjs';
 import { dialect as maxim } from './maxim.mjs';
 import { dialect as phoenix } from './phoenix.mjs';
 import { dialect as promptfoo } from './promptfoo.mjs';
+import { dialect as script } from './script.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, phoenix, maxim, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, phoenix, maxim, evaluateV1, evaluate, main, script];

@@ -78,9 +78,22 @@ class WireCalls:
         set_caller(request.scope, replace(caller_of(request.scope), workspace=await self.workspace_id(name)))
 
     async def evaluate(
-        self, request: Request, evaluator: Evaluator, row: Row, *, lock: str | None = None
+        self,
+        request: Request,
+        evaluator: Evaluator,
+        row: Row,
+        *,
+        lock: str | None = None,
+        timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
         """Evaluate one row within the caller's clock; an error stands for code that did not come to an end of loading.
+
+        Args:
+          request: Of the platform.
+          evaluator: Pasted code, which gets the packages and limits of the wire, or a stored one.
+          row: What is scored.
+          lock: Of a stored evaluator's packages.
+          timeout_s: Time limit that the request asks for; that of the wire may be shorter.
 
         Raises:
           HostBusy: the row waited too long for a sandbox or its packages.
@@ -88,7 +101,7 @@ class WireCalls:
           HostError: as `Service.evaluate`.
         """
         if evaluator.name is None:
-            evaluator = self._fitted(evaluator)
+            evaluator = self._fitted(evaluator, timeout_s)
         else:
             limit_s = min(evaluator.limits.timeout_s, self.wire.limit_s(self.options))
             evaluator = replace(evaluator, limits=replace(evaluator.limits, timeout_s=limit_s))
@@ -105,7 +118,7 @@ class WireCalls:
         Raises:
           HostError: as `Service.check`.
         """
-        return await self.service.check(self._fitted(evaluator), workspace=caller_of(request.scope).workspace)
+        return await self.service.check(self._fitted(evaluator, None), workspace=caller_of(request.scope).workspace)
 
     def audited(self, request: Request, verb: str) -> AuditedCall:
         """Return the audit entry of a call that evaluates nothing; use it as a context manager."""
@@ -115,11 +128,12 @@ class WireCalls:
         """Return the caller of a request."""
         return caller_of(request.scope)
 
-    def _fitted(self, evaluator: Evaluator) -> Evaluator:
+    def _fitted(self, evaluator: Evaluator, timeout_s: float | None) -> Evaluator:
         """Return pasted code with the packages and limits of the wire."""
         language = Language.PYTHON if evaluator.language is Language.PYTHON else Language.JAVASCRIPT
         packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
         limit_s = min(self.wire.limit_s(self.options), self.settings.max_timeout_s)
+        limit_s = limit_s if timeout_s is None else min(limit_s, timeout_s)
         limits = replace(evaluator.limits, timeout_s=limit_s)
         if self.options.memory_mb is not None:
             limits = replace(limits, memory_mb=self.options.memory_mb)

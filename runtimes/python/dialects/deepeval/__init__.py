@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 CONTRACT = "deepeval"
 PREBOUND = False
+IMPORTS = {
+    "BaseMetric": "deepeval.metrics:BaseMetric",
+    "LLMTestCase": "deepeval.test_case:LLMTestCase",
+    "LLMTestCaseParams": "deepeval.test_case:LLMTestCaseParams",
+    "ConversationalTestCase": "deepeval.test_case:ConversationalTestCase",
+    "ToolCall": "deepeval.test_case:ToolCall",
+    "Turn": "deepeval.test_case:Turn",
+}
 _BASES = ("BaseMetric", "BaseConversationalMetric")
 _LISTS = ("tools_called", "expected_tools")
 _TURN = ("role", "content", "user_id", "retrieval_context", "tools_called", "metadata")

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 CONTRACT = "mlflow"
 PREBOUND = False
+IMPORTS = {
+    "scorer": "mlflow.genai.scorers:scorer",
+    "Scorer": "mlflow.genai.scorers:Scorer",
+    "Feedback": "mlflow.entities:Feedback",
+    "AssessmentSource": "mlflow.entities:AssessmentSource",
+}
 _DEFAULT = "feedback"
 _FIELDS = ("inputs", "outputs", "expectations", "trace", "session")
 _modules = sys.modules
