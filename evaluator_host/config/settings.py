@@ -210,6 +210,10 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
+    storage_url: str | None = Field(
+        None,
+        description="S3-compatible storage for rows of data sets, s3://bucket/prefix; default the data directory.",
+    )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     allowed_hosts: tuple[str, ...] = Field(
         (), description="More host names to accept in the Host header, besides loopback."
