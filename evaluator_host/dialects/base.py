@@ -93,6 +93,7 @@ class Dialect:
       unread: Fields of a row that `bind` passes on whatever they hold; in a large row they stay JSON text.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
         `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
+      native_row: An example of the platform's own row, as `variables` of a row have it; empty where there is none.
       asks_models: Its evaluators may ask models; the host answers, and calls the row again.
       numbers_rows: Its evaluators are told the position of a row.
       bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.
@@ -120,6 +121,7 @@ class Dialect:
     languages: frozenset[Language] = frozenset(Language)
     unread: frozenset[str] = frozenset()
     takes: tuple[str, ...] = ()
+    native_row: Mapping[str, Json] = field(default_factory=dict)
     asks_models: bool = False
     numbers_rows: bool = False
     bind_one_of_many: BindOne | None = None

@@ -96,6 +96,12 @@ DIALECT: Final = Dialect(
     contract=Contract.BRAINTRUST,
     bind=bind,
     interpret=interpret,
+    native_row={
+        "input": {"question": "What is the capital of France?"},
+        "output": "Paris",
+        "expected": "Paris",
+        "metadata": {},
+    },
     takes=("correct_answer_key", "variables"),
     sdk=Sdk(
         module="braintrust",

@@ -190,6 +190,10 @@ DIALECT: Final = Dialect(
     bind=bind,
     bind_javascript=bind_javascript,
     interpret=interpret,
+    native_row={
+        "run": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
+        "example": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
+    },
     takes=("correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="langsmith",

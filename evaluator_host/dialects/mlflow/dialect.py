@@ -71,6 +71,11 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={
+        "inputs": {"question": "What is the capital of France?"},
+        "outputs": "Paris",
+        "expectations": {"expected_response": "Paris"},
+    },
     takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="mlflow",

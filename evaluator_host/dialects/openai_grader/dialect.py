@@ -59,5 +59,9 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     failed=failed,
     languages=frozenset((Language.PYTHON,)),
+    native_row={
+        "sample": {"output_text": "Paris"},
+        "item": {"question": "What is the capital of France?", "reference": "Paris"},
+    },
     takes=("correct_answer_key", "variables"),
 )

@@ -191,6 +191,7 @@ DIALECT: Final = Dialect(
     contract=Contract.PHOENIX,
     bind=bind,
     interpret=interpret,
+    native_row={"output": "Paris", "reference": "Paris", "input": "What is the capital of France?", "metadata": {}},
     takes=("correct_answer_key", "config", "variables"),
     sdk=Sdk(
         module="phoenix",

@@ -72,5 +72,10 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     failed=failed,
     languages=frozenset((Language.PYTHON,)),
+    native_row={
+        "prompt": {"text": "What is the capital of France?"},
+        "response": {"text": "Paris"},
+        "reference": {"text": "Paris"},
+    },
     takes=("correct_answer_key", "variables"),
 )
