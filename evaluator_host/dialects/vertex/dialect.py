@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -78,4 +79,12 @@ DIALECT: Final = Dialect(
         "reference": {"text": "Paris"},
     },
     takes=("correct_answer_key", "variables"),
+    call=FunctionCall(
+        {
+            "instance": '{{**{inputs}, "response": {{"text": {outputs}}}, '
+            '"reference": {{"text": {inputs}.get({key})}}}}',
+        },
+        entries=("evaluate",),
+        by_position=True,
+    ),
 )
