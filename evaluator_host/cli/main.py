@@ -47,7 +47,6 @@ def command_line(name: str | None = None) -> typer.Typer:
         name="evaluator-host",
         help="Runs Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -75,10 +74,19 @@ def _module(name: str) -> Any:
     return import_module(f"evaluator_host.{name}")
 
 
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
+    if asked:
+        version()
+        raise typer.Exit
+
+
 def _before(
     *,
     debug: Annotated[
         bool, typer.Option("--debug", envvar="EVALUATOR_HOST_DEBUG", help="Show a traceback on errors.")
+    ] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     cli_state.debug = debug

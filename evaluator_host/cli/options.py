@@ -70,7 +70,10 @@ RequestsOption = Annotated[
 ]
 TokensOption = Annotated[int | None, typer.Option("--budget-tokens", min=0, help="Most tokens of models.")]
 CostOption = Annotated[float | None, typer.Option("--budget-cost", min=0, help="Most that models may cost.")]
-UrlOption = Annotated[str | None, typer.Option(help="Use the running host at this URL instead of this process.")]
+UrlOption = Annotated[
+    str | None,
+    typer.Option(envvar="EVALUATOR_HOST_URL", help="Use the running host at this URL instead of this process."),
+]
 DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
 SandboxOption = Annotated[
     SandboxChoice | None, typer.Option(help="auto, bubblewrap, docker or none.", show_default="auto")

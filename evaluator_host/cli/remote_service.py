@@ -29,7 +29,10 @@ _DATA: Final = "data:"
 _read_event: Final = TypeAdapter(BuildEvent).validate_json
 _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
-HostOption = Annotated[str, typer.Option("--url", help="URL of the host. EVALUATOR_HOST_KEY is sent as its key.")]
+HostOption = Annotated[
+    str,
+    typer.Option("--url", envvar="EVALUATOR_HOST_URL", help="URL of the host. EVALUATOR_HOST_KEY is sent as its key."),
+]
 
 
 class RemoteService:

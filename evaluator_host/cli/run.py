@@ -6,6 +6,7 @@ from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 import typer
@@ -16,6 +17,7 @@ from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import Progress
+from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
@@ -88,6 +90,12 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Write the results to this file, as JSONL.")] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Add a Markdown report to this file.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Results of an earlier run (--out); reports show the change.")
+    ] = None,
+    max_drop: Annotated[float | None, typer.Option(help="Exit 1 if the mean is lower than --baseline by more.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
@@ -149,7 +157,7 @@ def run(
         as_json=as_json,
         url=url,
     )
-    raise typer.Exit(run_async(work.run))
+    raise typer.Exit(_reported(work, ReportFiles(junit, markdown, baseline, max_drop), file.name))
 
 
 class ScoredRows:
@@ -299,6 +307,16 @@ class Run:
 def closing_line(shard: Shard, *, rows: int, bad_lines: int) -> bytes:
     """Return the last line of a shard's results: which shard it is, and what its whole file has."""
     return encode_json({"shard": str(shard), "rows": rows, "bad_lines": bad_lines}) + b"\n"
+
+
+def _reported(work: Run, reports: ReportFiles, name: str) -> int:
+    """Run, write the reports, and return the exit code."""
+    if not reports.wanted:
+        return run_async(work.run)
+    with TemporaryDirectory() as folder:
+        work.out = work.out or Path(folder) / "results.jsonl"
+        code = run_async(work.run)
+        return max(code, reports.write(work.out, name))
 
 
 async def _run_one(

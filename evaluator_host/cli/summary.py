@@ -227,6 +227,7 @@ def result_table(result: EvaluationResult) -> Text:
             ("metrics", encode_json(others).decode() if others else None),
             ("warnings", "\n".join(f"{note.code}: {note.message}" for note in result.warnings)),
             ("error", error_text(result.error) if result.error else None),
+            ("native", "\n".join(encode_json(one).decode() for one in result.native)),
             ("stdout", result.logs.stdout),
             ("stderr", result.logs.stderr),
             ("models", usage_text(result.usage) if result.usage is not None else None),

@@ -20,6 +20,7 @@ from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.service.attempts import LostRows, ModelCalls, answered, asked_for, lease_sandbox, settled
+from evaluator_host.service.calls_first import CallsFirst
 from evaluator_host.service.model_grants import ModelGrant, RowGate
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import (
@@ -76,6 +77,7 @@ class RowStream:
       parallelism: Sandboxes to use at once, at most.
       models: Answers the model requests of rows; without it such rows fail.
       grant: The models that the evaluator was granted; None for none.
+      calls: Single calls that go before the rows of a batch. Rows with a process each leave the event loop free anyway.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class RowStream:
         parallelism: int,
         models: ModelCalls | None = None,
         grant: ModelGrant | None = None,
+        calls: CallsFirst | None = None,
     ) -> None:
         self._grant = grant
         self._pool = pool
@@ -101,6 +104,7 @@ class RowStream:
         self._isolation = isolation
         self._parallelism = parallelism
         self._models = models
+        self._calls = calls if isolation is Isolation.BATCH else None
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will return
         self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)
         self._waiting_bytes = 0  # of the results in that queue
@@ -125,6 +129,8 @@ class RowStream:
                 self._waiting_bytes -= item[2]
                 self._room.set()
                 yield item
+                if self._calls is not None:
+                    await self._calls.give_way()
             await producer
         finally:
             self._abandoned = True
@@ -214,6 +220,8 @@ class RowStream:
         sent = leased.sent
         try:
             while not leased.lease.sandbox.broken:
+                if self._calls is not None:
+                    await self._calls.give_way()
                 await self._send_ahead(leased, share)
                 if not sent:
                     return

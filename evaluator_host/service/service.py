@@ -52,6 +52,7 @@ from evaluator_host.service.attempts import (
     lease_sandbox,
     score_together,
 )
+from evaluator_host.service.calls_first import CallsFirst
 from evaluator_host.service.files import path_of_module
 from evaluator_host.service.metrics import Metrics
 from evaluator_host.service.model_grants import NO_TERMS, ModelGrant, ModelTerms
@@ -114,6 +115,7 @@ class Service:
         self.environments = environments
         self.processes = processes
         self._models = models
+        self.calls = CallsFirst()
         self._batch_bytes = min(_BATCH_MB, settings.memory_mb) << 20
         self._preparer = Preparer(settings, environments, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
@@ -228,6 +230,7 @@ class Service:
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
             models=models or self._models,
             grant=grant,
+            calls=self.calls,
         )
         async with aclosing(aiter(stream)) as answers:
             async for answer in answers:

@@ -50,6 +50,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
             "node": environments.queries.target(Language.JAVASCRIPT).runtime,
         },
         contract_fields={dialect.contract.value: dialect.takes for dialect in all_dialects()},
+        contract_rows={one.contract.value: dict(one.native_row) for one in all_dialects() if one.native_row},
     )
 
 

@@ -102,6 +102,7 @@ def create_app(
         memory_bytes=settings.memory_mb << 20,
         open_paths=("/metrics",) if settings.open_metrics else (),
         is_page=is_page,
+        calls=None if access is None else service.calls.call,
     )
     return app
 

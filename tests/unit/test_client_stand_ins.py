@@ -52,7 +52,7 @@ def test_a_client_can_be_made_but_not_used() -> None:
     assert [one.partition(";")[0] for one in found["errors"]] == [
         "`groq.Groq().models` needs the package groq, which is not pinned",
         "`groq.types.chat.ChatCompletion` needs the package groq, which is not pinned",
-        "`groq.Groq().chat` needs the package groq, which is not pinned",
+        "`groq.Groq()` needs the package groq, which is not pinned",
         "`litellm.completion` needs the package litellm, which is not pinned",
         "No module named 'anthropic'",
     ]

@@ -349,6 +349,11 @@ export interface components {
             contract_fields: {
                 [key: string]: string[];
             };
+            contract_rows: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
             contracts: string[];
             default_limits: components["schemas"]["Limits"];
             languages: string[];

@@ -117,6 +117,9 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={
+        "test_case": {"input": "What is the capital of France?", "actual_output": "Paris", "expected_output": "Paris"}
+    },
     takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="deepeval",

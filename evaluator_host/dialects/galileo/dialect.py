@@ -78,6 +78,14 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     bind_one_of_many=bind_one_of_many,
     languages=PYTHON_ONLY,
+    native_row={
+        "step_object": {
+            "type": "llm",
+            "input": [{"role": "user", "content": "What is the capital of France?"}],
+            "output": {"role": "assistant", "content": "Paris"},
+            "dataset_output": "Paris",
+        }
+    },
     takes=("correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="galileo",

@@ -100,6 +100,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={"input": "What is the capital of France?", "completion": "Paris", "target": "Paris"},
     takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="inspect_ai",

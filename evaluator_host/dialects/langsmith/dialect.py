@@ -10,6 +10,7 @@ from typing import Final
 from evaluator_host.dialects.base import Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
+from evaluator_host.dialects.function_call import AS_OBJECT, TRUTH_AS_OBJECT, FunctionCall
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, shown, unreadable, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -190,6 +191,10 @@ DIALECT: Final = Dialect(
     bind=bind,
     bind_javascript=bind_javascript,
     interpret=interpret,
+    native_row={
+        "run": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
+        "example": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
+    },
     takes=("correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="langsmith",
@@ -197,4 +202,14 @@ DIALECT: Final = Dialect(
         real=frozenset({"langsmith", "openevals", "agentevals", "langchain", "langchain-core"}),
     ),
     imports=EntryPoint("evaluator_host.dialects.langsmith.export:EXPORT"),
+    call=FunctionCall(
+        {
+            "run": f'{{{{"inputs": {{inputs}}, "outputs": {AS_OBJECT}}}}}',
+            "example": f'{{{{"inputs": {{inputs}}, "outputs": {TRUTH_AS_OBJECT}}}}}',
+            "inputs": "{inputs}",
+            "outputs": AS_OBJECT,
+            "reference_outputs": TRUTH_AS_OBJECT,
+            "attachments": "{{}}",
+        },
+    ),
 )

@@ -74,6 +74,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={"data": {"output": "Paris", "reference": "Paris"}},
     takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="opik",

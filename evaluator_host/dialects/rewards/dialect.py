@@ -124,6 +124,7 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     bind_one_of_many=bind_one_of_many,
     languages=PYTHON_ONLY,
+    native_row={"data_source": "capitals", "solution_str": "It is Paris", "ground_truth": "Paris", "extra_info": {}},
     takes=("config", "correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="verifiers",
