@@ -8,7 +8,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from evaluator_host.dialects.language_terms import described, terms, valid_returns
 from evaluator_host.dialects.metric_leaves import NotFinite, TooDeep, add_leaves, finite
@@ -79,10 +79,19 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
         return mapping(value, language, needs_score=needs_score)
     if kind is Kind.NULL or kind is Kind.MISSING:
         return _nothing(kind, language, needs_score=needs_score)
+    if kind is Kind.ARRAY and _is_score_and_reason(value):
+        return mapping(dict(zip(("score", "reason"), value, strict=True)), language, needs_score=needs_score)
     if kind is Kind.ARRAY or kind is Kind.UNSUPPORTED:
         what = described(value, language) if isinstance(value, list) else "a value with no JSON form"
         return _invalid(f"the evaluator returned {what}", language, needs_score=needs_score)
     return contradiction()
+
+
+def _is_score_and_reason(value: Json) -> TypeGuard[list[Json]]:
+    """Say whether a value is what `return 0.7, "because"` gives: a number or bool, and a text."""
+    return (
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], float | int) and isinstance(value[1], str)
+    )
 
 
 def contradiction() -> EvaluationError:

@@ -36,6 +36,16 @@ def test_bool(value: bool, contract: Contract) -> None:
 
 
 @pytest.mark.parametrize("contract", ALL)
+@pytest.mark.parametrize(("value", "score", "passed"), [([0.7, "close"], 0.7, None), ([True, "yes"], 1.0, True)])
+def test_a_score_and_its_reason(value: list[Any], score: float, passed: bool | None, contract: Contract) -> None:
+    found = result(value, contract)
+    assert (found.status, found.score, found.passed, found.reason) == (Status.SCORED, score, passed, value[1])
+    assert found.metrics == {"score": score}
+    for other in (["close", 0.7], [0.7, 0.7], [0.7], [0.7, "a", "b"], [None, "a"], [[0.7, "a"]]):
+        assert refusal(returned(other), contract).code is ErrorCode.INVALID_RESULT
+
+
+@pytest.mark.parametrize("contract", ALL)
 def test_object_with_score(contract: Contract) -> None:
     value = {
         "score": 0.7,
