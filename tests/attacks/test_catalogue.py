@@ -26,7 +26,8 @@ def chosen(deployment: str) -> list[Attack]:
     """Return the attacks that are tried over a deployment: all over bubblewrap, elsewhere those that meet its sandbox."""
     if deployment == "bubblewrap":
         return [*load_attacks(), *load_host_attacks()]
-    return [attack for attack in load_attacks() if attack.safe and not ends_in_the_runner(attack)]
+    elsewhere = [attack for attack in load_attacks() if attack.safe and not ends_in_the_runner(attack)]
+    return [*elsewhere, *load_host_attacks()] if deployment == ORDINARY_USER else elsewhere
 
 
 def ends_in_the_runner(attack: Attack) -> bool:

@@ -1,9 +1,15 @@
-"""Half a minute of what `python -m tests.load` does in five: a thousand callers at once, a third of their calls hostile."""
+"""Half a minute of what `python -m tests.load` does in five: a thousand callers at once, a third of their calls hostile.
+
+And some seconds of the soak, in which one workspace does nothing but attack.
+"""
 
 from pathlib import Path
 
+import pytest
+
 from tests.load.__main__ import load_environment, show
 from tests.load.scenario import run_load
+from tests.load.soak import soak
 
 _MOST_DRIFT_MB = 64
 
@@ -18,3 +24,11 @@ def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path
     assert found.watch.grown_mb < _MOST_DRIFT_MB
     assert found.descriptors_after <= found.descriptors_before + 1, "but for the connection that asks"
     assert found.left_in_data == set()
+
+
+@pytest.mark.parametrize("ordinary", [False, True])
+def test_a_workspace_that_attacks_changes_no_answer_of_another(ordinary: bool, tmp_path: Path) -> None:
+    found = soak(tmp_path, minutes=0.2, ordinary=ordinary)
+    assert found["wrong"] == []
+    assert found["attacked"]["answers"]["right"] > 0
+    assert sum(found["attacks"].values()) > 0
