@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import threading
@@ -43,6 +44,8 @@ PEAK_MB: Final = 600
 PAUSE_S: Final = 0.05
 EVALUATORS: Final = 5
 TRACES: Final = 2000
+FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
+LOGGED: Final = 3000  # characters of the log from each of these on
 CODE: Final = "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000  # {number}\n"
 GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
@@ -206,7 +209,7 @@ def soak(
     wrong = sorted(set(busy["answers"]) - {"right", "healthy"})
     wrong += [f"the host took {peak_mb} MB"] if peak_mb > PEAK_MB else []
     wrong += [f"the host ended with exit code {code}"] if code else []
-    wrong += sorted({line for line in server.log.splitlines() if line.startswith(("ERROR", "Traceback"))})
+    wrong += [server.log[found.start() : found.start() + LOGGED] for found in FAULTS.finditer(server.log)]
     return {
         "quiet": quiet, "attacked": busy, "p95_ratio": round(ratio, 2), "peak_mb": peak_mb,
         "attacks": dict(sorted(sent.items())), "wrong": wrong,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.system.tree import temporary_folder
 from tests.load.__main__ import load_environment, show
 from tests.load.scenario import run_load
 from tests.load.soak import soak
@@ -27,8 +28,9 @@ def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path
 
 
 @pytest.mark.parametrize("ordinary", [False, True])
-def test_a_workspace_that_attacks_changes_no_answer_of_another(ordinary: bool, tmp_path: Path) -> None:
-    found = soak(tmp_path, minutes=0.2, ordinary=ordinary)
+def test_a_workspace_that_attacks_changes_no_answer_of_another(ordinary: bool) -> None:
+    with temporary_folder(None, "soak-") as folder:  # that every user can reach
+        found = soak(folder, minutes=0.2, ordinary=ordinary)
     assert found["wrong"] == []
     assert found["attacked"]["answers"]["right"] > 0
     assert sum(found["attacks"].values()) > 0
