@@ -218,6 +218,19 @@ class Oracle:
             self.find(f"{where}: progress says {done} of {len(wanted)}")
         self.counts["jobs completed"] += 1
 
+    def judge_online(self, job: dict[str, Any], rows: int, lines: list[dict[str, Any]]) -> None:
+        """Judge an online job that has ended: each row was answered by the model, and scored."""
+        where = f"online job {job['id']}"
+        if (job.get("error") or {}).get("code") == "host_ended":
+            return
+        if job["status"] != "completed" or sorted(line["index"] for line in lines) != list(range(rows)):
+            self.find(f"{where}: {job['status']}: {job['error']}, {len(lines)} results for {rows} rows")
+        for line in lines:
+            if line["result"]["score"] != 1.0:
+                self.find(f"{where}: row {line['index']}: {line['result']['error'] or line['result']}")
+            self.counts["online rows judged"] += 1
+        self.counts["online jobs completed"] += 1
+
     def judge_end(self) -> None:
         """Judge what can only be judged when all is over."""
         killed = self.timeline.runners_killed
