@@ -30,7 +30,7 @@ _QUESTIONS: Final = (10, 40)
 _TRACES: Final = 4
 _SCORED_S: Final = 90.0  # after the last fault
 _ONLINE: Final = "def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n"
-_LIVE: Final = "def evaluate(inputs, outputs, trace):\n    return len(trace['spans']) / 10\n"
+_LIVE: Final = "def evaluate(inputs, outputs, trace):\n    return int(next(iter(trace['spans']))) / 10\n"
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: hang up without a farewell
 
 
@@ -450,12 +450,15 @@ class Traffic:
 
 
 def _spans(trace_id: str, count: int) -> list[dict[str, Any]]:
-    """Return the spans of a trace, the root last."""
+    """Return the spans of a trace, the root last, which is named by their number."""
     ids = [f"{number:016x}" for number in range(1, count + 1)]
     parents = [{"parentSpanId": ids[0]}] * (count - 1)
     times = {"startTimeUnixNano": "1000000000", "endTimeUnixNano": "2000000000"}
     spans = [{"traceId": trace_id, "spanId": own, "name": "work", **times} for own in ids]
-    return [*({**span, **parent} for span, parent in zip(spans[1:], parents, strict=True)), spans[0]]
+    return [
+        *({**span, **parent} for span, parent in zip(spans[1:], parents, strict=True)),
+        {**spans[0], "name": str(count)},
+    ]
 
 
 def _body(answer: httpx.Response) -> Any:
