@@ -56,6 +56,7 @@ check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import
 	@$(BIN)/python .ci/core_lines.py
 	@$(API_TYPES) --check
 	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project $(UI)
+	$(NODE) $(UI)/node_modules/typescript/bin/tsc --noEmit --project clients/typescript
 	@find runtimes evaluator_host/selftest/attacks -name node_modules -prune -o \( -name '*.js' -o -name '*.[cm]js' \) -print | xargs -n 1 $(NODE) --check
 
 types: $(VENV)/.dev $(UI)/node_modules/.installed ## Generate the pages' API types from the OpenAPI document
@@ -69,9 +70,11 @@ bench: $(VENV)/.dev $(VENV)/.tools ## Measure; prints a table and writes JSON to
 	@sh .ci/packages
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
-dist: $(VENV)/.run ## Build the sdist and the wheel into dist/, each with a provenance file
+dist: $(VENV)/.run $(UI)/node_modules/.installed ## Build the sdist, the wheel and the TypeScript client into dist/, each with a provenance file
 	@rm -rf dist && $(BIN)/uv build --quiet --out-dir dist .
-	@$(BIN)/python .ci/provenance.py dist/*.whl dist/*.tar.gz
+	@cd clients/typescript && rm -rf dist && $(CURDIR)/$(NODE) $(CURDIR)/$(UI)/node_modules/typescript/bin/tsc && \
+	  $(CURDIR)/$(NODE) $(CURDIR)/$(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js pack --silent --ignore-scripts --pack-destination $(CURDIR)/dist >/dev/null
+	@$(BIN)/python .ci/provenance.py dist/*.whl dist/*.tar.gz dist/*.tgz
 	@ls dist
 
 lock: $(VENV)/.dev ## Resolve the lock files anew

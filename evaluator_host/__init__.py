@@ -7,19 +7,33 @@ if TYPE_CHECKING:
     from evaluator_host.client import AsyncClient, Client
     from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row
     from evaluator_host.model.outcome import EvaluationResult
+    from evaluator_host.scale.sandbox_pool import AsyncSandboxPool, SandboxPool
 
     __version__: str
 
-__all__ = ["AsyncClient", "Client", "EvaluationResult", "Evaluator", "Language", "Limits", "Row", "__version__"]
+__all__ = [
+    "AsyncClient",
+    "AsyncSandboxPool",
+    "Client",
+    "EvaluationResult",
+    "Evaluator",
+    "Language",
+    "Limits",
+    "Row",
+    "SandboxPool",
+    "__version__",
+]
 
 _HOMES: Final = {
     "AsyncClient": "evaluator_host.client",
+    "AsyncSandboxPool": "evaluator_host.scale.sandbox_pool",
     "Client": "evaluator_host.client",
     "EvaluationResult": "evaluator_host.model.outcome",
     "Evaluator": "evaluator_host.model.evaluator",
     "Language": "evaluator_host.model.evaluator",
     "Limits": "evaluator_host.model.evaluator",
     "Row": "evaluator_host.model.evaluator",
+    "SandboxPool": "evaluator_host.scale.sandbox_pool",
 }
 
 

@@ -64,7 +64,7 @@ async def value_of(service: Service, code: str, *pins: str, language: Language =
 
 async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> HostError:
     """Why a set is not installed; it is, when this fails."""
-    code = "def evaluate(i, o, t): return 1" if language is PYTHON else "export const evaluate = () => 1"
+    code = "def evaluate(i, o, t): return 1" if language is PYTHON else "export const evaluate = (i, o, t) => 1"
     try:
         await evaluated(service, code, *pins, language=language)
     except HostError as error:

@@ -20,6 +20,7 @@ _BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinar
 _BY_BACKEND: Final = {
     "tests/attacks/test_catalogue.py", "tests/attacks/test_view.py",
     "tests/attacks/test_weakened.py", "tests/contract/test_cases.py", "tests/contract/test_conformance.py",
+    "tests/faults/test_busy_machine.py",
     "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip

@@ -21,13 +21,14 @@ from evaluator_host.sandbox.protocol import FrameDecoder, encode
 class FakeLink:
     """The link of one fake sandbox; `calls` are the row bodies that it was given, `destroyed` how it ended."""
 
-    def __init__(self, number: int, *, preparing: str = "answers") -> None:
+    def __init__(self, number: int, *, preparing: str = "answers", used_mb: int | None = None) -> None:
         self.id = f"fake-{number}"
         self.calls: list[dict] = []
         self.cancelled: list[str] = []
         self.prepared: list[str] | None = None
         self._preparing = preparing
         self.destroyed = False
+        self.used_mb = used_mb
         self.ended = False
         self.first_pid = None  # no process: its time is wall-clock time
         self._lost = self._killed = False
@@ -49,6 +50,9 @@ class FakeLink:
 
     def memory_events(self) -> int:
         return 0
+
+    def used_bytes(self) -> int | None:
+        return None if self.used_mb is None else self.used_mb << 20
 
     async def destroy(self) -> ExitStatus:
         self.destroyed = self.ended = True
@@ -134,6 +138,7 @@ class FakeBackend:
         self.gate: asyncio.Event | None = None
         self.preparing = "answers"
         self.start_s = 0.0
+        self.used_mb: int | None = None  # by each idle sandbox; None where it is not known
 
     def python_versions(self) -> tuple[str, ...]:
         return (self.platform.python,)
@@ -144,7 +149,7 @@ class FakeBackend:
             await self.gate.wait()
         if self.broken:
             raise SandboxUnavailable("the fake is broken")
-        self.links.append(FakeLink(len(self.links), preparing=self.preparing))
+        self.links.append(FakeLink(len(self.links), preparing=self.preparing, used_mb=self.used_mb))
         return self.links[-1]
 
     async def prepare(self, environment: Environment) -> None:

@@ -19,11 +19,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, NoReturn, cast, get_args
 
 _MESSAGE_BYTES = 1 << 20
 _MODULES = (
@@ -248,6 +249,33 @@ def _build_api() -> None:
     create_app(cast("Any", None), Settings(data_dir=Path(tempfile.gettempdir())))
 
 
+def _end(main: Callable[[], object]) -> NoReturn:
+    """Run a command and end as a process does, but leave its memory to the kernel: freeing all that was imported copies it."""
+    code, killed = 1, False
+    try:
+        main()
+        code = 0
+    except KeyboardInterrupt:
+        sys.excepthook(*sys.exc_info())
+        killed = True
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+    except BaseException:  # noqa: BLE001 - told as the interpreter does
+        sys.excepthook(*sys.exc_info())
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        if killed:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+        os._exit(code)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the end of the tests ends this too
     gc.disable()
@@ -260,4 +288,4 @@ if __name__ == "__main__":
     sys.argv = ["evaluator-host", *_serve(socket.socket(fileno=int(sys.argv[1])))]
     sys.modules["__main__"] = command
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    command.main()
+    _end(command.main)

@@ -42,13 +42,20 @@ class ModelServer:
       key: The bearer token that callers must send; None for none.
       faults: What is to go wrong.
       completes: It goes on with prompts too.
+      plays_all: It serves every route of OpenAI and Anthropic that the gateway passes on, and streams.
     """
 
     def __init__(
-        self, *, key: str | None = None, faults: Callable[[str, int], Fault] = no_fault, completes: bool = False
+        self,
+        *,
+        key: str | None = None,
+        faults: Callable[[str, int], Fault] = no_fault,
+        completes: bool = False,
+        plays_all: bool = False,
     ) -> None:
         self.key = key
         self.paths = {"/v1/chat/completions"} | ({"/v1/completions"} if completes else set())
+        self.paths |= {f"/v1/{name}" for name in ("responses", "embeddings", "messages")} if plays_all else set()
         self.faults = faults
         self.asked: list[str] = []
         self.bodies: list[dict[str, Any]] = []
@@ -107,6 +114,56 @@ class ModelServer:
             "usage": {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)},
         }
 
+    def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What the route answers to a request that is in order."""
+        if path == "/v1/embeddings":
+            texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+            data = [{"object": "embedding", "index": i, "embedding": [1.0, 0.5]} for i in range(len(texts))]
+            usage = {"prompt_tokens": 5, "total_tokens": 5}
+            return {"object": "list", "data": data, "model": body["model"], "usage": usage}
+        said = self.completion(body)
+        usage = {"input_tokens": said["usage"]["prompt_tokens"], "output_tokens": said["usage"]["completion_tokens"]}
+        text = f"answer to {question_of(body)}"
+        if path == "/v1/messages":
+            content: list[Any] = [{"type": "text", "text": text}]
+            if body.get("tools"):
+                call = {"type": "tool_use", "id": "toolu_1", "name": body["tools"][0]["name"], "input": {"score": 1}}
+                content = [call]
+            whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": content}
+            return {**whole, "stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
+        if path == "/v1/responses":
+            part = {"type": "output_text", "text": text, "annotations": []}
+            message = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [part]}
+            whole = {"id": "resp_1", "object": "response", "created_at": 0, "model": body["model"], "output": [message]}
+            more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "status": "completed"}
+            return {**whole, **more, "usage": {**usage, "total_tokens": sum(usage.values())}}
+        return said
+
+    def events(self, path: str, body: dict[str, Any]) -> list[bytes]:
+        """The same as a stream of server-sent events."""
+        if path == "/v1/messages":
+            whole = self.answer(path, body)
+            text, usage = whole["content"][0]["text"], whole["usage"]
+            start = {**whole, "content": [], "usage": {**usage, "output_tokens": 1}}
+            sent = [
+                {"type": "message_start", "message": start},
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
+                {"type": "content_block_stop", "index": 0},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+                {"type": "message_stop"},
+            ]
+            return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in sent]
+        whole = self.completion(body)
+        head = {name: whole[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+        words = whole["choices"][0]["message"]["content"].split(" ")
+        deltas = [{"role": "assistant", "content": ""}, *({"content": f"{one} "} for one in words)]
+        chunks = [{**head, "choices": [{"index": 0, "delta": one, "finish_reason": None}]} for one in deltas]
+        chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        if (body.get("stream_options") or {}).get("include_usage"):
+            chunks.append({**head, "choices": [], "usage": whole["usage"]})
+        return [*(f"data: {json.dumps(one)}\n\n".encode() for one in chunks), b"data: [DONE]\n\n"]
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
@@ -118,8 +175,11 @@ class ModelServer:
 
 
 def question_of(body: dict[str, Any]) -> str:
-    if "prompt" in body:
-        return str(body["prompt"])
+    if "prompt" in body or "input" in body:
+        given = body.get("prompt", body.get("input"))
+        while isinstance(given, list):  # of responses: a list of messages
+            given = given[-1]["content"] if isinstance(given[-1], dict) and "content" in given[-1] else given[-1]
+        return str(given["text"] if isinstance(given, dict) else given)
     content = body["messages"][-1]["content"]
     return content if isinstance(content, str) else content[0]["text"]
 
@@ -149,13 +209,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(Reply(404, error_body(f"Invalid URL (POST {self.path})")))
             return
         sent = self.headers.get("Authorization")
+        if self.path == "/v1/messages" and "x-api-key" in self.headers:
+            sent = f"Bearer {self.headers['x-api-key']}"
         if model.key is not None and sent != f"Bearer {model.key}":
             self._say(Reply(401, error_body(f"Incorrect API key provided: {sent}.", code="invalid_api_key")))
             return
         try:
             body = json.loads(data)
             assert isinstance(body["model"], str)
-            assert body["prompt" if self.path == "/v1/completions" else "messages"]
+            by_path = {"/v1/completions": "prompt", "/v1/responses": "input", "/v1/embeddings": "input"}
+            assert body[by_path.get(self.path, "messages")]
         except (ValueError, KeyError, AssertionError):
             self._say(Reply(400, error_body("we could not parse the JSON body of your request")))
             return
@@ -174,8 +237,21 @@ class _Handler(BaseHTTPRequestHandler):
                 self._say(fault)
             case int():
                 self._say(Reply(fault, error_body(f"injected {fault}", "server_error")))
+            case _ if body.get("stream"):
+                self._stream(self.server_of.events(self.path, body))
             case _:
-                self._say(Reply(200, json.dumps(self.server_of.completion(body)).encode(), wait_s=fault or 0.0))
+                answer = self.server_of.answer(self.path, body)
+                self._say(Reply(200, json.dumps(answer).encode(), wait_s=fault or 0.0))
+
+    def _stream(self, events: list[bytes]) -> None:
+        with contextlib.suppress(ConnectionError):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for one in [*events, b""]:
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(one), one))
+                self.wfile.flush()
 
     def _say(self, reply: Reply) -> None:
         time.sleep(reply.wait_s)

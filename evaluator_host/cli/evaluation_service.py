@@ -14,6 +14,7 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.packages.scripts import require_python
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.service import Service
+from evaluator_host.service.model_grants import NO_TERMS, ModelTerms
 from evaluator_host.wiring.service import open_service
 
 if TYPE_CHECKING:
@@ -23,12 +24,18 @@ if TYPE_CHECKING:
 class EvaluationService(Protocol):
     """The methods that `run` and `check` need. `Service` and `RemoteService` have them."""
 
-    async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
+    async def evaluate(self, evaluator: Evaluator, row: Row, *, terms: ModelTerms = NO_TERMS) -> EvaluationResult:
         """Evaluate one row."""
         ...
 
     def evaluate_rows(
-        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation, parallelism: int | None
+        self,
+        evaluator: Evaluator,
+        rows: Iterable[Row],
+        *,
+        isolation: Isolation,
+        parallelism: int | None,
+        terms: ModelTerms = NO_TERMS,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows; yields `(index, result)` as they finish, in no fixed order."""
         ...
@@ -54,7 +61,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> "Async
     if url is None:
         async with AsyncExitStack() as stack:
             models = None
-            if settings.judge_hosts:
+            if settings.judge_hosts or settings.models:
                 from evaluator_host.models.judges import open_judges  # noqa: PLC0415 - httpx, which few runs need
 
                 models = await stack.enter_async_context(open_judges(settings, None))

@@ -40,6 +40,10 @@ def store(
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
     data_file: options.FileOption = None,
+    model: options.ModelOption = None,
+    budget_requests: options.RequestsOption = None,
+    budget_tokens: options.TokensOption = None,
+    budget_cost: options.CostOption = None,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
@@ -47,7 +51,8 @@ def store(
     """Store an evaluator: its first version for `create`, a further one for `update`."""
     given = options.read_evaluator(
         file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
-        entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb, extra=data_file or (),
+        entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb, extra=data_file or (), models=model,
+        requests=budget_requests, tokens=budget_tokens, cost=budget_cost,
     )  # fmt: skip
     with host(url) as client:
         if context.info_name == "update":

@@ -12,11 +12,11 @@ from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.cli.remote_service import HostOption, host, named_job
-from evaluator_host.cli.summary import corpus_scores_text
+from evaluator_host.cli.summary import corpus_scores_text, usage_text
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
@@ -69,6 +69,10 @@ def create(
     max_failures: Annotated[
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
+    replay: options.ReplayOption = Replay.OFF,
+    budget_requests: options.RequestsOption = None,
+    budget_tokens: options.TokensOption = None,
+    budget_cost: options.CostOption = None,
     idempotency_key: Annotated[
         str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
     ] = None,
@@ -94,6 +98,8 @@ def create(
             limit_samples=limit,
             isolation=isolation,
             max_failures=max_failures,
+            replay=replay,
+            budget=ModelBudget(budget_requests, budget_tokens, budget_cost),
             idempotency_key=idempotency_key,
         )
         if wait:
@@ -370,6 +376,8 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
             made.append(plain(f"\n{metric.name}: {levels}"))
     if one.together is not None:
         made.append(plain(f"\ntogether: {corpus_scores_text(one.together)}"))
+    if one.usage is not None:
+        made.append(plain(f"\nmodels: {usage_text(one.usage)}"))
     for error in one.errors:
         made.append(plain(f"\n{error.code}: {error.count} rows, for example row {error.example_row}"))
     return made

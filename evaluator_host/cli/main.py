@@ -18,10 +18,12 @@ _COMMANDS: Final = {
     "serve": "cli.serve",
     "run": "cli.run",
     "check": "cli.run",
+    "merge": "cli.merge",
     "migrate": "migration.host.command",
     "import": "migration.host.import_command",
     "doctor": "cli.doctor",
     "selftest": "selftest.command",
+    "mcp": "integrations.command",
     "setup": "cli.doctor",
     "audit": "cli.keys",
     "usage": "cli.keys",
@@ -34,6 +36,7 @@ _GROUPS: Final = {
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
     "secrets": "cli.secrets",
+    "models": "cli.models",
     "wires": "dialects.wires.host.command",
 }
 
@@ -44,7 +47,6 @@ def command_line(name: str | None = None) -> typer.Typer:
         name="evaluator-host",
         help="Runs Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -72,10 +74,19 @@ def _module(name: str) -> Any:
     return import_module(f"evaluator_host.{name}")
 
 
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
+    if asked:
+        version()
+        raise typer.Exit
+
+
 def _before(
     *,
     debug: Annotated[
         bool, typer.Option("--debug", envvar="EVALUATOR_HOST_DEBUG", help="Show a traceback on errors.")
+    ] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     cli_state.debug = debug

@@ -16,13 +16,13 @@ import typer
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.packages.lock import Pin
 from evaluator_host.packages.own_files import Project, find_project, with_files
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
-from evaluator_host.web.api.bodies import EnvironmentIn, EvaluatorIn, LimitsIn, SettingsIn
+from evaluator_host.web.api.bodies import BudgetIn, EnvironmentIn, EvaluatorIn, LimitsIn, SettingsIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
 _SUFFIXES: Final = {
@@ -60,7 +60,20 @@ PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python 
 PolicyOption = Annotated[Policy, typer.Option(help="restricted: run under RestrictedPython (Python only).")]
 TimeoutOption = Annotated[float | None, typer.Option(help="Seconds for one row.", show_default="10")]
 MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in MB.", show_default="256")]
-UrlOption = Annotated[str | None, typer.Option(help="Use the running host at this URL instead of this process.")]
+ModelOption = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."),
+]
+ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
+RequestsOption = Annotated[
+    int | None, typer.Option("--budget-requests", min=0, help="Most requests to models.", show_default="the host's")
+]
+TokensOption = Annotated[int | None, typer.Option("--budget-tokens", min=0, help="Most tokens of models.")]
+CostOption = Annotated[float | None, typer.Option("--budget-cost", min=0, help="Most that models may cost.")]
+UrlOption = Annotated[
+    str | None,
+    typer.Option(envvar="EVALUATOR_HOST_URL", help="Use the running host at this URL instead of this process."),
+]
 DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
 SandboxOption = Annotated[
     SandboxChoice | None, typer.Option(help="auto, bubblewrap, docker or none.", show_default="auto")
@@ -128,7 +141,7 @@ def evaluator_of(**fields: Any) -> Evaluator:
       InvalidRequest: a field cannot be taken.
     """
     body = {name: value for name, value in fields.items() if value is not None}
-    for group, model in (("settings", SettingsIn), ("limits", LimitsIn)):
+    for group, model in (("settings", SettingsIn), ("limits", LimitsIn), ("budget", BudgetIn)):
         body[group] = {name: body.pop(name) for name in model.model_fields if name in body}
     return _validated(EvaluatorIn, body).to_model()
 

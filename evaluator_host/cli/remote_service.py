@@ -20,6 +20,7 @@ from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
 from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.service.model_grants import NO_TERMS, ModelTerms
 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # well below the default limit of a host
@@ -28,7 +29,10 @@ _DATA: Final = "data:"
 _read_event: Final = TypeAdapter(BuildEvent).validate_json
 _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
-HostOption = Annotated[str, typer.Option("--url", help="URL of the host. EVALUATOR_HOST_KEY is sent as its key.")]
+HostOption = Annotated[
+    str,
+    typer.Option("--url", envvar="EVALUATOR_HOST_URL", help="URL of the host. EVALUATOR_HOST_KEY is sent as its key."),
+]
 
 
 class RemoteService:
@@ -79,13 +83,19 @@ class RemoteService:
         except (HostError, httpx.HTTPError, ValidationError):
             return
 
-    async def evaluate(self, evaluator: Evaluator, row: Row) -> EvaluationResult:
+    async def evaluate(self, evaluator: Evaluator, row: Row, *, terms: ModelTerms = NO_TERMS) -> EvaluationResult:
         """Evaluate one row."""
-        batch = await self._client.evaluate_batch(evaluator, [row])
+        batch = await self._client.evaluate_batch(evaluator, [row], replay=terms.replay)
         return batch.results[0]
 
     async def evaluate_rows(
-        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation, parallelism: int | None
+        self,
+        evaluator: Evaluator,
+        rows: Iterable[Row],
+        *,
+        isolation: Isolation,
+        parallelism: int | None,
+        terms: ModelTerms = NO_TERMS,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows; yields `(index, result)` as batches come back."""
         batches = _batches(rows)
@@ -94,7 +104,8 @@ class RemoteService:
             while True:
                 while len(sent) < (parallelism or _BATCHES) and (batch := next(batches, None)):
                     start, part = batch
-                    task = asyncio.create_task(self._client.evaluate_batch(evaluator, part, isolation=isolation))
+                    work = self._client.evaluate_batch(evaluator, part, isolation=isolation, replay=terms.replay)
+                    task = asyncio.create_task(work)
                     sent[task] = start
                 if not sent:
                     return

@@ -6,6 +6,7 @@ from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 import typer
@@ -16,17 +17,19 @@ from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.progress import Progress
+from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.datasets.rows import FileRow, RowFile
+from evaluator_host.datasets.rows import FileRow, RowFile, Shard
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Row
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, MissingImport, Status
 from evaluator_host.schemas.evaluation import CheckReport
 from evaluator_host.service import Service
+from evaluator_host.service.model_grants import ModelTerms
 
 if TYPE_CHECKING:
     from evaluator_host.cli.remote_service import RemoteService
@@ -43,6 +46,7 @@ def run(
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
     variables: Annotated[str | None, typer.Option(help="Without --data: arguments of main(), a JSON object.")] = None,
     criteria: Annotated[str | None, typer.Option(help="Without --data: evaluation criteria, a JSON object.")] = None,
+    messages: Annotated[str | None, typer.Option(help="Without --data: a conversation, a JSON list.")] = None,
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -69,15 +73,29 @@ def run(
     result_kb: Annotated[
         int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
     ] = None,
+    model: options.ModelOption = None,
+    budget_requests: options.RequestsOption = None,
+    budget_tokens: options.TokensOption = None,
+    budget_cost: options.CostOption = None,
+    replay: options.ReplayOption = Replay.OFF,
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
     ] = Isolation.ROW,
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the results to this file, as JSONL.")] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Add a Markdown report to this file.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Results of an earlier run (--out); reports show the change.")
+    ] = None,
+    max_drop: Annotated[float | None, typer.Option(help="Exit 1 if the mean is lower than --baseline by more.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is bad.")] = False,
     url: options.UrlOption = None,
     sandbox: options.SandboxOption = None,
@@ -109,11 +127,17 @@ def run(
         disk_mb=disk_mb,
         log_kb=log_kb,
         result_kb=result_kb,
+        models=model,
+        requests=budget_requests,
+        tokens=budget_tokens,
+        cost=budget_cost,
     )
+    terms = ModelTerms(replay)
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
+    single |= {"messages": messages}
     if data is None:
         row = parse_row(single)
-        raise typer.Exit(run_async(lambda: _run_one(given, row, settings, url=url, as_json=as_json)))
+        raise typer.Exit(run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json)))
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
     work = Run(
@@ -122,8 +146,10 @@ def run(
         data=data,
         mapping=Mapping.parse(map_ or []),
         limit=limit,
+        shard=None if shard is None else Shard.parse(shard),
         isolation=isolation,
         parallelism=parallelism,
+        terms=terms,
         out=out,
         include_rows=include_rows,
         fail_under=fail_under,
@@ -131,7 +157,7 @@ def run(
         as_json=as_json,
         url=url,
     )
-    raise typer.Exit(run_async(work.run))
+    raise typer.Exit(_reported(work, ReportFiles(junit, markdown, baseline, max_drop), file.name))
 
 
 class ScoredRows:
@@ -177,8 +203,10 @@ class Run:
     data: Path
     mapping: Mapping
     limit: int | None
+    shard: Shard | None
     isolation: Isolation
     parallelism: int | None
+    terms: ModelTerms
     out: Path | None
     include_rows: bool
     fail_under: float | None
@@ -195,7 +223,14 @@ class Run:
 
     def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
         max_row_bytes = self.settings.body_mb << 20
-        return RowFile(self.data, self.mapping, max_row_bytes=max_row_bytes, limit=self.limit, report=report)
+        return RowFile(
+            self.data,
+            self.mapping,
+            max_row_bytes=max_row_bytes,
+            limit=self.limit,
+            report=report,
+            shard=self.shard or Shard(),
+        )
 
     async def run(self) -> int:
         """Evaluate every row, print the summary, and return the exit code."""
@@ -208,14 +243,20 @@ class Run:
                 await self._evaluate(target, results)
                 await self._score_together(target)
                 seconds = time.perf_counter() - started
-        if not self._summary.rows:
+            if results is not None and self.shard is not None:
+                results.write(closing_line(self.shard, rows=self._rows.count, bad_lines=self._rows.bad))
+        if not self._summary.rows and (self.shard is None or not self._rows.count):
             raise InvalidRequest(f"there is no row to score in {self.data} ({self._rows.bad} bad lines)")
         self._print(seconds)
         return self._exit_code()
 
     async def _evaluate(self, target: EvaluationService, results: BinaryIO | None) -> None:
         stream = target.evaluate_rows(
-            self.given.evaluator, self._draw(), isolation=self.isolation, parallelism=self.parallelism
+            self.given.evaluator,
+            self._draw(),
+            isolation=self.isolation,
+            parallelism=self.parallelism,
+            terms=self.terms,
         )
         with Progress(self._rows.size, shown=not self.as_json) as progress:
             async with aclosing(stream) as answers:
@@ -224,10 +265,12 @@ class Run:
                     self._summary.add(result, line=source.line)
                     self._scored.note_result(index, result)
                     if results is not None:
-                        results.write(self._line(index, source, result))
+                        results.write(self._line(source, result))
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: "Service | RemoteService") -> None:
+        if self.shard is not None:  # its rows are not all
+            return
         rows = self._open_rows(lambda _line, _message: None)  # its bad lines were reported before
         try:
             self._summary.together = await self._scored.score_corpus(target, self.given.evaluator, rows)
@@ -239,8 +282,8 @@ class Run:
             self._waiting[index] = source
             yield source.row
 
-    def _line(self, index: int, source: FileRow, result: EvaluationResult) -> bytes:
-        entry: dict[str, Any] = {"index": index, "line": source.line}
+    def _line(self, source: FileRow, result: EvaluationResult) -> bytes:
+        entry: dict[str, Any] = {"index": source.index, "line": source.line}
         if self.include_rows:
             entry["row"] = source.record
         return encode_json({**entry, "result": result}) + b"\n"
@@ -258,21 +301,30 @@ class Run:
             out.print(self._summary.to_table(bad_lines=self._rows.bad, seconds=seconds))
 
     def _exit_code(self) -> int:
-        summary = self._summary
-        if self.strict and self._rows.bad:
-            return 2
-        if summary.lost:
-            return 3
-        under = self.fail_under is not None and (summary.mean is None or summary.mean < self.fail_under)
-        return 1 if under or summary.errors else 0
+        return self._summary.exit_code(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
+
+
+def closing_line(shard: Shard, *, rows: int, bad_lines: int) -> bytes:
+    """Return the last line of a shard's results: which shard it is, and what its whole file has."""
+    return encode_json({"shard": str(shard), "rows": rows, "bad_lines": bad_lines}) + b"\n"
+
+
+def _reported(work: Run, reports: ReportFiles, name: str) -> int:
+    """Run, write the reports, and return the exit code."""
+    if not reports.wanted:
+        return run_async(work.run)
+    with TemporaryDirectory() as folder:
+        work.out = work.out or Path(folder) / "results.jsonl"
+        code = run_async(work.run)
+        return max(code, reports.write(work.out, name))
 
 
 async def _run_one(
-    given: options.LoadedEvaluator, row: Row, settings: Settings, *, url: str | None, as_json: bool
+    given: options.LoadedEvaluator, row: Row, settings: Settings, *, terms: ModelTerms, url: str | None, as_json: bool
 ) -> int:
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=not as_json)
-        result = await target.evaluate(given.evaluator, row)
+        result = await target.evaluate(given.evaluator, row, terms=terms)
     print_found(result, result_table, as_json=as_json)
     return exit_code(result)
 
@@ -300,6 +352,7 @@ def check(
     data_file: options.FileOption = None,
     python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
+    model: options.ModelOption = None,
     part: Annotated[
         str | None,
         typer.Option(
@@ -327,6 +380,7 @@ def check(
         entry=entry,
         config=config,
         memory_mb=memory_mb,
+        models=model,
     )
     if fix:
         alone = read(alone=True)

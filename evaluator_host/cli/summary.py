@@ -7,11 +7,13 @@ from typing import Any, Final
 from rich.text import Text
 
 from evaluator_host.cli.console import facts
+from evaluator_host.datasets.mapping import is_conversation
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
-from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, Status
+from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 
+_UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
 
@@ -54,7 +56,7 @@ class Summary:
         self._warnings: Counter[str] = Counter()
         self._verdicts: Counter[bool] = Counter()
         self._scores = 0
-        self._sum = 0.0
+        self._sum = 0  # in 1 / _UNIT: exact, so that the mean depends on no order
         self._min = math.inf
         self._max = -math.inf
         self._run_ms = Percentiles()
@@ -69,7 +71,8 @@ class Summary:
             self._verdicts[result.passed] += 1
         if result.score is not None:
             self._scores += 1
-            self._sum += result.score
+            numerator, denominator = result.score.as_integer_ratio()
+            self._sum += numerator * (_UNIT // denominator)
             self._min, self._max = min(self._min, result.score), max(self._max, result.score)
         if result.error is not None:
             self.errors[result.error.code.value] += 1
@@ -79,7 +82,7 @@ class Summary:
     @property
     def mean(self) -> float | None:
         """Mean score; None if no row has one."""
-        return self._sum / self._scores if self._scores else None
+        return self._sum / (self._scores * _UNIT) if self._scores else None
 
     @property
     def pass_rate(self) -> float | None:
@@ -91,6 +94,15 @@ class Summary:
     def lost(self) -> int:
         """Number of rows that failed because the host lost their sandbox, or had no processor time for them."""
         return sum(self.errors[code.value] for code in HOST_FAULTS)
+
+    def exit_code(self, *, bad_lines: int, fail_under: float | None, strict: bool) -> int:
+        """Return the exit code: 0 scored, 1 a row failed or the mean is too low, 2 a bad line, 3 the host's fault."""
+        if strict and bad_lines:
+            return 2
+        if self.lost:
+            return 3
+        under = fail_under is not None and (self.mean is None or self.mean < fail_under)
+        return 1 if under or self.errors else 0
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
         """Return the summary as `run --json` prints it."""
@@ -127,10 +139,8 @@ class Summary:
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", _counts(self._warnings)),
-                (
-                    "speed",
-                    f"{found['rows_per_s']} rows/s; a row ran {run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)",
-                ),
+                ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
+                ("a row ran", f"{run_ms['p50']} ms (p50), {run_ms['p99']} ms (p99)"),
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )
@@ -144,6 +154,13 @@ class Summary:
 
 def _scores(found: dict[str, Any]) -> str:
     return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
+
+
+def usage_text(used: ModelUsage) -> str:
+    """Return what was used of models in one line."""
+    replayed = f", {used.replayed} recorded answers" if used.replayed else ""
+    cost = "" if used.cost is None else f", cost {used.cost:.6g}"
+    return f"{used.requests} requests{replayed}, {used.input_tokens} + {used.output_tokens} tokens{cost}"
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:
@@ -165,9 +182,9 @@ def _failure(failure: dict[str, Any]) -> str:
 
 
 def parse_row(texts: dict[str, str | None]) -> Row:
-    """Return the row that the options `--inputs --outputs --trace --variables --criteria` describe.
+    """Return the row that the options `--inputs --outputs --trace --variables --criteria --messages` describe.
 
-    Outputs that are not JSON are plain text; the others must be JSON objects.
+    Outputs that are not JSON are plain text; the others must be JSON objects, messages a list of them.
 
     Raises:
       InvalidRequest: an option is not a JSON object.
@@ -184,7 +201,9 @@ def parse_row(texts: dict[str, str | None]) -> Row:
             if name != "outputs":
                 problems.append(Problem(f"--{name}", str(error)))
                 continue
-        if name != "outputs" and not isinstance(fields[name], dict):
+        if name == "messages" and not is_conversation(fields[name]):
+            problems.append(Problem("--messages", 'must be a JSON list of messages: [{"role": …, "content": …}]'))
+        elif name not in {"outputs", "messages"} and not isinstance(fields[name], dict):
             problems.append(Problem(f"--{name}", f"must be a JSON object, not {type(fields[name]).__name__}"))
     if problems:
         raise InvalidRequest("the row is invalid", problems=tuple(problems))
@@ -208,8 +227,10 @@ def result_table(result: EvaluationResult) -> Text:
             ("metrics", encode_json(others).decode() if others else None),
             ("warnings", "\n".join(f"{note.code}: {note.message}" for note in result.warnings)),
             ("error", error_text(result.error) if result.error else None),
+            ("native", "\n".join(encode_json(one).decode() for one in result.native)),
             ("stdout", result.logs.stdout),
             ("stderr", result.logs.stderr),
+            ("models", usage_text(result.usage) if result.usage is not None else None),
             ("contract", contract),
             ("time", f"ran {timing.run:.1f} ms, load {timing.load:.1f} ms, total {timing.total:.1f} ms"),
         ),

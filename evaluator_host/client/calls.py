@@ -1,5 +1,6 @@
 """Describes requests to a host as data, and decodes the responses. Does no I/O."""
 
+import hashlib
 import random
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from evaluator_host.model.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.evaluator import Evaluator, ModelBudget, Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ _CONNECT_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 10.0  # even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
-_ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
+_ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria", "messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,18 @@ def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
     return evaluator if isinstance(evaluator, str) else pasted_body(evaluator)
 
 
+def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]:
+    """Return the header by which a balancer sends calls of one evaluator to one host: a digest of its code, or name."""
+    text = evaluator if isinstance(evaluator, str) else evaluator.code
+    return (("Evaluator-Digest", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]),)
+
+
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     """Return an evaluator with its code as request JSON."""
-    given = {name: getattr(evaluator, name) for name in ("python", "files", "path")}
+    given = {name: getattr(evaluator, name) for name in ("python", "files", "path", "models")}
     more = {name: value for name, value in given.items() if value}
+    if evaluator.budget != ModelBudget():
+        more["budget"] = evaluator.budget
     return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
 
 

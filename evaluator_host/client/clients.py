@@ -9,23 +9,30 @@ from evaluator_host.client.calls import (
     Call,
     encode,
     evaluator_body,
+    evaluator_headers,
     http_options,
     pasted_body,
     proof_body,
     row_body,
 )
 from evaluator_host.client.jobs import JobVerbs
+from evaluator_host.client.models import ModelVerbs
 from evaluator_host.client.resources import DatasetVerbs, EvaluatorVerbs, SecretVerbs
 from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
-from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Row
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Replay, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.schemas.migration import Import, Migration
 from evaluator_host.schemas.stored import UsageReport
 
 
+def _replay_body(replay: Replay) -> dict[str, Json]:
+    """Return the field as older hosts take it: not at all when it has its default."""
+    return {} if replay is Replay.OFF else {"replay": replay}
+
+
 class HostVerbs(Verbs[TransportT]):
-    """Methods of a client: evaluating, checking, and the groups `jobs`, `evaluators`, `datasets`, `secrets`.
+    """Methods of a client: evaluating, checking, and the groups of stored things.
 
     Args:
       transport: Sends the calls.
@@ -35,6 +42,7 @@ class HostVerbs(Verbs[TransportT]):
       datasets: Stored rows.
       jobs: Evaluators over data sets.
       secrets: Keys of models' APIs.
+      models: Models that evaluators may be granted.
     """
 
     def __init__(self, transport: TransportT) -> None:
@@ -43,6 +51,7 @@ class HostVerbs(Verbs[TransportT]):
         self.datasets = DatasetVerbs(transport)
         self.jobs = JobVerbs(transport)
         self.secrets = SecretVerbs(transport)
+        self.models = ModelVerbs(transport)
 
     @verb
     async def evaluate(
@@ -54,6 +63,8 @@ class HostVerbs(Verbs[TransportT]):
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
         criteria: Json = None,
+        messages: list[Json] | None = None,
+        replay: Replay = Replay.OFF,
     ) -> EvaluationResult:
         """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
 
@@ -64,18 +75,26 @@ class HostVerbs(Verbs[TransportT]):
           trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments of contract `main`, by name.
           criteria: Evaluation criteria of the test case, for dialects that have them.
+          messages: A conversation, `[{"role", "content", "tool_calls"?}]`.
+          replay: Whether answers of granted models are recorded and reused.
 
         Raises:
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """
-        row = Row(inputs or {}, outputs, trace, variables, criteria)
-        body = {"evaluator": evaluator_body(evaluator), **row_body(row)}
-        return await self._transport.send(Call("POST", "/v1/evaluate", EvaluationResult, encode(body)))
+        row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
+        body = {"evaluator": evaluator_body(evaluator), **row_body(row), **_replay_body(replay)}
+        call = Call("POST", "/v1/evaluate", EvaluationResult, encode(body), evaluator_headers(evaluator))
+        return await self._transport.send(call)
 
     @verb
     async def evaluate_batch(
-        self, evaluator: Evaluator | str, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+        self,
+        evaluator: Evaluator | str,
+        rows: Iterable[Row],
+        *,
+        isolation: Isolation = Isolation.ROW,
+        replay: Replay = Replay.OFF,
     ) -> Batch:
         """Evaluate rows in one request; results keep their order.
 
@@ -83,14 +102,17 @@ class HostVerbs(Verbs[TransportT]):
           evaluator: The code and its settings, or the name of a stored one.
           rows: As many as the host takes in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
           isolation: `BATCH` lets rows share a process, for speed.
+          replay: Whether answers of granted models are recorded and reused.
 
         Raises:
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """
         posted = [row_body(row) for row in rows]
-        body = {"evaluator": evaluator_body(evaluator), "rows": posted, "isolation": isolation}
-        return await self._transport.send(Call("POST", "/v1/evaluate/batch", Batch, encode(body)))
+        given = {"evaluator": evaluator_body(evaluator), "rows": posted, "isolation": isolation}
+        body = {**given, **_replay_body(replay)}
+        call = Call("POST", "/v1/evaluate/batch", Batch, encode(body), evaluator_headers(evaluator))
+        return await self._transport.send(call)
 
     @verb
     async def check(self, evaluator: Evaluator | str) -> CheckReport:
@@ -104,7 +126,9 @@ class HostVerbs(Verbs[TransportT]):
           PackagesFailed: its packages cannot be installed.
         """
         body = {"evaluator": evaluator_body(evaluator)}
-        return await self._transport.send(Call("POST", "/v1/check", CheckReport, encode(body)))
+        return await self._transport.send(
+            Call("POST", "/v1/check", CheckReport, encode(body), evaluator_headers(evaluator))
+        )
 
     @verb
     async def migrate(
@@ -217,6 +241,7 @@ class Client(HostVerbs[SyncTransport]):
       datasets: Stored rows.
       jobs: Evaluators over data sets.
       secrets: Keys of models' APIs.
+      models: Models that evaluators may be granted.
 
     Every method may raise:
 
@@ -269,6 +294,7 @@ class AsyncClient(HostVerbs[AsyncTransport]):
       datasets: Stored rows.
       jobs: Evaluators over data sets.
       secrets: Keys of models' APIs.
+      models: Models that evaluators may be granted.
 
     Raises:
       HostError: as the methods of `Client` do.

@@ -12,7 +12,7 @@ from evaluator_host.client.calls import Call, decode, encode, evaluator_body, pa
 from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.errors import HostError
-from evaluator_host.model.evaluator import Evaluator, Isolation, Json
+from evaluator_host.model.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
 from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 from evaluator_host.schemas.results import (
     Comparison,
@@ -51,6 +51,8 @@ class JobVerbs(Verbs[TransportT]):
         limit_samples: int | None = None,
         isolation: Isolation = Isolation.ROW,
         max_failures: int | None = None,
+        replay: Replay = Replay.OFF,
+        budget: ModelBudget | None = None,
         idempotency_key: str | None = None,
     ) -> JobReport:
         """Queue a job.
@@ -65,13 +67,21 @@ class JobVerbs(Verbs[TransportT]):
           limit_samples: Rows to take, from the first on.
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
+          replay: Whether answers of granted models are recorded and reused.
+          budget: What the whole job may use of granted models; None for no limit.
           idempotency_key: A repeated call with the same key returns the job that the first call made.
 
         Raises:
           NotFound: there is no such evaluator, data set or secret.
           InvalidRequest: an evaluator, the mapping or the target cannot be taken; `problems` says why.
         """
-        config = {"parallelism": parallelism, "limit_samples": limit_samples, "max_failures": max_failures}
+        config: dict[str, Json] = {
+            "parallelism": parallelism,
+            "limit_samples": limit_samples,
+            "max_failures": max_failures,
+            "replay": None if replay is Replay.OFF else replay,
+            "budget": budget,
+        }
         body = {
             "evaluators": [evaluator_body(one) for one in evaluators],
             "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},

@@ -1,17 +1,18 @@
 """Settings of a host, and where its own files lie. No other module reads environment variables."""
 
+import json
 import os
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from evaluator_host.model.evaluator import Limits
+from evaluator_host.model.evaluator import Limits, ModelBudget, ModelKind
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _BUNDLED: Final = _PACKAGE / "_bundled"  # in a wheel
@@ -22,6 +23,13 @@ SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
 
 
 _IDLE_HOST_MB: Final = 192
+_IDLE_SANDBOX_MB: Final = 8  # of Python without packages, as measured; the memory limits those that take more
+FEWEST_SANDBOXES: Final = 16
+SANDBOX_DESCRIPTORS: Final = 6
+_FEW_DESCRIPTORS: Final = 1024  # for connections and the rest
+_SANDBOX_PROCESSES: Final = 8  # 5 of Python, 13 of JavaScript; its threads count too
+_MOST_DESCRIPTORS: Final = 65_536
+_RUNNING_PER_PROCESSOR: Final = 4
 
 
 class SandboxChoice(StrEnum):
@@ -63,15 +71,22 @@ def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     known += [limit for limit in soft if limit != resource.RLIM_INFINITY]
     with suppress(OSError):
-        for line in (proc / "cgroup").read_text().splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers == "" or "memory" in controllers.split(","):
-                mount = cgroups / controllers
-                group = mount / path.lstrip("/")
-                for folder in (group, *group.parents)[: len(Path(path).parts)]:
-                    known += _memory_limits(folder)
-                known += _memory_limits(mount)  # inside a container the path may be the machine's
+        for folder in _own_cgroups("memory", proc, cgroups):
+            known += _memory_limits(folder)
     return min(known) >> 20
+
+
+def _own_cgroups(
+    controller: str, proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")
+) -> Iterator[Path]:
+    """Yield the folder of this process's cgroup with a controller, and those above it."""
+    for line in (proc / "cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or controller in controllers.split(","):
+            mount = cgroups / controllers
+            group = mount / path.lstrip("/")
+            yield from (group, *group.parents)[: len(Path(path).parts)]
+            yield mount  # inside a container the path may be the machine's
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -86,6 +101,36 @@ def half_of_memory_mb() -> int:
     return max(512, usable_memory_mb() // 2)
 
 
+def sandboxes_of_machine() -> int:
+    """Return how many sandboxes the memory, descriptors and processes of this machine allow, at least 16."""
+    room = (
+        half_of_memory_mb() // _IDLE_SANDBOX_MB,
+        (most_descriptors() - _FEW_DESCRIPTORS) // 2 // SANDBOX_DESCRIPTORS,
+        _processes() // 2 // _SANDBOX_PROCESSES,
+    )
+    return max(FEWEST_SANDBOXES, min(room))
+
+
+def most_descriptors() -> int:
+    """Return how many descriptors a host opens at most: its hard limit, or 65,536."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+
+
+def _processes(proc: Path = Path("/proc")) -> int:
+    """Return how many processes and threads this process and its children may have."""
+    known = [resource.getrlimit(resource.RLIMIT_NPROC)[0]] if os.geteuid() else []
+    known = [limit for limit in known if limit != resource.RLIM_INFINITY]
+    for name in ("pid_max", "threads-max"):
+        with suppress(OSError, ValueError):
+            known.append(int((proc / "sys/kernel" / name).read_text()))
+    with suppress(OSError):
+        for folder in _own_cgroups("pids"):
+            with suppress(OSError, ValueError):  # no such file, or "max"
+                known.append(int((folder / "pids.max").read_text()))
+    return min(known, default=_MOST_DESCRIPTORS)
+
+
 def memory_for_requests_mb() -> int:
     """Return half of the memory in MB that is left when the host has what it needs without requests, at least 96."""
     return max(96, (usable_memory_mb() - _IDLE_HOST_MB) // 2)
@@ -98,12 +143,19 @@ def plain_database_url() -> SecretStr | None:
 
 
 class ModelEndpoint(BaseModel):
-    """A model that callers refer to by name: the address of an OpenAI-compatible API.
+    """A model that callers refer to by name: the address of an API.
 
     Attributes:
       base_url: `https://host/v1`.
       model: What it is called there; None for the name of the reference.
       secret: Name of the secret of the caller's workspace that is its key.
+      key: Its key, when the operator pays for it.
+      kind: The API that it speaks.
+      input_price: Price of a million tokens of requests.
+      output_price: Price of a million tokens of answers.
+      timeout_s: Seconds for one answer.
+      retries: Tries after the first one.
+      workspaces: Names or ids of the workspaces that may be granted it; empty for all.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -111,6 +163,13 @@ class ModelEndpoint(BaseModel):
     base_url: str
     model: str | None = None
     secret: str | None = None
+    key: SecretStr | None = None
+    kind: ModelKind = ModelKind.OPENAI
+    input_price: float | None = Field(None, ge=0)
+    output_price: float | None = Field(None, ge=0)
+    timeout_s: float = Field(60.0, gt=0, le=3600)
+    retries: int = Field(2, ge=0, le=10)
+    workspaces: tuple[str, ...] = ()
 
 
 class WireOptions(BaseModel):
@@ -151,6 +210,10 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
+    storage_url: str | None = Field(
+        None,
+        description="S3-compatible storage for rows of data sets, s3://bucket/prefix; default the data directory.",
+    )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     allowed_hosts: tuple[str, ...] = Field(
         (), description="More host names to accept in the Host header, besides loopback."
@@ -160,6 +223,9 @@ class Settings(BaseSettings):
         description="PostgreSQL for keys and records; default DATABASE_URL, otherwise SQLite in the data directory.",
     )
     key: SecretStr | None = Field(None, description="Key that commands with --url send to the host.")
+    replicas: int = Field(
+        1, ge=1, description="Hosts behind one balancer; each gives a key its part of rate limits and event streams."
+    )
     rate_limit_per_s: float | None = Field(None, gt=0, description="Requests per second for each key; more get 429.")
     rate_limit_burst: int = Field(
         100, ge=1, description="Requests that each key may make in one burst, above that rate."
@@ -178,10 +244,17 @@ class Settings(BaseSettings):
         (),
         description="Hosts whose models jobs may call: name, name:port or *; default any, or none once a key exists.",
     )
-    models: dict[str, ModelEndpoint] = Field(
+    models: Annotated[dict[str, ModelEndpoint], NoDecode] = Field(
         default_factory=dict,
-        description='Models that evaluators may name: JSON {"workspace/name": {"base_url", "model", "secret"}}.',
+        description='Models that evaluators may be granted: JSON {"name": {"base_url", …}}, or a file of it.',
     )
+    max_model_requests: int = Field(64, ge=0, description="Largest budget.requests of an evaluator, and its default.")
+    model_wait_s: float = Field(120.0, gt=0, description="How long one row may wait for granted models in all.")
+    model_day: ModelBudget | None = Field(
+        None,
+        description='Most that a workspace may use of models a day: JSON {"requests", "tokens", "cost"}.',
+    )
+    model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
     wires: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Other platforms whose evaluators' code this host runs: names of wires, comma-separated."
     )
@@ -210,14 +283,21 @@ class Settings(BaseSettings):
     docker_runtime: str | None = Field(None, description="OCI runtime of the containers: runc, runsc, kata, …")
     docker_image: str = Field("evaluator-host/runtime:1", description="Runtime image, built by `images build`.")
 
-    max_sandboxes: int = Field(16, ge=1, description="Largest number of sandboxes, busy or idle.")
+    max_sandboxes: int = Field(
+        default_factory=sandboxes_of_machine, ge=1, description="Largest number of sandboxes, busy or idle."
+    )
+    max_running_sandboxes: int | None = Field(
+        None, ge=1, description="Largest number of sandboxes that start or run at the same time."
+    )
     max_sandboxes_per_evaluator: int = Field(
         default_factory=lambda: max(2, os.cpu_count() or 1),
         ge=1,
         description="Largest number of sandboxes for one evaluator.",
     )
     sandbox_memory_mb: int = Field(
-        default_factory=half_of_memory_mb, ge=64, description="Largest sum of the memory limits of all sandboxes."
+        default_factory=half_of_memory_mb,
+        ge=64,
+        description="Memory of all sandboxes: limits of busy ones, use of idle ones.",
     )
     idle_sandboxes: int = Field(
         1, ge=0, description="Sandboxes that start in advance, for each recently used environment."
@@ -274,6 +354,18 @@ class Settings(BaseSettings):
         20_480, ge=1, description="Disk for installed package sets; the least recently used are removed first."
     )
 
+    @field_validator("models", mode="before")
+    @classmethod
+    def _from_file(cls, models: Any) -> Any:
+        if not isinstance(models, str):
+            return models
+        if models.lstrip().startswith("{"):
+            return json.loads(models)
+        try:
+            return json.loads(Path(models).read_text("utf-8"))
+        except OSError as error:
+            raise ValueError(f"it is neither JSON nor a file that can be read: {error.strerror}") from error
+
     @field_validator("wires", mode="before")
     @classmethod
     def _names(cls, names: object) -> object:
@@ -282,9 +374,16 @@ class Settings(BaseSettings):
     @field_validator("models")
     @classmethod
     def _references(cls, models: dict[str, ModelEndpoint]) -> dict[str, ModelEndpoint]:
-        if odd := [name for name in models if name.count("/") != 1 or not all(name.split("/"))]:
-            raise ValueError(f"a model is named workspace/name, not {odd[0]!r}")
+        if odd := [name for name in models if name.count("/") > 1 or "=" in name or not all(name.split("/"))]:
+            raise ValueError(f"a model is named name or workspace/name, not {odd[0]!r}")
         return models
+
+    @property
+    def running_sandboxes(self) -> int:
+        """Largest number of sandboxes that start or run at the same time: as set, otherwise by processors."""
+        if self.max_running_sandboxes is not None or "max_sandboxes" in self.model_fields_set:
+            return self.max_running_sandboxes or self.max_sandboxes
+        return max(FEWEST_SANDBOXES, _RUNNING_PER_PROCESSOR * (os.cpu_count() or 1))
 
     @property
     def limit_ceilings(self) -> Limits:

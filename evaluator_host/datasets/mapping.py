@@ -1,8 +1,9 @@
 """Maps a record of a file to a row: each field from a column or from a template over the columns.
 
 A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
-column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` are these
-too. A record may also have the criteria of several evaluators; each evaluator then gets its own.
+column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria`, and a list
+of `messages`, are these too. A record may also have the criteria of several evaluators; each evaluator then gets its
+own.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Note
 
 _MISSING: Final = object()  # a column that is not there, where null is a value
 
-ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria")
+ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria", "messages")
 _ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they hold an object
 _KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
@@ -102,7 +103,14 @@ def to_row(record: Any, mapping: Mapping) -> Row:
     for field in ("inputs", "trace", "variables"):
         if fields.get(field) is not None and not isinstance(fields[field], dict):
             raise BadRow(f"{field} must be an object, not {type(fields[field]).__name__}")
+    if fields.get("messages") is not None and not is_conversation(fields["messages"]):
+        raise BadRow("messages must be a list of objects with role and content")
     return Row(**fields)
+
+
+def is_conversation(value: Any) -> bool:
+    """Return whether a value is a list of messages, each with a role."""
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) and "role" in one for one in value)
 
 
 def is_row(record: dict[str, Any]) -> bool:
@@ -126,6 +134,8 @@ def _flat_fields(record: dict[str, Any]) -> dict[str, Any]:
             fields["outputs"] = record[name]
             break
     fields.update({name: record[name] for name in _ALSO if isinstance(record.get(name), dict)})
+    if is_conversation(record.get("messages")):
+        fields["messages"] = record["messages"]
     return fields
 
 

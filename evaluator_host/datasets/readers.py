@@ -258,6 +258,9 @@ def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
             if isinstance(value, BadRow):
                 return BadRow(f"{name} is {value}")
             record[name] = value
+    if record.get("messages", "").lstrip().startswith("["):
+        messages = _decoded(record["messages"].encode())
+        record["messages"] = record["messages"] if isinstance(messages, BadRow) else messages
     return record
 
 

@@ -1,5 +1,6 @@
 """Reads the rows of a local file one at a time; reports and skips bad lines."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -15,11 +16,43 @@ from evaluator_host.model.evaluator import Row
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A row, its first line number in the file, and the record that it was mapped from."""
+    """A row, its first line number in the file, and the record that it was mapped from.
+
+    Attributes:
+      index: Number of the row among the valid ones of the whole file, from 0.
+    """
 
     line: int
     row: Row
     record: dict[str, Any]
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of `of` parts of a file: the rows whose index leaves `number` when it is divided by `of`."""
+
+    number: int = 0
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Return the shard that a text such as `3/16` names.
+
+        Raises:
+          InvalidRequest: it names none.
+        """
+        found = re.fullmatch(r"(\d{1,7})/(\d{1,7})", text.strip(), re.ASCII)
+        if found is None or not int(found[1]) < int(found[2]):
+            raise InvalidRequest(f"{text!r} is no shard; those of three are 0/3, 1/3 and 2/3")
+        return cls(int(found[1]), int(found[2]))
+
+    def has(self, index: int) -> bool:
+        """Whether a row is in this shard."""
+        return index % self.of == self.number
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
 
 
 class RowFile:
@@ -31,8 +64,10 @@ class RowFile:
       max_row_bytes: Size limit of a row.
       limit: Most rows to read; None for all.
       report: Called with line and fault of each bad record.
+      shard: Which of the rows to yield.
 
     Attributes:
+      count: Valid records so far, those of other shards too.
       size: Bytes of the file.
       position: Bytes read so far.
       bad: Bad records so far.
@@ -46,12 +81,15 @@ class RowFile:
         max_row_bytes: int,
         limit: int | None,
         report: Callable[[int, str], None],
+        shard: Shard = Shard(),
     ) -> None:
         self._path = path
         self._mapping = mapping
         self._max_row_bytes = max_row_bytes
         self._limit = limit
         self._report = report
+        self._shard = shard
+        self.count = 0
         self.bad = 0
         self.position = 0
         self._format = Format.of_name(path.name)
@@ -66,7 +104,7 @@ class RowFile:
         Raises:
           InvalidRequest: the file cannot be read, or has another format than its suffix says.
         """
-        return islice(self._rows(), self._limit)
+        return (row for row in islice(self._rows(), self._limit) if self._shard.has(row.index))
 
     def _rows(self) -> Iterator[FileRow]:
         try:
@@ -76,10 +114,13 @@ class RowFile:
                     try:
                         if isinstance(record, BadRow):
                             raise record
-                        yield FileRow(line, to_row(record, self._mapping), record)
+                        row = FileRow(line, to_row(record, self._mapping), record, self.count)
                     except BadRow as error:
                         self.bad += 1
                         self._report(line, str(error))
+                        continue
+                    self.count += 1
+                    yield row
         except OSError as error:
             raise _unreadable(self._path, error) from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.dialects.imports import ImportFormat
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.row_documents import RowDocument
@@ -92,13 +93,15 @@ class Dialect:
       languages: Languages that its evaluators are written in.
       unread: Fields of a row that `bind` passes on whatever they hold; in a large row they stay JSON text.
       takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
-        `score_output` of the settings, `variables` and `criteria` of a row.
+        `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
+      native_row: An example of the platform's own row, as `variables` of a row have it; empty where there is none.
       asks_models: Its evaluators may ask models; the host answers, and calls the row again.
       numbers_rows: Its evaluators are told the position of a row.
       bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the name that an evaluator's configuration gives it, or None.
       row_document: Reads rows from a JSON document of the dialect's own.
+      call: How it calls functions in Python, by which `migrate` rewrites them.
       imports: Reads the platform's own files: a configuration, an export.
       find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
         file outside the dialect's projects.
@@ -120,12 +123,14 @@ class Dialect:
     languages: frozenset[Language] = frozenset(Language)
     unread: frozenset[str] = frozenset()
     takes: tuple[str, ...] = ()
+    native_row: Mapping[str, Json] = field(default_factory=dict)
     asks_models: bool = False
     numbers_rows: bool = False
     bind_one_of_many: BindOne | None = None
     sdk: Sdk | None = None
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
     row_document: EntryPoint[RowDocument] | None = None
+    call: FunctionCall | None = None
     imports: EntryPoint[ImportFormat] | None = None
     find_project: EntryPoint[Callable[[Path], Any]] | None = None
     commands: EntryPoint[Any] | None = None

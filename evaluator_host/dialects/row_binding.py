@@ -67,6 +67,8 @@ def _before(name: str, *, first: bool) -> bytes:
 def shape_unread(row: EncodedRow, contract: Contract, settings: EvaluatorSettings, language: Language) -> Shaped | None:
     """Do what `shape` does for a row whose large fields its dialect does not read; None for any other row."""
     unread = dialect_of(contract).unread
+    if row.sizes.get("messages", 0) > len(b"null"):
+        return None
     if not row.sizes or sum(size for name, size in row.sizes.items() if name not in unread) > _ENCODED_BYTES:
         return None
     values: dict[str, Any] = {}

@@ -1,15 +1,16 @@
 """Collects the spans that exporters send into traces, and scores each complete trace once.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span
-when it has a root, and after `SILENT_S` seconds when it has none. Until it is scored, a trace is only in memory, as
-JSON. The memory and the turns are shared out between workspaces: one flood leaves a quarter of the memory.
+when it has a root, and after `SILENT_S` seconds when it has none. The traces of a session can be scored together: it is
+complete when no span has come for a time that the exporter's address says. Until it is scored, a trace is only in
+memory, as JSON. The memory and the turns are shared out between workspaces: one flood leaves a quarter of the memory.
 """
 
 import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,6 +34,7 @@ from evaluator_host.traces.otlp import TRACE_SPANS
 
 QUIET_S: Final = 1.0  # after the root: spans of other processes may still come
 SILENT_S: Final = 15.0  # without a root
+SESSION_QUIET_S: Final = 60.0  # after the last span of a session
 _LOOK_EVERY_S: Final = 0.25
 _HELD_BYTES: Final = 64 << 20
 _OF_EACH_BYTES: Final = 2048  # of a trace besides its spans
@@ -55,7 +57,13 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Pending:
-    """A trace that is not scored yet; `refused` when it has become too large, and its spans are dropped."""
+    """A trace, or a session, that is not scored yet.
+
+    Attributes:
+      refused: It has become too large, and its spans are dropped.
+      quiet_s: For a session: seconds without a span after which it is complete.
+      traces: Ids of the session's traces.
+    """
 
     groups: list[bytes] = field(default_factory=list)
     size: int = _OF_EACH_BYTES
@@ -63,9 +71,11 @@ class _Pending:
     rooted: bool = False
     refused: bool = False
     last: float = 0.0
+    quiet_s: float | None = None
+    traces: set[str] = field(default_factory=set)
 
     def due(self, now: float) -> bool:
-        return now - self.last > (QUIET_S if self.rooted else SILENT_S)
+        return now - self.last > (self.quiet_s or (QUIET_S if self.rooted else SILENT_S))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,7 @@ class Traffic:
         self._store = store
         self._usage = usage
         self._pending: dict[_Key, _Pending] = {}
+        self._sessions: dict[_Key, str] = {}  # of traces whose session is pending
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
         self._held: Counter[str] = Counter()  # bytes by workspace
         self._turns = Turns(_AT_ONCE)
@@ -113,7 +124,13 @@ class Traffic:
         return len(self._pending) + sum(map(len, self._due.values()))
 
     async def accept_spans(
-        self, workspace_id: str, reference: str, export: Export, *, sampling: float | None = None
+        self,
+        workspace_id: str,
+        reference: str,
+        export: Export,
+        *,
+        sampling: float | None = None,
+        session_quiet_s: float | None = None,
     ) -> int:
         """Add the spans of an export to their traces; return how many were refused because their trace is too large.
 
@@ -123,6 +140,8 @@ class Traffic:
           export: As it came.
           sampling: Share of traces to score, 0 to 1; None for the evaluator's own. The choice depends on trace ids
             only, so that all spans of a trace are chosen or none.
+          session_quiet_s: Score the traces of a session together, so many seconds after its last span; None: each
+            trace alone.
 
         Raises:
           NotFound: there is no such evaluator.
@@ -142,6 +161,7 @@ class Traffic:
             export.encoding,
             self._service.settings.traces_mb << 20,
             found.sampling if sampling is None else sampling,
+            "trace" if session_quiet_s is None else "session",
         )
         traces = list(traces_of(answer))
         size, refused = len(answer) + len(traces) * _OF_EACH_BYTES, 0
@@ -149,7 +169,7 @@ class Traffic:
         self._held[workspace_id] += size
         try:
             for number, one in enumerate(traces, 1):
-                refused += self._add(_Key(workspace_id, reference, one.trace_id), one, time.monotonic())
+                refused += self._add(self._key_of(workspace_id, reference, one), one, time.monotonic(), session_quiet_s)
                 if number % _ADDED_AT_ONCE == 0:
                     await asyncio.sleep(0)
         finally:
@@ -162,13 +182,33 @@ class Traffic:
         if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
 
-    def _add(self, key: _Key, spans: TraceSpans, now: float) -> int:
-        """Add spans to their trace; return how many spans were refused, those that it had included."""
+    def _key_of(self, workspace: str, reference: str, spans: TraceSpans) -> _Key:
+        """Return the key of a trace, or of the session that one of its other spans named."""
+        key = _Key(workspace, reference, spans.trace_id)
+        return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
+
+    def _join(self, key: _Key, session: _Pending, traces: Iterable[str]) -> None:
+        """Add the spans to a session that came before the span that names it."""
+        for trace_id in traces:
+            own = key._replace(trace_id=trace_id)
+            self._sessions[own] = key.trace_id
+            session.traces.add(trace_id)
+            earlier = self._pending.pop(own, None) if own != key else None
+            if earlier is not None:
+                session.groups += earlier.groups
+                session.spans += earlier.spans
+                session.size += earlier.size - _OF_EACH_BYTES
+                session.refused = session.refused or earlier.refused
+                self._held[key.workspace] -= _OF_EACH_BYTES
+
+    def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
+        """Add spans to their trace or session; return how many spans were refused, those that it had included."""
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
             self._held[key.workspace] += _OF_EACH_BYTES
-        pending.last = now
+        pending.last, pending.quiet_s = now, quiet_s
+        self._join(key, pending, spans.traces)
         pending.rooted = pending.rooted or spans.rooted
         pending.spans += spans.spans
         if pending.refused:
@@ -235,7 +275,10 @@ class Traffic:
     def _begin(self, keys: list[_Key]) -> None:
         """Score these traces as soon as it is their workspace's turn."""
         for key in keys:
-            self._due.setdefault(key.workspace, deque()).append((key, self._pending.pop(key)))
+            pending = self._pending.pop(key)
+            for trace_id in pending.traces:
+                self._sessions.pop(key._replace(trace_id=trace_id), None)
+            self._due.setdefault(key.workspace, deque()).append((key, pending))
         for workspace in {key.workspace for key in keys}:
             running = sum(one == workspace for one in self._workers.values())
             for _ in range(min(_AT_ONCE, len(self._due[workspace])) - running):

@@ -23,6 +23,7 @@ from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobService
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.models.access import ModelAccess
+from evaluator_host.models.gateway.service import ModelService
 from evaluator_host.service import Service
 from evaluator_host.store.database import Database
 from evaluator_host.store.secrets import Secrets
@@ -46,6 +47,7 @@ class StoredResources:
     rows: RowReader
     exports: JobExports
     secrets: Secrets
+    models: ModelService
     traffic: Traffic
     database: Database
     usage: StorageUsage
@@ -107,6 +109,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 rows=rows,
                 exports=JobExports(results, rows),
                 secrets=store.secrets,
+                models=ModelService(settings, store),
                 traffic=traffic,
                 database=store.database,
                 usage=store.usage,
@@ -130,4 +133,18 @@ async def _delete_old(kept: Iterable[tuple[str, int, Callable[[datetime], Awaita
 def orphan_files(settings: Settings) -> OrphanFiles:
     """Return the object that removes unreferenced rows and files of a host."""
     files = FileFolder(settings.data_dir / FILES)
-    return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), files)
+    return OrphanFiles(settings.data_dir, rows_folder(settings), files)
+
+
+def rows_folder(settings: Settings) -> RowsFolder:
+    """Return where a host keeps the rows of data sets: its data directory, or a storage that hosts share.
+
+    Raises:
+      Misconfigured: the address of the storage is none.
+    """
+    folder = settings.data_dir / "datasets"
+    if settings.storage_url is None:
+        return RowsFolder(folder)
+    from evaluator_host.datasets.object_rows import ObjectRows  # noqa: PLC0415 - an extra
+
+    return ObjectRows(folder, settings.storage_url)

@@ -38,6 +38,7 @@ from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, Evaluatio
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
+from evaluator_host.service.model_grants import Meter, ModelTerms
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator
 from evaluator_host.store.usage import StorageUsage
@@ -104,6 +105,8 @@ class JobRun:
         self.is_put_back = False
         self._host_faults: Counter[tuple[int, int]] = Counter()  # rounds, by evaluator and row
         self._unanswered = 0  # rows for which the model gave no answer
+        config = self._request.config
+        self._terms = ModelTerms(config.replay, Meter(config.budget, "the job"))
         self._failures: dict[int, str] = {}  # message of the first row that failed, by its number
         self.set_desired_state(job.wanted)
 
@@ -349,6 +352,7 @@ class JobRun:
             parallelism=parallelism,
             workspace=self._job.workspace_id,
             lock=kept.lock,
+            terms=self._terms,
         )
         scored, large = 0, evaluator.limits.has_large_results
         async with aclosing(stream) as answers:

@@ -6,6 +6,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.migration.edits import Edits
 from evaluator_host.migration.scopes import Names
 from evaluator_host.migration.syntax import Unreadable
@@ -23,12 +24,16 @@ class Wish:
       key: The input that holds the ground truth.
       to: The contract of the new code, `evaluate` or `main`.
       whole_row: Whether a fourth parameter called `datapoint`, or the like, may mean the whole row.
+      platform: The contract of a function that another platform calls; empty for a function of this product's own.
+      call: How that platform calls it.
     """
 
     entry: str = "evaluate"
     key: str = "correct_answer"
     to: str = "evaluate"
     whole_row: bool = True
+    platform: str = ""
+    call: FunctionCall | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """Rewrites one legacy evaluator to the new signature and proves that its scores stay the same."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from evaluator_host.dialects.table import dialect_of
 from evaluator_host.migration.draft import Rewritten, Wish
 from evaluator_host.migration.proof import Pair, Proving, Run, contract_after
 from evaluator_host.migration.syntax import SOURCE_BYTES, Unreadable
@@ -24,6 +26,7 @@ _NAMES: Final = {
     Language.JAVASCRIPT: "evaluator.js",
     Language.TYPESCRIPT: "evaluator.ts",
 }
+_LEGACY: Final = re.compile(r"\b(?:app_params|correct_answer)\s*[,:)=]")
 _BOM = "\ufeff"
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # the largest accepted program needs two seconds
 _read_rewritten: Final = TypeAdapter(Rewritten).validate_python
@@ -138,6 +141,8 @@ async def migrate(
     source = read_text(evaluator.code, evaluator.language)
     key = evaluator.settings.correct_answer_key
     wish = Wish(evaluator.settings.entry or "evaluate", key, to.value, whole_row=key == Wish().key)
+    if to is Contract.EVALUATE and evaluator.language is Language.PYTHON:
+        wish = await _of_platform(evaluator, wish, context, as_run)
     work = _Work(evaluator, rows, context, source, wish, name, as_run)
     try:
         rewritten = await context.rewrite(source.program, evaluator.language, wish)
@@ -153,6 +158,20 @@ async def migrate(
     if adapt and migration.proof is not None and migration.proof.verdict is Verdict.DIFFERS:
         return await work.adapted(f"rewritten, it {migration.proof.text}", None) or migration
     return migration
+
+
+async def _of_platform(
+    evaluator: Evaluator, wish: Wish, context: MigrationContext, as_run: Callable[[str], str]
+) -> Wish:
+    """Return the wish with how another platform calls the function, if the evaluator is of one; a sandbox tells."""
+    contract = evaluator.contract
+    if contract is Contract.AUTO:
+        if _LEGACY.search(evaluator.code):
+            return wish
+        [probed] = await context.run(replace(evaluator, code=as_run(evaluator.code)), [Row()])
+        contract = Contract(probed.evaluator.contract or Contract.AUTO)
+    call = None if contract is Contract.AUTO else dialect_of(contract).call
+    return wish if call is None else replace(wish, platform=contract.value, call=call)
 
 
 @dataclass(frozen=True, slots=True)

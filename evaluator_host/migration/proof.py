@@ -67,7 +67,7 @@ class Proving:
         Raises:
           HostBusy: the host could not run a row; its result would look like a difference.
         """
-        olds = await self._old(pair, rows)
+        olds = [_unnamed(one) for one in await self._old(pair, rows)]
         news = await self._run(pair.new, rows)
         _require_run((*olds, *news))
         compared = [
@@ -106,12 +106,20 @@ class Proving:
         self, pair: Pair, rows: Sequence[Row], found: Sequence[tuple[int, EvaluationResult, EvaluationResult]]
     ) -> str | None:
         """Return why a difference proves nothing: the old code scores differently when it runs again."""
-        again = await self._old(pair, [rows[index] for index, _, _ in found])
+        again = [_unnamed(one) for one in await self._old(pair, [rows[index] for index, _, _ in found])]
         _require_run(again)
         for (index, old, _), other in zip(found, again, strict=True):
             if (message := differs(old, other)) is not None:
                 return f"the old code depends on chance or time: row {index} differs when it runs again ({message})"
         return None
+
+
+def _unnamed(result: EvaluationResult) -> EvaluationResult:
+    """Return a result without the metric that a platform names after its only score: the score says the same."""
+    others = {name: one for name, one in result.metrics.items() if name != "score"}
+    if len(result.native) != 1 or list(others.values()) != [result.score]:
+        return result
+    return replace(result, metrics={"score": result.metrics["score"]})
 
 
 def _require_run(results: Sequence[EvaluationResult]) -> None:

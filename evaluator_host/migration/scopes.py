@@ -99,6 +99,11 @@ class Names:
         """Return the uses of a scope's variable, including those in nested scopes."""
         return [use for use in self.uses if use.name == name and self.owner(use) is scope]
 
+    def writes(self, name: str, scope: Scope) -> list[Use]:
+        """Return the uses that set a scope's variable."""
+        written = (use for use in self.uses if use.access is Access.WRITE and use.name == name)
+        return [use for use in written if self.owner(use) is scope]
+
     def within(self, scope: Scope) -> Iterator[Use]:
         """Yield the uses of names in a scope and in its nested scopes."""
         return (use for use in self.uses if use.scope.is_within(scope))

@@ -54,6 +54,7 @@ class Contract(StrEnum):
     GALILEO = "galileo"
     MAXIM = "maxim"
     REWARDS = "rewards"
+    SCRIPT = "script"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +120,47 @@ class EvaluatorSettings:
     repair: bool = False
 
 
+class ModelKind(StrEnum):
+    """The API that a model's provider speaks; `openai` is that of every compatible one too."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+
+
+class Replay(StrEnum):
+    """Whether models' answers are recorded and reused.
+
+    `off`: neither. `prefer`: a recorded answer where there is one, else the model is asked and its answer recorded.
+    `require`: recorded answers only; no model is asked.
+    """
+
+    OFF = "off"
+    PREFER = "prefer"
+    REQUIRE = "require"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBudget:
+    """The most that a row, a job, or a workspace in a day may use of models; None for no limit.
+
+    Attributes:
+      requests: Requests that models answer, recorded answers not counted.
+      tokens: Tokens of requests and answers together.
+      cost: In the currency of the models' prices.
+    """
+
+    requests: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluator:
     """The user's code and how to run it. `packages` are canonical exact pins, sorted.
 
     Attributes:
+      models: Names of the registered models that the code may ask, or `name-in-the-code=registered-name`.
+      budget: What one row may use of them.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
       path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
@@ -142,6 +179,8 @@ class Evaluator:
     python: str | None = None
     files: dict[str, str] = field(default_factory=dict)
     path: str | None = None
+    models: tuple[str, ...] = ()
+    budget: ModelBudget = ModelBudget()
 
     @property
     def characters(self) -> int:
@@ -158,6 +197,8 @@ class Row:
       response: The whole response of the job's model that wrote `outputs`; None where no model did.
       answers: What models answered to what the evaluator asked for this row, by the name of each request.
       requests: These requests with their responses, `{"request": {…}, "response": {…}}`, in the order of the answers.
+      messages: A conversation, `{"role", "content", "tool_calls"?}` each. They are also `inputs["messages"]`, and the
+        text of the assistant's last one is `outputs` where there are none.
     """
 
     inputs: dict[str, Json] = field(default_factory=dict)
@@ -169,6 +210,25 @@ class Row:
     index: int | None = None
     answers: dict[str, Json] = field(default_factory=dict)
     requests: tuple[Json, ...] = ()
+    messages: list[Json] | None = None
+
+    def __post_init__(self) -> None:
+        if self.messages is None:
+            return
+        object.__setattr__(self, "inputs", {**self.inputs, "messages": self.messages})
+        if self.outputs is None:
+            object.__setattr__(self, "outputs", last_answer(self.messages))
+
+
+def last_answer(messages: list[Json]) -> str | None:
+    """Return the text of the last message of a conversation, if the assistant wrote it."""
+    last = messages[-1] if messages else None
+    if not isinstance(last, dict) or last.get("role") not in ("assistant", "ai", "model"):
+        return None
+    content = last.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts) if texts else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class ErrorCode(StrEnum):
     SANDBOX_LOST = "sandbox_lost"
     HOST_BUSY = "host_busy"
     TARGET_FAILED = "target_failed"
+    BUDGET_EXCEEDED = "budget_exceeded"
 
 
 HOST_FAULTS: Final = frozenset({ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY})
@@ -314,6 +315,27 @@ class SandboxInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What a row used of the models that its evaluator was granted.
+
+    Attributes:
+      requests: Requests that models answered, or failed to answer.
+      replayed: Requests that recorded answers answered.
+      input_tokens: Tokens of the requests to models.
+      output_tokens: Tokens of their answers.
+      cost: By the models' prices; None when a model without a price was asked.
+      wait_ms: Milliseconds in which the row had a request under way.
+    """
+
+    requests: int = 0
+    replayed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    wait_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationResult:
     """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md).
 
@@ -335,6 +357,7 @@ class EvaluationResult:
       native: What the platform of its dialect would store: one object per named score, with the platform's own keys;
         empty in dialects without scores of their own.
       requests: Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.
+      usage: What the row used of granted models; None for an evaluator without a grant.
     """
 
     status: Status
@@ -353,3 +376,4 @@ class EvaluationResult:
     sandbox: SandboxInfo
     native: tuple[dict[str, Json], ...] = ()
     requests: tuple[Json, ...] = ()
+    usage: ModelUsage | None = None

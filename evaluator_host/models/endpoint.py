@@ -29,7 +29,7 @@ MASKED: Final = "[masked]"
 ANSWER_BYTES: Final = 2 << 20
 _FAULT_BYTES: Final = 64 << 10
 _MESSAGE_CHARS: Final = 500
-_AGAIN: Final = frozenset({408, 409, 425, 429})
+AGAIN: Final = frozenset({408, 409, 425, 429})
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _LONGEST_WAIT_S: Final = 300.0  # limit of Retry-After
@@ -249,7 +249,7 @@ class Endpoint:
                 sent = self._redact.value(request) if len(body) <= ANSWER_BYTES else None
                 log: dict[str, Json] = {"started_at": started_at.isoformat(), "attempts": attempts, "body": sent}
                 return self._answer(completion, log, latency_ms)
-            await asyncio.sleep(max(fault.wait_s, _pause_s(len(attempts))))
+            await asyncio.sleep(max(fault.wait_s, pause_s(len(attempts))))
             started_at = datetime.now(UTC)
 
     def _attempt(self, fault: _Fault | None, latency_ms: float) -> Json:
@@ -289,7 +289,7 @@ class Endpoint:
             raise _Fault("the answer is compressed, which was not asked for", status=status, again=False)
         if not response.is_success:
             raise await self._refused(response)
-        data = await _body(response, ANSWER_BYTES + 1)
+        data = await read_body(response, ANSWER_BYTES + 1)
         if len(data) > ANSWER_BYTES:
             raise _Fault(f"the answer is longer than {ANSWER_BYTES >> 20} MB", status=status, again=False)
         try:
@@ -302,9 +302,9 @@ class Endpoint:
         if response.is_redirect:
             where = self._redact.text(response.headers.get("location", ""))
             return _Fault(f"HTTP {status}: redirects are not followed (to {where})", status=status, again=False)
-        said = fault_of(self._redact.text((await _body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
-        again = status in _AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
-        wait_s = _wait_s(response.headers.get("retry-after"))
+        said = fault_of(self._redact.text((await read_body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
+        again = status in AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
+        wait_s = wait_s_of(response.headers.get("retry-after"))
         return _Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
 
 
@@ -312,7 +312,7 @@ def _last_status(answer: Answer) -> Json:
     return answer.log["attempts"][-1]["status"]
 
 
-async def _body(response: httpx.Response, most: int) -> bytes:
+async def read_body(response: httpx.Response, most: int) -> bytes:
     """Return the first `most` bytes of the body."""
     data = bytearray()
     async for chunk in response.aiter_raw():
@@ -322,13 +322,13 @@ async def _body(response: httpx.Response, most: int) -> bytes:
     return bytes(data[:most])
 
 
-def _pause_s(tries: int) -> float:
+def pause_s(tries: int) -> float:
     """Return the seconds to wait after so many attempts: doubled each time, half of it random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
     return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
 
 
-def _wait_s(header: str | None) -> float:
+def wait_s_of(header: str | None) -> float:
     """Return the seconds of `Retry-After`, which has seconds or a date (RFC 9110, 10.2.3); 0 without it."""
     wait_s = 0.0
     if header is not None:

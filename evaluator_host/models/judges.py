@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -17,10 +18,12 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
-from evaluator_host.model.evaluator import Json
+from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import PORTS, make_http_client, require_url
 from evaluator_host.models.endpoint import Endpoint
+from evaluator_host.models.gateway.gateway import MODELS_AT_ONCE, Gateway, Grant
 from evaluator_host.schemas.jobs import Target
+from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.turns import Turns
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ class ModelPlace:
 
 
 class Judges:
-    """Calls models on behalf of evaluators.
+    """Calls models on behalf of evaluators: requests that they hand to the host, and those of granted models.
 
     Args:
       settings: Configured models, allowed hosts, proxy and certificates.
@@ -57,6 +60,11 @@ class Judges:
         self._store = store
         self._clients: dict[str, httpx.AsyncClient] = {}
         self._turns = Turns(_AT_ONCE)
+        self.gateway = Gateway(settings, store, client=self._granted_client)
+
+    async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> Grant:
+        """Resolve the models that an evaluator was granted, as `Gateway.grant`."""
+        return await self.gateway.grant(evaluator, workspace, terms)
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
         """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
@@ -76,6 +84,7 @@ class Judges:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        await self.gateway.aclose()
         for client in self._clients.values():
             await client.aclose()
 
@@ -101,12 +110,17 @@ class Judges:
         self._require_allowed(base_url)
         return replace(place, base_url=base_url)
 
-    def _client(self, base_url: str) -> httpx.AsyncClient:
+    def _client(self, base_url: str, *, at_once: int = _AT_ONCE) -> httpx.AsyncClient:
         parts = require_url(base_url)
         origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._clients:
-            self._clients[origin] = make_http_client(self._settings, origin, timeout_s=60.0, at_once=_AT_ONCE)
-        return self._clients[origin]
+        key = f"{at_once} {origin}"
+        if key not in self._clients:
+            self._clients[key] = make_http_client(self._settings, origin, timeout_s=60.0, at_once=at_once)
+        return self._clients[key]
+
+    def _granted_client(self, url: str) -> httpx.AsyncClient:
+        parts = urlsplit(url)
+        return self._client(f"{parts.scheme}://{parts.netloc}", at_once=MODELS_AT_ONCE)
 
     def _require_allowed(self, base_url: str) -> None:
         parts = require_url(base_url)

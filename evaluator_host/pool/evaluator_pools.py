@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import nlargest
 from typing import Final
 
 from evaluator_host.model.errors import HostError
@@ -16,7 +17,12 @@ from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.sandbox.session import Sandbox
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
-EMPTY_POOLS: Final = 512  # evaluators whose compiled bundle is remembered without a sandbox
+EMPTY_POOLS: Final = (
+    512  # evaluators whose compiled bundle and uses are remembered without a sandbox; or as many as places
+)
+_MOST_USES: Final = 15  # counted for one evaluator, as in a counter of four bits
+_SAMPLE: Final = 10  # uses for each place, after which all counts are halved
+_WINDOW: Final = 100  # one in so many idle sandboxes is spared for having been used last
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ class Slot:
     loaded: Loaded
     fresh: bool = True
     idle_since: float = 0.0
+    measured_at: float = -math.inf
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +71,7 @@ class EvaluatorPool:
       starting: Sandboxes that start or load.
       size: All its sandboxes: idle, leased, starting.
       turn_until: When its sandboxes may be given to other evaluators that wait.
+      uses: Recent leases, for `EvaluatorPools.coldest_first`.
       bundle: What the runner compiled, for the next sandbox of the same code.
     """
 
@@ -76,6 +84,7 @@ class EvaluatorPool:
         self.starting = 0
         self.size = 0
         self.turn_until = 0.0
+        self.uses = 0
         self.bundle: Json = None
 
     def grow(self, spec: SandboxSpec) -> None:
@@ -105,10 +114,15 @@ class EvaluatorPool:
         self._shares.end(self.workspace, slot.sandbox.spec)
 
     def unpark(self, slot: Slot) -> Slot:
-        """Remove an idle sandbox, to use it for a call or to end it."""
+        """Remove an idle sandbox, to use it for a call."""
         self.idle.remove(slot)
         self._shares.begin(self.workspace, slot.sandbox.spec)
         return slot
+
+    @property
+    def worth(self) -> float:
+        """Recent uses of each of its sandboxes: what one of them less would cost."""
+        return self.uses / max(1, self.size)
 
     def pop_waiter(self) -> Waiter | None:
         """Remove and return the caller that has waited longest; skip callers that hung up."""
@@ -159,11 +173,23 @@ class Lease:
 
 
 class EvaluatorPools:
-    """The evaluator pools of a host, by key."""
+    """The evaluator pools of a host, by key.
 
-    def __init__(self, shares: FairShare) -> None:
+    Sandboxes are ended by frequency of use, as TinyLFU does it (Einziger, Friedman, Manes: TinyLFU: A Highly Efficient
+    Cache Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
+    sandbox, all counts are halved after a sample of ten uses per place, and an equally used newcomer gives way. A small
+    window of the sandboxes used last is spared, as in the same paper's W-TinyLFU.
+
+    Args:
+      shares: What each workspace uses.
+      places: Sandboxes that the host may have.
+    """
+
+    def __init__(self, shares: FairShare, *, places: int) -> None:
         self._shares = shares
         self._by_key: dict[tuple[str, str], EvaluatorPool] = {}
+        self._places = places
+        self._counted = 0
 
     def pool_for(self, request: LeaseRequest) -> EvaluatorPool:
         """Return the pool of a request's evaluator."""
@@ -176,23 +202,44 @@ class EvaluatorPools:
     def __iter__(self) -> Iterator[EvaluatorPool]:
         return iter(list(self._by_key.values()))
 
-    def idle_longest(self) -> EvaluatorPool | None:
-        """Return the pool whose first idle sandbox to end: the longest idle, of the workspace with most in use."""
-        return min(
-            (one for one in self if one.idle),
-            key=lambda one: (-self._shares.share_of(one.workspace).sandboxes, one.idle[0].idle_since),
-            default=None,
-        )
+    def count_use(self, one: EvaluatorPool) -> None:
+        """Count a lease of an evaluator; halve all counts when the sample is complete."""
+        one.uses = min(one.uses + 1, _MOST_USES)
+        self._counted += 1
+        if self._counted >= _SAMPLE * self._places:
+            self._counted //= 2
+            for other in self._by_key.values():
+                other.uses //= 2
+
+    def coldest_first(self) -> Iterator[tuple[EvaluatorPool, Slot]]:
+        """Yield idle sandboxes in the order in which to end them: of the workspace with most in use, least used first.
+
+        The list is made at the first step; the caller skips sandboxes that are idle no more.
+        """
+        idle = [(one, slot) for one in self._by_key.values() for slot in one.idle]
+        spared = nlargest(max(1, len(idle) // _WINDOW), idle, key=lambda at: at[1].idle_since)
+        newest = {slot for _, slot in spared}
+        busy = {one.workspace: -self._shares.share_of(one.workspace).sandboxes for one, _ in idle}
+
+        def order(at: tuple[EvaluatorPool, Slot]) -> tuple[float, ...]:
+            one, slot = at
+            return busy[one.workspace], slot in newest, one.worth, -slot.idle_since
+
+        yield from sorted(idle, key=order)
 
     def forget_empty(self) -> None:
-        """Forget the oldest pools with neither sandboxes nor callers; keep the last `EMPTY_POOLS` of them."""
+        """Forget the least used pools with neither sandboxes nor callers; keep `EMPTY_POOLS` of them."""
         empty = [key for key, one in self._by_key.items() if not one.size and not one.waiters]
-        for key in empty[: max(0, len(empty) - EMPTY_POOLS)]:
+        unused = sorted(empty, key=lambda key: self._by_key[key].uses)
+        for key in unused[: max(0, len(empty) - max(EMPTY_POOLS, self._places))]:
             del self._by_key[key]
 
 
 class StartQueue:
-    """The evaluators that need a sandbox: round robin over workspaces, then oldest first. False when empty."""
+    """The evaluators that need a sandbox, or memory for an idle one to run. False when empty.
+
+    Round robin over workspaces, then oldest first.
+    """
 
     def __init__(self, shares: FairShare) -> None:
         self._shares = shares
@@ -210,8 +257,8 @@ class StartQueue:
             if entries:
                 self._by_workspace[entry.workspace] = entries
 
-    def next_to_start(self, fits: Callable[[SandboxSpec], bool]) -> EvaluatorPool | None:
-        """Return the evaluator pool whose turn it is; None when no sandbox can start now.
+    def next_to_start(self, fits: Callable[[EvaluatorPool], bool]) -> EvaluatorPool | None:
+        """Return the evaluator pool whose turn it is; None when no sandbox can start, or run again, now.
 
         A large sandbox that does not fit yet is not overtaken by a workspace that would then use more memory than its
         own: small sandboxes would otherwise always take the room that it waits for.
@@ -221,7 +268,7 @@ class StartQueue:
             memory_mb = self._shares.memory_with(entry.workspace, spec)
             if memory_mb > most_mb:
                 continue
-            if fits(spec):
+            if fits(entry):
                 return entry
             most_mb = memory_mb
         return None
@@ -233,10 +280,18 @@ class StartQueue:
             for other in self._first()
         )
 
-    @property
-    def eligible(self) -> int:
-        """Number of queued evaluators whose workspace may start a sandbox."""
-        return sum(len(self._by_workspace[entry.workspace]) for entry, _ in self._eligible())
+    def eligible(self) -> list[EvaluatorPool]:
+        """Return the queued evaluators whose workspace may start a sandbox."""
+        return [
+            other
+            for entry, _ in self._eligible()
+            for other in self._by_workspace[entry.workspace].values()
+            if other.has_waiters
+        ]
+
+    def largest_mb(self) -> int:
+        """Return the greatest memory limit among the evaluators that are next of their workspace; 0 without any."""
+        return max((spec.memory_mb for _, spec in self._eligible()), default=0)
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:
         """Yield the first entry of each workspace that is within its share."""

@@ -8,13 +8,14 @@ wait. As long as only one workspace has called, it may take everything.
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 from evaluator_host.model.errors import Busy
 from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.system.turns import may_take
 
 SANDBOXES_PER_FREE: Final = 3
@@ -28,6 +29,7 @@ class PoolLimits:
     """Limits and times of a pool; see `config.Settings` for each."""
 
     max_sandboxes: int = 16
+    max_running: int | None = None  # as many as sandboxes
     max_per_evaluator: int = 2
     memory_mb: int = 4096
     idle_sandboxes: int = 1
@@ -40,34 +42,90 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and their memory limits. One sandbox always fits, so a large limit waits instead of failing."""
+    """Counts sandboxes and memory: a resting sandbox by what it uses, any other by its limit, which its row may reach.
 
-    def __init__(self, *, max_sandboxes: int, memory_mb: int) -> None:
+    One sandbox always fits, so a large limit waits instead of failing.
+
+    Attributes:
+      running: Sandboxes that start, run or end, and so may use all of their memory.
+      running_mb: Sum of the limits of these.
+      taken_mb: That, and what resting sandboxes use.
+      leaving: Sandboxes that are being ended.
+      leaving_mb: What they will give back.
+      environments: Sandboxes by the digest of their environment.
+    """
+
+    def __init__(self, *, max_sandboxes: int, memory_mb: int, max_running: int | None = None) -> None:
         self.max_sandboxes = max_sandboxes
+        self.max_running = min(max_sandboxes, max_running or max_sandboxes)
         self.memory_mb = memory_mb
-        self.sandboxes = 0
-        self.taken_mb = 0
-        self.environments: Counter[str] = Counter()  # sandboxes by the digest of their environment
+        self.sandboxes = self.running = self.leaving = 0
+        self.taken_mb = self.running_mb = self.leaving_mb = 0
+        self.environments: Counter[str] = Counter()
+        self._resting: dict[Sandbox, int] = {}
+        self._leaving: dict[Sandbox, int] = {}
 
     def fits(self, spec: SandboxSpec) -> bool:
         """Return whether there is room to start a sandbox of this spec now."""
         if self.sandboxes == 0:
             return True
-        return self.sandboxes < self.max_sandboxes and self.taken_mb + spec.memory_mb <= self.memory_mb
+        return self.sandboxes < self.max_sandboxes and self._may_run(spec.memory_mb)
+
+    def fits_awake(self, sandbox: Sandbox) -> bool:
+        """Return whether a resting sandbox may run now."""
+        return self.sandboxes == 1 or self._may_run(sandbox.spec.memory_mb - self._resting[sandbox])
+
+    def _may_run(self, more_mb: int) -> bool:
+        return self.running < self.max_running and self.taken_mb + more_mb <= self.memory_mb
 
     def reserve(self, spec: SandboxSpec) -> None:
         """Count one more sandbox, before it starts."""
         self.sandboxes += 1
-        self.taken_mb += spec.memory_mb
+        self._run(spec, 1)
         self.environments[spec.environment.digest] += 1
 
-    def give_back(self, spec: SandboxSpec) -> None:
-        """Count one sandbox less, after it has ended."""
+    def rest(self, sandbox: Sandbox) -> None:
+        """Count a sandbox that has no row by what it uses; again when that may have changed."""
+        if sandbox not in self._resting:
+            self._run(sandbox.spec, -1)
+        self.taken_mb += sandbox.idle_mb - self._resting.get(sandbox, 0)
+        self._resting[sandbox] = sandbox.idle_mb
+
+    def wake(self, sandbox: Sandbox) -> None:
+        """Count a resting sandbox by its limit, before it is given a row."""
+        self.taken_mb -= self._resting.pop(sandbox)
+        self._run(sandbox.spec, 1)
+
+    def leave(self, sandbox: Sandbox) -> None:
+        """Note that a sandbox is being ended; `give_back` follows."""
+        self._leaving[sandbox] = mb = self._resting.get(sandbox, sandbox.spec.memory_mb)
+        self.leaving += 1
+        self.leaving_mb += mb
+
+    def give_back(self, spec: SandboxSpec, sandbox: Sandbox | None = None) -> None:
+        """Count one sandbox less, after it has ended; None for one that never started."""
+        if sandbox is not None and (leaving_mb := self._leaving.pop(sandbox, None)) is not None:
+            self.leaving -= 1
+            self.leaving_mb -= leaving_mb
         self.sandboxes -= 1
-        self.taken_mb -= spec.memory_mb
+        if sandbox in self._resting:
+            self.taken_mb -= self._resting.pop(sandbox)
+        else:
+            self._run(spec, -1)
         self.environments[spec.environment.digest] -= 1
         if not self.environments[spec.environment.digest]:
             del self.environments[spec.environment.digest]
+
+    def short_of(self, specs: Sequence[SandboxSpec]) -> tuple[int, int]:
+        """Return how many sandboxes, and how many MB, must go before these can start; what is leaving is gone."""
+        sandboxes = self.sandboxes - self.leaving + len(specs) - self.max_sandboxes
+        memory_mb = self.taken_mb - self.leaving_mb + sum(spec.memory_mb for spec in specs) - self.memory_mb
+        return sandboxes, memory_mb
+
+    def _run(self, spec: SandboxSpec, count: int) -> None:
+        self.running += count
+        self.running_mb += count * spec.memory_mb
+        self.taken_mb += count * spec.memory_mb
 
 
 @dataclass(slots=True)
@@ -76,7 +134,7 @@ class Share:
 
     Attributes:
       waiting: Its calls in the queue.
-      sandboxes: Its sandboxes that start, are leased, or end. Idle ones are free for everybody.
+      sandboxes: Its sandboxes that start, are leased, or end after that. Idle ones are free for everybody.
       memory_mb: Sum of their memory limits.
       waited_s: How long its last served call waited.
       moved_at: When its queue last moved.
@@ -125,7 +183,7 @@ class FairShare:
         own = self.share_of(workspace)
         if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True
-        free = self._capacity.max_sandboxes - self._all.sandboxes - 1
+        free = self._capacity.max_running - self._all.sandboxes - 1
         free_mb = self._capacity.memory_mb - self._all.memory_mb - spec.memory_mb
         return (
             own.sandboxes + 1 <= SANDBOXES_PER_FREE * free

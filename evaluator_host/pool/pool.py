@@ -7,7 +7,7 @@ gets a second sandbox when its callers have waited longer than its start takes.
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -33,6 +33,9 @@ _log = logging.getLogger(__name__)
 
 GROW_AFTER_S: Final = 0.03  # about the start of a sandbox: a shorter wait is cheaper
 REAP_EVERY_S: Final = 1.0
+IDLE_GROWTH_MB: Final = 64  # in one round of the reaper: an idle sandbox that grows so much is ended
+_MEASURED_FOR_S: Final = 5.0
+_MANY_WARM: Final = 32  # sandboxes; with more of them the least used goes before one that waits for a first call
 
 
 class Pool:
@@ -42,7 +45,9 @@ class Pool:
         self.backend = backend
         self.limits = limits
         self._turns = ByteTurns(limits.answers_mb << 20)
-        self.capacity = Capacity(max_sandboxes=limits.max_sandboxes, memory_mb=limits.memory_mb)
+        self.capacity = Capacity(
+            max_sandboxes=limits.max_sandboxes, memory_mb=limits.memory_mb, max_running=limits.max_running
+        )
         self._shares = FairShare(self.capacity, queue_limit=limits.queue_limit)
         self._prewarmed = PrewarmedSandboxes(
             backend,
@@ -53,9 +58,8 @@ class Pool:
             on_ready=self._serve,
             make_room=self._evict_idle,
         )
-        self._evaluator_pools = EvaluatorPools(self._shares)
+        self._evaluator_pools = EvaluatorPools(self._shares, places=limits.max_sandboxes)
         self._start_queue = StartQueue(self._shares)
-        self._evicting = 0
         self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -71,11 +75,9 @@ class Pool:
           SandboxLost: the sandbox died while loading for a reason that is not the guest's.
         """
         owner = self._evaluator_pools.pool_for(request)
-        while owner.idle and not owner.waiters:
-            slot = owner.unpark(owner.idle[-1])
-            if not slot.sandbox.ended:
-                return self._lease(owner, slot)
-            self._discard(owner, slot.sandbox)
+        self._evaluator_pools.count_use(owner)
+        if not owner.waiters and self._has_warm(owner) and self._may_wake_now(owner):
+            return self._lease(owner, self._wake(owner))
         return await self._wait(owner, request)
 
     def release(self, lease: Lease) -> None:
@@ -122,8 +124,14 @@ class Pool:
         for owner in self._evaluator_pools:
             for slot in list(owner.idle):
                 sandbox = slot.sandbox
-                if sandbox.ended or self._worn(sandbox) or now - slot.idle_since > self.limits.idle_ttl_s:
-                    self._discard(owner, owner.unpark(slot).sandbox)
+                before_mb = sandbox.idle_mb
+                sandbox.measure()
+                grown = sandbox.idle_mb - before_mb > IDLE_GROWTH_MB
+                if grown or sandbox.ended or self._worn(sandbox) or now - slot.idle_since > self.limits.idle_ttl_s:
+                    self._end_idle(owner, slot)
+                else:
+                    self.capacity.rest(sandbox)
+        self._make_room()
         self._evaluator_pools.forget_empty()
         self._prewarmed.reap(max_age_s=self.limits.max_age_s)
 
@@ -133,7 +141,7 @@ class Pool:
         for owner in self._evaluator_pools:
             owner.fail_waiters(SandboxUnavailable("the host is shutting down"))
             while owner.idle:
-                self._discard(owner, owner.unpark(owner.idle[-1]).sandbox)
+                self._end_idle(owner, owner.idle[-1])
         await self._prewarmed.close()
         while self._tasks:
             await asyncio.wait(set(self._tasks))
@@ -172,11 +180,32 @@ class Pool:
         queue_ms = waited_ms - load_ms
         return Lease(owner, slot, slot.sandbox, slot.loaded, warm=warm, queue_ms=queue_ms, load_ms=load_ms)
 
+    def _has_warm(self, owner: EvaluatorPool) -> bool:
+        """Return whether an idle sandbox of an evaluator could take a row; end those that have died."""
+        while owner.idle and owner.idle[-1].sandbox.ended:
+            self._end_idle(owner, owner.idle[-1])
+        return bool(owner.idle)
+
+    def _may_wake_now(self, owner: EvaluatorPool) -> bool:
+        """Return whether an idle sandbox may run at once, and leaves memory for the largest that waits."""
+        sandbox, capacity = owner.idle[-1].sandbox, self.capacity
+        if not (self._shares.may_start(owner.workspace, sandbox.spec) and capacity.fits_awake(sandbox)):
+            return False
+        if not self._start_queue:
+            return True
+        running_mb = capacity.running_mb + sandbox.spec.memory_mb + self._start_queue.largest_mb()
+        return running_mb <= capacity.memory_mb and capacity.running + 1 < capacity.max_running
+
+    def _wake(self, owner: EvaluatorPool) -> Slot:
+        slot = owner.unpark(owner.idle[-1])
+        self.capacity.wake(slot.sandbox)
+        return slot
+
     def _grow(self, owner: EvaluatorPool) -> None:
-        """Start a sandbox for an evaluator if its callers have waited long enough for one."""
+        """Start or wake a sandbox for an evaluator if its callers have waited long enough for one."""
         if self._closed or not owner.has_waiters or owner.starting >= len(owner.waiters):
             return
-        if owner.size == 0:
+        if owner.size == 0 or owner.idle:
             self._start_queue.enqueue(owner)
             self._serve()
         elif owner.size < self.limits.max_per_evaluator:
@@ -187,17 +216,22 @@ class Pool:
                 asyncio.get_running_loop().call_later(due_in_s, self._grow, owner)
 
     def _start_another(self, owner: EvaluatorPool) -> None:
-        """Start one more for an evaluator that has some; only idle ones make room, and the start queue goes first."""
-        spec = owner.waiters[0].request.spec
-        if not self._shares.may_start(owner.workspace, spec):
+        """Start one more for an evaluator that has some; idle ones of less used evaluators make room.
+
+        The start queue goes first.
+        """
+        if not self._shares.may_start(owner.workspace, owner.waiters[0].request.spec):
             return
-        if self._fits(spec) and not self._start_queue:
+        if self._fits(owner) and not self._start_queue:
             self._start(owner)
-        elif self._evict():
+        elif self._make_room(beside=owner):
             self._start_queue.enqueue(owner)
 
-    def _fits(self, spec: SandboxSpec) -> bool:
-        return self._prewarmed.waits(spec) or self.capacity.fits(spec)
+    def _fits(self, owner: EvaluatorPool) -> bool:
+        if self._has_warm(owner):
+            return self.capacity.fits_awake(owner.idle[-1].sandbox)
+        spec = owner.waiters[0].request.spec
+        return self._prewarmed.may_take(spec) or self.capacity.fits(spec)
 
     def _serve(self) -> None:
         """Start sandboxes for the start queue, in turn, and end idle ones where there is no room."""
@@ -206,10 +240,17 @@ class Pool:
         while not self._closed and (owner := self._start_queue.next_to_start(self._fits)) is not None:
             self._start_queue.remove(owner)
             self._start(owner)
-        while self._evicting < self._start_queue.eligible and self._evict():
-            pass
+        self._make_room()
 
     def _start(self, owner: EvaluatorPool) -> None:
+        """Wake or start a sandbox for the first waiter of an evaluator."""
+        if self._has_warm(owner):
+            slot, waiter = self._wake(owner), owner.pop_waiter()
+            owner.begin_turn(started=time.monotonic())
+            if waiter is not None:
+                waiter.future.set_result(slot)
+            self._grow(owner)
+            return
         request = owner.waiters[0].request
         prewarmed = self._prewarmed.take_sandbox(request.spec)
         if prewarmed is None:
@@ -217,17 +258,43 @@ class Pool:
         owner.grow(request.spec)
         self._spawn(self._start_for(owner, request, prewarmed))
 
-    def _evict(self) -> bool:
-        """End a prewarmed or an idle sandbox; `_serve` is called again when it is gone."""
-        evicted = self._prewarmed.evict_one() or self._evict_idle()
-        self._evicting += evicted
-        return evicted
+    def _make_room(self, *, beside: EvaluatorPool | None = None) -> bool:
+        """End as many idle and prewarmed sandboxes as those that wait need; `_serve` runs again when they are gone.
+
+        Args:
+          beside: An evaluator that wants one more, and gets it from less used evaluators only.
+
+        Returns:
+          Whether there will be room.
+        """
+        wanted = self._start_queue.eligible() if beside is None else [beside]
+        wanted = wanted[: max(1, self.capacity.max_running - self.capacity.running + self.capacity.leaving)]
+        specs = [one.waiters[0].request.spec for one in wanted if not one.idle]
+        waking = [one.idle[-1] for one in wanted if one.idle]
+        waking_mb = sum(slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb for slot in waking)
+        victims: Iterator[tuple[EvaluatorPool, Slot]] | None = None
+        while True:
+            sandboxes, memory_mb = self.capacity.short_of(specs)
+            if sandboxes <= 0 and memory_mb + waking_mb <= 0:
+                return bool(wanted)
+            if beside is None and not self._spares_prewarmed() and self._prewarmed.evict_one():
+                continue
+            victims = victims or self._evaluator_pools.coldest_first()
+            victim = next((at for at in victims if at[1] in at[0].idle and at[1] not in waking), None)
+            if victim is None or (beside is not None and victim[0].worth > beside.uses / (beside.size + 1)):
+                return beside is None and self._prewarmed.evict_one()
+            self._end_idle(*victim)
+
+    def _spares_prewarmed(self) -> bool:
+        """Return whether so many evaluators are warm that the least used of them is worth less than a first call."""
+        return self.capacity.sandboxes > _MANY_WARM
 
     def _evict_idle(self) -> bool:
-        owner = self._evaluator_pools.idle_longest()
-        if owner is None:
+        """End the sandbox that costs least; false when none is idle."""
+        victim = next(self._evaluator_pools.coldest_first(), None)
+        if victim is None:
             return False
-        self._discard(owner, owner.unpark(owner.idle[0]).sandbox)
+        self._end_idle(*victim)
         return True
 
     async def _start_for(self, owner: EvaluatorPool, request: LeaseRequest, sandbox: Sandbox | None) -> None:
@@ -263,19 +330,28 @@ class Pool:
     # Handing on and ending
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """Give a free slot to the next caller, end it when another evaluator needs its place, or let it idle."""
+        """Give a free slot to the next caller, or let it idle: so that another evaluator gets its place or memory."""
         wanted_elsewhere = (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
             and self._start_queue.wants_sandbox_of(owner)
         )
-        if self._closed or slot.sandbox.ended or wanted_elsewhere:
+        if self._closed or slot.sandbox.ended:
             self._discard(owner, slot.sandbox)
-        elif (waiter := owner.pop_waiter()) is not None:
+        elif not wanted_elsewhere and (waiter := owner.pop_waiter()) is not None:
             waiter.future.set_result(slot)
         else:
-            owner.park(slot)
+            self._park(owner, slot)
             self._serve()
+            self._grow(owner)
+
+    def _park(self, owner: EvaluatorPool, slot: Slot) -> None:
+        sandbox, now = slot.sandbox, time.monotonic()
+        if now - slot.measured_at > _MEASURED_FOR_S:
+            sandbox.measure()
+            slot.measured_at = now
+        owner.park(slot)
+        self.capacity.rest(sandbox)
 
     async def _settle(self, lease: Lease) -> None:
         await lease.sandbox.settle()
@@ -285,20 +361,35 @@ class Pool:
             self._discard(lease.owner, lease.sandbox)
 
     def _discard(self, owner: EvaluatorPool, sandbox: Sandbox) -> None:
+        """End a sandbox that is leased."""
+        self.capacity.leave(sandbox)
         self._spawn(self._destroy(owner, sandbox))
 
     async def _destroy(self, owner: EvaluatorPool, sandbox: Sandbox) -> None:
         await sandbox.destroy()
-        self._gone(owner, sandbox.spec)
+        self._gone(owner, sandbox.spec, sandbox)
 
-    def _gone(self, owner: EvaluatorPool, spec: SandboxSpec) -> None:
+    def _end_idle(self, owner: EvaluatorPool, slot: Slot) -> None:
+        """End an idle sandbox, which counts against no workspace."""
+        owner.idle.remove(slot)
+        self.capacity.leave(slot.sandbox)
+        self._spawn(self._destroy_idle(owner, slot.sandbox))
+
+    async def _destroy_idle(self, owner: EvaluatorPool, sandbox: Sandbox) -> None:
+        await sandbox.destroy()
+        owner.size -= 1
+        self._freed(owner, sandbox.spec, sandbox)
+
+    def _gone(self, owner: EvaluatorPool, spec: SandboxSpec, sandbox: Sandbox | None = None) -> None:
         owner.shrink(spec)
-        self.capacity.give_back(spec)
+        self._freed(owner, spec, sandbox)
+
+    def _freed(self, owner: EvaluatorPool, spec: SandboxSpec, sandbox: Sandbox | None) -> None:
+        self.capacity.give_back(spec, sandbox)
         self._on_freed()
         self._grow(owner)
 
     def _on_freed(self) -> None:
-        self._evicting = max(0, self._evicting - 1)
         self._serve()
         if not self._closed and not self._start_queue:
             self._prewarmed.refill_wanting()

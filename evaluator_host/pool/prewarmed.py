@@ -16,7 +16,7 @@ from evaluator_host.sandbox.session import Sandbox
 _log = logging.getLogger(__name__)
 
 PROBE_HOLDS_S: Final = 10.0  # readiness probes come every few seconds; a sandbox for each would cost too much
-RECENT_SPECS: Final = 4  # two languages, each with and without packages; half of the pool's places if that is more
+RECENT_SPECS: Final = 4  # two languages, each with and without packages; half as many as may run if that is more
 
 WORTH_MS: Final = 20.0  # about a first call without packages; faster imports are left to the load
 MOST_S: Final = 10.0  # longest time of importing ahead: every prewarmed sandbox of the set pays it
@@ -131,13 +131,15 @@ class PrewarmedSandboxes:
         while ready:
             sandbox = ready.pop()
             if not sandbox.ended:
+                self._capacity.wake(sandbox)
                 return sandbox
             self._throw_away(sandbox)
         return None
 
-    def waits(self, spec: SandboxSpec) -> bool:
-        """Return whether a prewarmed sandbox is waiting for `take_sandbox`."""
-        return any(not sandbox.ended for sandbox in self._ready.get(spec, ()))
+    def may_take(self, spec: SandboxSpec) -> bool:
+        """Return whether a prewarmed sandbox is waiting for `take_sandbox`, and there is memory for it to run."""
+        ready = (sandbox for sandbox in reversed(self._ready.get(spec, ())) if not sandbox.ended)
+        return (first := next(ready, None)) is not None and self._capacity.fits_awake(first)
 
     def refill_soon(self, spec: SandboxSpec) -> None:
         """Record that `spec` is in use, and start missing sandboxes in the background if there is room."""
@@ -193,7 +195,7 @@ class PrewarmedSandboxes:
         self._used_at[spec] = time.monotonic()
         self._ready.setdefault(spec, [])
         self._ready.move_to_end(spec)
-        while len(self._ready) > max(RECENT_SPECS, self._capacity.max_sandboxes // 2):
+        while len(self._ready) > max(RECENT_SPECS, self._capacity.max_running // 2):
             self._forget(next(iter(self._ready)))
 
     async def _fill(self, spec: SandboxSpec) -> None:
@@ -239,6 +241,10 @@ class PrewarmedSandboxes:
                 return True
         return False
 
+    def __len__(self) -> int:
+        """Return how many sandboxes `evict_one` could end."""
+        return sum(map(len, self._ready.values())) + len(self._importing)
+
     def forget(self, environment: str) -> None:
         """End the prewarmed sandboxes on an environment, given by digest, because its files have changed."""
         specs = {*self._ready, *(sandbox.spec for sandbox in self._importing)}
@@ -281,6 +287,8 @@ class PrewarmedSandboxes:
         if self._closed or sandbox.spec not in self._ready:
             self._throw_away(sandbox)
         else:
+            sandbox.measure()
+            self._capacity.rest(sandbox)
             self._ready[sandbox.spec].append(sandbox)
             self._on_ready()
 
@@ -292,11 +300,12 @@ class PrewarmedSandboxes:
             self._on_freed()
 
     def _throw_away(self, sandbox: Sandbox) -> None:
+        self._capacity.leave(sandbox)
         self._keep(asyncio.get_running_loop().create_task(self._destroy(sandbox)))
 
     async def _destroy(self, sandbox: Sandbox) -> None:
         await sandbox.destroy()
-        self._capacity.give_back(sandbox.spec)
+        self._capacity.give_back(sandbox.spec, sandbox)
         self._on_freed()
 
     def _keep(self, task: asyncio.Task[None]) -> None:

@@ -12,6 +12,42 @@ from evaluator_host.model.evaluator import Environment, SandboxSpec
 from evaluator_host.sandbox.exit_status import ExitStatus
 
 
+class Wire(Protocol):
+    """The host's way back to the connections that a row made."""
+
+    def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
+        """Queue bytes for a connection; `end` closes it. Never blocks; does nothing for one that is closed."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until less than 1 MiB is queued."""
+        ...
+
+
+class Gate(Protocol):
+    """The host's end of the connections that one row makes to its loopback address (runtimes/PROTOCOL.md, `bytes`)."""
+
+    most_wait_s: float
+    """Seconds for which `waited_s` may grow in all."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds so far in which the host let the row wait for an answer; they are not the row's time."""
+        ...
+
+    def open(self, wire: Wire) -> None:
+        """Begin to serve a row, or to serve it again in another sandbox."""
+        ...
+
+    def receive(self, connection: int, data: bytes, *, end: bool) -> None:
+        """Take bytes that the guest wrote; `end` says that it has closed the connection. Trusts nothing in them."""
+        ...
+
+    def close(self) -> None:
+        """End every connection and request: the row has its outcome. Nothing is served before the next `open`."""
+        ...
+
+
 class Link(Protocol):
     """The byte channel to one running sandbox; it also ends the sandbox."""
 
@@ -51,6 +87,13 @@ class Link(Protocol):
 
         Takes microseconds and no request to an engine: the session asks after every row whose process was killed, to
         tell `memory_limit` from `crashed`.
+        """
+        ...
+
+    def used_bytes(self) -> int | None:
+        """Return how much memory the sandbox uses now, files in memory included; None where nobody can tell.
+
+        Takes microseconds where there is a cgroup: the pool asks once a second for each idle sandbox.
         """
         ...
 

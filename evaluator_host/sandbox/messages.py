@@ -45,6 +45,8 @@ class LoadRequest:
       repair: Load code that does not parse as it was probably meant.
       files: Texts of the files that come with the code, by path.
       path: Where the code lies among them; None for the root.
+      environment: Variables of the code's processes, with `{address}` for the loopback address at which the runner
+        serves its connections to the host (PROTOCOL.md, `bytes`); empty for code that may make none.
     """
 
     code: str
@@ -60,6 +62,7 @@ class LoadRequest:
     repair: bool = False
     files: dict[str, str] = field(default_factory=dict)
     path: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
 
     def header(self, load_id: str) -> dict[str, Json]:
         """Return the header of the `load` frame."""
@@ -82,6 +85,7 @@ class LoadRequest:
             },
             "check": self.check,
             **({"repair": True} if self.repair else {}),
+            **({"environment": self.environment} if self.environment else {}),
         }
 
     def body(self) -> dict[str, Json]:

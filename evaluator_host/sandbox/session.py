@@ -5,6 +5,7 @@ question, silence past the limit) ends the sandbox: it is destroyed, never repai
 """
 
 import asyncio
+import math
 import signal
 import time
 from collections import deque
@@ -18,7 +19,7 @@ from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.model.json_values import LARGE_BYTES, encode_json, takes_more_memory
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.sandbox import messages
-from evaluator_host.sandbox.base import Link
+from evaluator_host.sandbox.base import Gate, Link
 from evaluator_host.sandbox.exit_status import ExitStatus, classify_exit
 from evaluator_host.sandbox.linux.work_clock import WorkClock
 from evaluator_host.sandbox.protocol import (
@@ -39,6 +40,14 @@ _BEGUN: Final = 0.5  # of its limit; a row that ran for less, by its runner's cl
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
+_REFUSAL: Final = (
+    b'{"error":{"message":"models are asked while a row is scored, not while the code is loaded; move the \
+request into the function that scores","type":"invalid_request_error","param":null,"code":"not_while_loading"}}'
+)
+_NOT_NOW: Final = (
+    b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nx-should-retry: false\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
+)
 RESULT_EXTRA_BYTES: Final = 256 << 10  # of a result's body besides its value, as the runners have it
 _DECODED_BYTES: Final = 64 << 20  # that any body may take once decoded
 _DECODED_PER_BYTE: Final = 8  # and so many more for each of its bytes: enough for long lists of numbers
@@ -155,6 +164,7 @@ class Sandbox:
       started_at: Monotonic seconds.
       broken: No frame may be sent any more; only `destroy` is left.
       worked_s: Seconds that its answers took, as `linux.work_clock` counts them.
+      idle_mb: Memory that it takes without a row, as `measure` last found it; its limit until then.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
@@ -165,6 +175,7 @@ class Sandbox:
         self.started_at = time.monotonic()
         self.broken = False
         self.worked_s = 0.0
+        self.idle_mb = spec.memory_mb
         self.runtime = ""
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
@@ -176,6 +187,7 @@ class Sandbox:
         self._outgoing: list[bytes] = []  # frames to write together, when nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
+        self._gates: dict[str, Gate] = {}  # of unanswered rows, by id
 
     @property
     def ended(self) -> bool:
@@ -186,6 +198,12 @@ class Sandbox:
     def quiet(self) -> bool:
         """Whether every row was answered and no unexpected frame came."""
         return not self._unanswered and not self._frames
+
+    def measure(self) -> None:
+        """Measure `idle_mb`; call it while no row runs."""
+        used = self.link.used_bytes()
+        if used is not None:
+            self.idle_mb = min(self.spec.memory_mb, max(1, math.ceil(used / (1 << 20))))
 
     async def greet(self) -> None:
         """Wait for the runner's `hello` message.
@@ -258,7 +276,9 @@ class Sandbox:
             return self._name_memory_kill(answer)
         return answer
 
-    async def call(self, body: bytes, *, timeout_s: float, share: str | None = None) -> Outcome:
+    async def call(
+        self, body: bytes, *, timeout_s: float, share: str | None = None, gate: Gate | None = None
+    ) -> Outcome:
         """Evaluate one row in this sandbox.
 
         Whatever the guest does (raise, hang, flood, fork, die) comes back as a value, never as an exception.
@@ -267,12 +287,13 @@ class Sandbox:
           body: The `call` body of the protocol, JSON.
           timeout_s: Seconds for the row, queueing excluded, as `linux.work_clock` counts them.
           share: Consecutive calls with the same string share one process (Python) or context (JavaScript).
+          gate: Serves the row's connections; None for an evaluator without a grant.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's; the caller may retry elsewhere.
           HostBusy: the machine gave it too little processor time; the caller may retry elsewhere.
         """
-        self.send(body, timeout_s=timeout_s, share=share)
+        self.send(body, timeout_s=timeout_s, share=share, gate=gate)
         return await self.receive(timeout_s=timeout_s)
 
     @property
@@ -280,15 +301,18 @@ class Sandbox:
         """Whether one more row may be sent before earlier ones are answered."""
         return self._window.open
 
-    def send(self, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
+    def send(self, body: bytes, *, timeout_s: float, share: str | None = None, gate: Gate | None = None) -> None:
         """Send a row without waiting for its outcome; `receive` returns outcomes in order. Arguments as for `call`.
 
         Raises:
           ProtocolError: the body is over the protocol's limit; nothing was sent.
         """
-        limit_s = messages.runner_limit_s(timeout_s)
+        limit_s = messages.runner_limit_s(timeout_s + (gate.most_wait_s if gate is not None else 0.0))
         frame = encode({"type": "call", "id": str(self._last_id + 1), "timeout_s": limit_s, "share": share}, body)
-        self._new_id()
+        call_id = self._new_id()
+        if gate is not None:
+            self._gates[call_id] = gate
+            gate.open(self)
         self.rows += 1
         self._window.sent(len(frame))
         self._outgoing.append(frame)
@@ -317,6 +341,8 @@ class Sandbox:
     async def settle(self) -> None:
         """Cancel the unanswered rows of a caller who hung up; without an answer, the sandbox counts as broken."""
         self._flush()
+        for call_id in list(self._gates):
+            self._close_gate(call_id)
         try:
             for call_id in self._unanswered:
                 self.link.write(encode({"type": "cancel", "id": call_id}))
@@ -330,7 +356,33 @@ class Sandbox:
     async def destroy(self) -> ExitStatus:
         """End the sandbox; see `Link.destroy`."""
         self.broken = True
+        for call_id in list(self._gates):
+            self._close_gate(call_id)
         return await self.link.destroy()
+
+    def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
+        """Queue bytes for a connection of a row; see `base.Wire`."""
+        if not self.broken:
+            self.link.write(encode({"type": "bytes", "connection": connection, "end": end}, data))
+
+    async def drain(self) -> None:
+        """Wait until less than 1 MiB is queued for the runner."""
+        await self.link.drain()
+
+    def _pass_on(self, frame: Frame) -> None:
+        """Give the bytes of a connection to the gate of the row that runs: the first one without an answer."""
+        connection, position = frame.header.get("connection"), len(self._frames)
+        if not isinstance(connection, int) or isinstance(connection, bool):
+            raise ProtocolError("bytes of no connection")
+        call_id = self._unanswered[position] if position < len(self._unanswered) else ""
+        if (gate := self._gates.get(call_id)) is not None:
+            gate.receive(connection, frame.body, end=frame.header.get("end") is True)
+        elif frame.header.get("end") is not True:
+            self.reply(connection, _NOT_NOW, end=True)
+
+    def _close_gate(self, call_id: str) -> None:
+        if (gate := self._gates.pop(call_id, None)) is not None:
+            gate.close()
 
     def _new_id(self) -> str:
         self._last_id += 1
@@ -354,6 +406,7 @@ class Sandbox:
             frame = await self._next(self._grace_s, forgiving=False)
             stopped = messages.is_cancelled(frame)
         expected = self._unanswered.popleft()
+        self._close_gate(expected)
         if frame.header.get("id") != expected:
             raise _NoAnswer(f"answer to {frame.header.get('id')!r}, expected {expected!r}")
         return frame, stopped
@@ -367,8 +420,11 @@ class Sandbox:
         if not self._frames:
             self._flush()
             clock = WorkClock(limit_s, self.link.first_pid, forgiving=forgiving)
+            gate = self._gates.get(self._unanswered[0]) if self._unanswered else None
+            waited_s = gate.waited_s if gate is not None else 0.0
             while not await self._fill(clock.next_look_s, clock):
-                clock.look()
+                before_s, waited_s = waited_s, gate.waited_s if gate is not None else 0.0
+                clock.look(waited_s=waited_s - before_s)
                 if (clock.expired or clock.starved) and not await self._fill(_LAST_READ_S, clock):
                     starved = not clock.expired
                     raise _NoAnswer("the runner did not answer in time", timed_out=not starved, starved=starved)
@@ -384,7 +440,11 @@ class Sandbox:
                     data = await self.link.read()
                     if not data:
                         raise _NoAnswer("the runner ended", ended=True)
-                    self._frames.extend(self._decoder.feed(data))
+                    for frame in self._decoder.feed(data):
+                        if frame.type == "bytes":
+                            self._pass_on(frame)
+                        else:
+                            self._frames.append(frame)
                     if self._decoder.announced_bytes > LARGE_BYTES:
                         await self._take_turn(limit, clock)
         except TimeoutError:

@@ -19,6 +19,7 @@ from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
 from evaluator_host.sandbox.linux.child import Child
 from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
+from evaluator_host.sandbox.linux.watchdog import used_bytes
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
 from evaluator_host.system.tree import remove
 
@@ -124,6 +125,9 @@ class _ProcessGroup:
 
     def memory_events(self) -> int:
         return 0
+
+    def used_bytes(self) -> int | None:
+        return used_bytes(self._child.pid)
 
     def pids_hit(self) -> bool:
         return False

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from evaluator_host.model.evaluator import Limits
+from evaluator_host.model.evaluator import Json, Limits
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
     EvaluationError,
@@ -44,6 +44,7 @@ class CheckReport:
       logs: Output of the code at module level.
       classes: Evaluator classes that can be listed, in order of definition, faulty ones included.
       slices: When an import of the code is missing: the entries that do not need it, at most 20.
+      models: Registered models that it was granted, as its `models` has them.
     """
 
     ok: bool
@@ -58,6 +59,7 @@ class CheckReport:
     logs: Logs = field(default_factory=Logs)
     classes: tuple[EvaluatorClass, ...] = ()
     slices: tuple[Slice, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class HostInfo:
       runtimes: Version by runtime: `{"python": "3.13", "node": "24"}`.
       pythons: Further minor versions of Python that evaluators may ask for.
       contract_fields: Fields of settings and rows that only some contracts use, by contract.
+      contract_rows: An example of a platform's own row, by contract; `variables` of a row may be one.
     """
 
     version: str
@@ -91,6 +94,7 @@ class HostInfo:
     runtimes: dict[str, str] = field(default_factory=dict)
     pythons: tuple[str, ...] = ()
     contract_fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    contract_rows: dict[str, dict[str, Json]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from evaluator_host.model.evaluator import Isolation, Json
+from evaluator_host.model.evaluator import Isolation, Json, ModelBudget, Replay
 
 
 class JobStatus(StrEnum):
@@ -32,12 +32,16 @@ class JobConfig:
       limit_samples: Rows of the data set to score, from the first on; None for all.
       isolation: `row` for a process or context per row, `batch` for rows that may share one.
       max_failures: The job fails when more rows than this fail; None for no limit.
+      replay: Whether answers of granted models are recorded and reused.
+      budget: What the job may use of granted models; each evaluator has its own budget for a row.
     """
 
     parallelism: int | None = None
     limit_samples: int | None = None
     isolation: Isolation = Isolation.ROW
     max_failures: int | None = None
+    replay: Replay = Replay.OFF
+    budget: ModelBudget = field(default_factory=ModelBudget)
 
 
 @dataclass(frozen=True, slots=True)

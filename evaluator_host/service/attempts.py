@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from evaluator_host.dialects.model_requests import Ask, asks_of
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import HostBusy, HostError, SandboxLost
-from evaluator_host.model.evaluator import EncodedRow, Json, Row
+from evaluator_host.model.evaluator import EncodedRow, Evaluator, Json, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import (
     ErrorCode,
@@ -28,6 +28,7 @@ from evaluator_host.model.outcome import (
 )
 from evaluator_host.pool import Lease, LeaseRequest, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
+from evaluator_host.service.model_grants import ModelGrant, ModelTerms, RowGate
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import Bound, ResultContext, bind_together, leased_context, result, unloaded_context
 
@@ -65,13 +66,16 @@ class LostRows:
         return None if self._losses[index] < most else _lost(error)
 
 
-async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Awaitable[Bound]]) -> Attempt:
+async def attempt(
+    pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Awaitable[Bound]], *, gate: RowGate | None = None
+) -> Attempt:
     """Make one call that has a sandbox for itself.
 
     Args:
       pool: Leases the sandbox.
       prepared: The evaluator.
       bind: Returns the call's body for what was loaded; called again for a retry.
+      gate: Serves its requests to granted models.
 
     Raises:
       Busy: too many calls wait already.
@@ -88,7 +92,8 @@ async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Await
             if isinstance(bound.body, EvaluationError):
                 outcome: Outcome = Failed(bound.body)
             else:
-                outcome = await lease.sandbox.call(bound.body, timeout_s=timeout_s)
+                outcome = await lease.sandbox.call(bound.body, timeout_s=timeout_s, gate=gate)
+                outcome = outcome if gate is None else settled(outcome, gate)
         except (SandboxLost, HostBusy) as error:
             if (failed := lost.outcome(0, error)) is not None:
                 if isinstance(error, HostBusy):
@@ -98,6 +103,13 @@ async def attempt(pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Await
             return Attempt(leased_context(prepared, lease), outcome, lease.loaded, bound.notes)
         finally:
             pool.release(lease)
+
+
+def settled(outcome: Outcome, gate: RowGate) -> Outcome:
+    """Return a row's outcome, or the failure that its requests to models ended with, whatever its code made of it."""
+    if gate.problem is None:
+        return outcome
+    return Failed(gate.problem, outcome.logs, outcome.run_ms, outcome.peak_memory_kb, size_bytes=outcome.size_bytes)
 
 
 async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
@@ -164,7 +176,7 @@ async def each(rows: Iterable[Row | EncodedRow]) -> AsyncGenerator[Row | Encoded
         yield row
 
 
-class Models(Protocol):
+class ModelCalls(Protocol):
     """Interface for calling models on behalf of evaluators."""
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
@@ -176,13 +188,26 @@ class Models(Protocol):
         ...
 
 
+class Models(ModelCalls, Protocol):
+    """Interface for calling models on behalf of evaluators, and for granting them models."""
+
+    async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> ModelGrant:
+        """Resolve the models that an evaluator was granted, for one call or a part of a job.
+
+        Raises:
+          InvalidRequest: there is no such model, or the operator does not allow it.
+          NotFound: a model's secret does not exist.
+        """
+        ...
+
+
 def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
     """Return the model requests that a row's call waits for; empty when the call has finished."""
     return asks_of(outcome) if dialect_of(loaded.contract).asks_models else ()
 
 
 async def answered(
-    models: Models | None, row: Row | EncodedRow, asks: Sequence[Ask], *, workspace: str
+    models: ModelCalls | None, row: Row | EncodedRow, asks: Sequence[Ask], *, workspace: str
 ) -> Row | EncodedRow | EvaluationError:
     """Return the row with the answers to its model requests added, or the error that it fails with."""
     if models is None:

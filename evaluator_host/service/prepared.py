@@ -26,6 +26,7 @@ from evaluator_host.model.evaluator import (
 from evaluator_host.pool import LeaseRequest
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.files import file_problems, is_text
+from evaluator_host.service.model_grants import ENVIRONMENT
 from evaluator_host.service.source import CleanSource, clean
 
 cleaned = lru_cache(maxsize=4)(clean)  # an evaluator that is new is cleaned in two places
@@ -126,6 +127,7 @@ def prepare(
                 repair=evaluator.settings.repair,
                 files=evaluator.files,
                 path=evaluator.path,
+                environment=dict(ENVIRONMENT) if evaluator.models else {},
             ),
         ),
     )
@@ -155,6 +157,8 @@ def evaluator_digest(evaluator: Evaluator) -> str:
         del content["settings"]["repair"]
     if not content["files"]:  # as above
         del content["files"], content["path"]
+    if not content["models"]:  # as above
+        del content["models"], content["budget"]
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # an integer beyond 64 bits
@@ -175,6 +179,10 @@ def _limit_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
                     f"ask for at most {ceiling:g}, or have the operator raise EVALUATOR_HOST_MAX_{field.name.upper()}",
                 )
             )
+    asked, ceiling = evaluator.budget.requests, settings.max_model_requests
+    if asked is not None and asked > ceiling:
+        hint = f"ask for at most {ceiling}, or have the operator raise EVALUATOR_HOST_MAX_MODEL_REQUESTS"
+        found.append(Problem("evaluator.budget.requests", f"{asked} is over this host's ceiling of {ceiling}", hint))
     return found
 
 

@@ -7,7 +7,7 @@ an outcome and the rows that were sent after it go to the next sandbox: none is 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
@@ -19,7 +19,9 @@ from evaluator_host.model.evaluator import EncodedRow, Isolation, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.service.attempts import LostRows, Models, answered, asked_for, lease_sandbox
+from evaluator_host.service.attempts import LostRows, ModelCalls, answered, asked_for, lease_sandbox, settled
+from evaluator_host.service.calls_first import CallsFirst
+from evaluator_host.service.model_grants import ModelGrant, RowGate
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import (
     Bound,
@@ -32,6 +34,7 @@ from evaluator_host.service.row_io import (
 )
 from evaluator_host.system.limited_process import LimitedProcesses
 
+_ARRIVED: Final = 256  # rows of an asynchronous source that wait for a sandbox
 _AT_MODELS: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
 BUFFERED: Final = 256  # results that may wait for a slow consumer
 BUFFERED_BYTES: Final = 16 << 20  # of memory that they may take
@@ -47,6 +50,7 @@ class _Sent:
     row: Given
     bound: Bound
     at: float
+    gate: RowGate | None = None
 
 
 @dataclass(slots=True)
@@ -67,10 +71,13 @@ class RowStream:
       pool: Leases the sandboxes.
       processes: Read large rows.
       prepared: The evaluator.
-      rows: An error or a `Skipped` in the place of a row is that row's outcome.
+      rows: An error or a `Skipped` in the place of a row is that row's outcome. Rows of an asynchronous source may
+        come at any time; a few hundred are drawn ahead.
       isolation: `batch` lets the rows that one sandbox gets share a process or context.
       parallelism: Sandboxes to use at once, at most.
       models: Answers the model requests of rows; without it such rows fail.
+      grant: The models that the evaluator was granted; None for none.
+      calls: Single calls that go before the rows of a batch. Rows with a process each leave the event loop free anyway.
     """
 
     def __init__(
@@ -78,20 +85,26 @@ class RowStream:
         pool: Pool,
         processes: LimitedProcesses,
         prepared: Prepared,
-        rows: Iterable[Given],
+        rows: Iterable[Given] | AsyncIterable[Given],
         *,
         isolation: Isolation,
         parallelism: int,
-        models: Models | None = None,
+        models: ModelCalls | None = None,
+        grant: ModelGrant | None = None,
+        calls: CallsFirst | None = None,
     ) -> None:
+        self._grant = grant
         self._pool = pool
         self._processes = processes
         self._prepared = prepared
-        self._source: Iterator[tuple[int, Given]] = enumerate(rows)
+        self._arriving = rows if isinstance(rows, AsyncIterable) else None  # until its end
+        self._source: Iterator[tuple[int, Given]] = enumerate(() if isinstance(rows, AsyncIterable) else rows)
+        self._changed = asyncio.Event()  # a row has arrived or was drawn, or models have answered
         self._returned: deque[tuple[int, Given]] = deque()  # sent to a sandbox that broke, or answered by models
         self._isolation = isolation
         self._parallelism = parallelism
         self._models = models
+        self._calls = calls if isolation is Isolation.BATCH else None
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will return
         self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)
         self._waiting_bytes = 0  # of the results in that queue
@@ -116,6 +129,8 @@ class RowStream:
                 self._waiting_bytes -= item[2]
                 self._room.set()
                 yield item
+                if self._calls is not None:
+                    await self._calls.give_way()
             await producer
         finally:
             self._abandoned = True
@@ -124,6 +139,8 @@ class RowStream:
 
     async def _produce(self) -> None:
         workers = {asyncio.create_task(self._work()) for _ in range(self._parallelism)}
+        if self._arriving is not None:
+            workers.add(asyncio.create_task(self._arrive(self._arriving)))
         try:
             pending = workers
             while pending and not self._complete:
@@ -147,18 +164,37 @@ class RowStream:
             lease = await self._lease()
             if isinstance(lease, Failed):
                 await self._fail_all(lease)
-                return
+                continue
             try:
                 await self._run(_Leased(lease, leased_context(self._prepared, lease)))
             finally:
                 self._pool.release(lease)
 
+    async def _arrive(self, rows: AsyncIterable[Given]) -> None:
+        """Queue the rows of an asynchronous source, as fast as sandboxes draw them."""
+        index = 0
+        async for row in rows:
+            self._returned.append((index, row))
+            index += 1
+            self._note_change()
+            while len(self._returned) >= _ARRIVED or len(self._at_models) >= _AT_MODELS:
+                await self._changed.wait()
+        self._arriving, self._exhausted = None, True
+        self._note_change()
+
+    def _note_change(self) -> None:
+        """Wake everybody who waits for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
     async def _has_more(self) -> bool:
-        """Return whether a row is left; waits while the only rows left wait for models."""
-        while not self._returned and (self._exhausted or len(self._at_models) >= _AT_MODELS):
-            if not self._at_models:
+        """Return whether a row is left; waits while the only rows left wait for models, or have not arrived."""
+        while not self._returned:
+            if self._arriving is None and not self._exhausted and len(self._at_models) < _AT_MODELS:
+                return True
+            if self._arriving is None and not self._at_models:
                 return False
-            await asyncio.wait(self._at_models, return_when=asyncio.FIRST_COMPLETED)
+            await self._changed.wait()
         return True
 
     async def _lease(self) -> Lease | Failed:
@@ -184,6 +220,8 @@ class RowStream:
         sent = leased.sent
         try:
             while not leased.lease.sandbox.broken:
+                if self._calls is not None:
+                    await self._calls.give_way()
                 await self._send_ahead(leased, share)
                 if not sent:
                     return
@@ -195,7 +233,7 @@ class RowStream:
                     leased.lease.answered += 1
                     self._ask_models(first, asks)
                 else:
-                    await self._answer(first.index, leased, outcome, first.bound, row=first.row, started=first.at)
+                    await self._answer(first.index, leased, outcome, first.bound, sent=first)
         finally:
             self._returned.extendleft((item.index, item.row) for item in reversed(sent))
             self._open -= len(sent)
@@ -212,8 +250,9 @@ class RowStream:
             if isinstance(bound.body, EvaluationError):
                 await self._answer(index, leased, Failed(bound.body), bound)
             else:
-                leased.sent.append(_Sent(index, row, bound, time.perf_counter()))
-                sandbox.send(bound.body, timeout_s=timeout_s, share=share)
+                gate = self._grant.gate() if self._grant is not None else None
+                leased.sent.append(_Sent(index, row, bound, time.perf_counter(), gate))
+                sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
     async def _bound(self, lease: Lease, index: int, row: Row | EncodedRow | EvaluationError) -> Bound:
         if (
@@ -233,9 +272,13 @@ class RowStream:
                 given = await answered(self._models, given, asks, workspace=self._prepared.request.workspace)
             self._returned.append((sent.index, given))
 
+        def ended(task: asyncio.Task[None]) -> None:
+            self._at_models.discard(task)
+            self._note_change()
+
         task = asyncio.create_task(ask())
         self._at_models.add(task)
-        task.add_done_callback(self._at_models.discard)
+        task.add_done_callback(ended)
         self._open -= 1
 
     async def _receive(self, lease: Lease, index: int) -> Outcome | None:
@@ -258,10 +301,12 @@ class RowStream:
         if not self._returned and len(self._at_models) >= _AT_MODELS:
             return None
         item = self._returned.popleft() if self._returned else next(self._source, None)
-        if item is None:
-            self._exhausted = True
-        else:
+        if item is not None:
             self._open += 1
+            if self._arriving is not None:
+                self._note_change()
+        elif self._arriving is None:
+            self._exhausted = True
         return item
 
     async def _answer(
@@ -271,14 +316,18 @@ class RowStream:
         outcome: Outcome | Skipped,
         bound: Bound | None = None,
         *,
-        row: Given | None = None,
-        started: float | None = None,
+        sent: _Sent | None = None,
     ) -> None:
         first = leased.lease.answered == 0
         leased.lease.answered += 1
         notes = bound.notes if bound else ()
-        started = started or time.perf_counter()
+        row, gate = (sent.row, sent.gate) if sent is not None else (None, None)
+        started = sent.at if sent is not None else time.perf_counter()
+        if gate is not None and not isinstance(outcome, Skipped):
+            outcome = settled(outcome, gate)
         scored = await result(leased.context, outcome, notes=notes, started=started, first=first)
+        if gate is not None:
+            scored = replace(scored, usage=gate.usage)
         size = size_bytes(outcome)
         if isinstance(row, Row | EncodedRow) and row.requests:
             scored = replace(scored, requests=row.requests)

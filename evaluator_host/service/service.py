@@ -11,7 +11,15 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.environments.store import Environments
-from evaluator_host.model.errors import Busy, HostError, LimitExceeded, MachineExhausted, SandboxLost, TooLarge
+from evaluator_host.model.errors import (
+    Busy,
+    HostError,
+    InvalidRequest,
+    LimitExceeded,
+    MachineExhausted,
+    SandboxLost,
+    TooLarge,
+)
 from evaluator_host.model.evaluator import (
     EncodedRow,
     Environment,
@@ -34,9 +42,20 @@ from evaluator_host.model.outcome import (
 from evaluator_host.packages.slices import find_slices
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo, Slice
-from evaluator_host.service.attempts import Models, answered, asked_for, attempt, each, lease_sandbox, score_together
+from evaluator_host.service.attempts import (
+    ModelCalls,
+    Models,
+    answered,
+    asked_for,
+    attempt,
+    each,
+    lease_sandbox,
+    score_together,
+)
+from evaluator_host.service.calls_first import CallsFirst
 from evaluator_host.service.files import path_of_module
 from evaluator_host.service.metrics import Metrics
+from evaluator_host.service.model_grants import NO_TERMS, ModelGrant, ModelTerms
 from evaluator_host.service.prepared import Prepared, sandbox_spec
 from evaluator_host.service.preparer import Preparer, SetUsed
 from evaluator_host.service.row_io import Bound, bind
@@ -96,6 +115,7 @@ class Service:
         self.environments = environments
         self.processes = processes
         self._models = models
+        self.calls = CallsFirst()
         self._batch_bytes = min(_BATCH_MB, settings.memory_mb) << 20
         self._preparer = Preparer(settings, environments, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
@@ -107,6 +127,7 @@ class Service:
         *,
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
+        terms: ModelTerms = NO_TERMS,
         load_timeout_s: float | None = None,
     ) -> EvaluationResult:
         """Evaluate one row.
@@ -116,56 +137,76 @@ class Service:
           row: What is scored.
           workspace: Whose call it is.
           lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
+          terms: How it may use models that it was granted.
           load_timeout_s: Time limit for loading the evaluator, if that is less than the operator's.
         """
         started = time.perf_counter()
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         if load_timeout_s is not None:
             prepared = prepared.loaded_within(load_timeout_s)
+        grant = await self._grant(prepared, workspace, terms)
+        gate = grant.gate() if grant is not None else None
         given: Row | EncodedRow | EvaluationError = row
 
         async def bind_given(loaded: Loaded) -> Bound:
             return await bind(self.processes, prepared, loaded, given)
 
         while True:
-            made = await attempt(self.pool, prepared, bind_given)
+            made = await attempt(self.pool, prepared, bind_given, gate=gate)
             asks = asked_for(made.outcome, made.loaded) if made.loaded is not None else ()
             if not asks or isinstance(given, EvaluationError):
                 break
             given = await answered(self._models, given, asks, workspace=workspace)
         scored = await made.result(started=started)
+        if gate is not None:
+            scored = replace(scored, usage=gate.usage)
         self.metrics.count(scored)
         if isinstance(given, EvaluationError) or not given.requests:
             return scored
         return replace(scored, requests=given.requests)
 
+    async def _grant(self, prepared: Prepared, workspace: str, terms: ModelTerms) -> ModelGrant | None:
+        """Resolve the models that an evaluator was granted; None when it was granted none."""
+        if not prepared.evaluator.models:
+            return None
+        if self._models is None or self.pool.backend.name == "unsandboxed":
+            raise InvalidRequest(
+                "this host grants no models: it runs code without a sandbox"
+                if self._models is not None
+                else "this host grants no models: they are granted by `evaluator-host serve` and `run`"
+            )
+        return await self._models.grant(prepared.evaluator, workspace, terms)
+
     async def evaluate_rows(
         self,
         evaluator: Evaluator,
-        rows: Iterable[Given],
+        rows: Iterable[Given] | AsyncIterable[Given],
         *,
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
         network: bool = False,
-        models: Models | None = None,
+        models: ModelCalls | None = None,
+        terms: ModelTerms = NO_TERMS,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order.
 
         Args:
           evaluator: What scores.
-          rows: An error or a `Skipped` in the place of a row is that row's outcome.
+          rows: An error or a `Skipped` in the place of a row is that row's outcome. An asynchronous one may be endless.
           isolation: `batch` lets the rows that one sandbox gets share a process or context.
           parallelism: Sandboxes to use at once, at most; None for as many as an evaluator may have.
           workspace: Whose call it is.
           lock: As in `evaluate`.
           network: The code has this machine's network. Only for the user's own agent, never for a request.
           models: Answers this evaluator's model requests; None for the host's.
+          terms: As in `evaluate`.
         """
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
-        stream = self._stream(prepared, rows, isolation, parallelism, models)
+        grant = await self._grant(prepared, workspace, terms)
+        stream = self._stream(prepared, rows, isolation, parallelism, models, grant)
         async with aclosing(stream) as answers:
             async for index, scored, _ in answers:
                 yield index, scored
@@ -173,10 +214,11 @@ class Service:
     async def _stream(
         self,
         prepared: Prepared,
-        rows: Iterable[Given],
+        rows: Iterable[Given] | AsyncIterable[Given],
         isolation: Isolation,
         parallelism: int | None,
-        models: Models | None = None,
+        models: ModelCalls | None = None,
+        grant: ModelGrant | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
         ceiling = self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
@@ -187,6 +229,8 @@ class Service:
             isolation=isolation,
             parallelism=max(1, min(parallelism or ceiling, ceiling)),
             models=models or self._models,
+            grant=grant,
+            calls=self.calls,
         )
         async with aclosing(aiter(stream)) as answers:
             async for answer in answers:
@@ -202,6 +246,7 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
         memory: Reservation | None = None,
+        terms: ModelTerms = NO_TERMS,
     ) -> list[EvaluationResult]:
         """Evaluate rows and return their results in the rows' order.
 
@@ -210,10 +255,11 @@ class Service:
           Busy: too many calls wait already, or `memory` has no room for the results.
         """
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
-        parallelism = 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
+        grant = await self._grant(prepared, workspace, terms)
+        parallelism = None if grant is not None else 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
         results: dict[int, EvaluationResult] = {}
         taken = 0
-        async with aclosing(self._stream(prepared, rows, isolation, parallelism)) as answers:
+        async with aclosing(self._stream(prepared, rows, isolation, parallelism, None, grant)) as answers:
             async for index, scored, size in answers:
                 results[index] = scored
                 taken += size
@@ -265,6 +311,7 @@ class Service:
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and report its contract, imports and problems."""
         prepared = await self._preparer.prepare(evaluator, workspace, check=True)
+        await self._grant(prepared, workspace, NO_TERMS)
         answer = await lease_sandbox(self.pool, prepared.request)
         if isinstance(answer, Lease):
             self.pool.retire(answer)

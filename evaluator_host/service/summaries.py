@@ -50,6 +50,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
             "node": environments.queries.target(Language.JAVASCRIPT).runtime,
         },
         contract_fields={dialect.contract.value: dialect.takes for dialect in all_dialects()},
+        contract_rows={one.contract.value: dict(one.native_row) for one in all_dialects() if one.native_row},
     )
 
 
@@ -68,6 +69,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
             environment=environment_info(prepared, None),
             logs=answer.logs,
             classes=_classes(prepared, answer.classes),
+            models=prepared.evaluator.models,
         )
     loaded = answer.loaded
     return CheckReport(
@@ -82,6 +84,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
         classes=_classes(prepared, loaded.classes),
+        models=prepared.evaluator.models,
     )
 
 

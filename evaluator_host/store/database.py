@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -356,6 +357,23 @@ def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase
     """Return an INSERT that does nothing where the row exists already (`ON CONFLICT DO NOTHING`)."""
     dialect = postgresql if connection.dialect.name == Engine.POSTGRESQL else sqlite
     return dialect.insert(table).on_conflict_do_nothing()
+
+
+async def insert_many(
+    connection: AsyncConnection, table: type[DeclarativeBase], records: Sequence[Any], **same: Any
+) -> None:
+    """Insert dataclasses of one type, each with the values that they have in common.
+
+    The driver gets the values as they are: SQLAlchemy would spend a dozen microseconds on each row of a job.
+    """
+    names = [field.name for field in fields(records[0])]
+    values = attrgetter(*names)
+    columns = ", ".join(f'"{name}"' for name in (*same, *names))
+    mark = "?" if connection.dialect.name == Engine.SQLITE else "%s"
+    marks = ", ".join([mark] * (len(same) + len(names)))
+    query = f'INSERT INTO "{table.__tablename__}" ({columns}) VALUES ({marks})'  # noqa: S608 - names of ours
+    common = tuple(same.values())
+    await connection.exec_driver_sql(query, [(*common, *values(record)) for record in records])
 
 
 def row_values(record: Any) -> dict[str, Any]:

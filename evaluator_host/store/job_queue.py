@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
-from evaluator_host.store.database import Repository, columns_of, insert_unless_there, row_values
+from evaluator_host.store.database import Repository, columns_of, insert_many, insert_unless_there, row_values
 from evaluator_host.store.jobs import DesiredState, Job, as_job, select_jobs
 from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, SharedPartTable, TogetherTable
 
@@ -154,9 +154,7 @@ class JobQueue(Repository):
                 values = [{"job_id": job_id, **row_values(part)} for part in parts]
                 await connection.execute(insert_unless_there(connection, SharedPartTable), values)
             if wanted is not None and results:
-                await connection.execute(
-                    insert(ResultTable), [{"job_id": job_id, **row_values(result)} for result in results]
-                )
+                await insert_many(connection, ResultTable, results, job_id=job_id)
         return wanted
 
     async def save_outputs(
@@ -169,9 +167,7 @@ class JobQueue(Repository):
                 connection, job_id, owner, progress=bool(outputs), running_s=running_s, stored_bytes=size
             )
             if wanted is not None and outputs:
-                await connection.execute(
-                    insert(OutputTable), [{"job_id": job_id, **row_values(output)} for output in outputs]
-                )
+                await insert_many(connection, OutputTable, outputs, job_id=job_id)
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:

@@ -346,3 +346,32 @@ class EntityTable(Table):
     content: Mapped[str]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class ModelUsageTable(Table):
+    """What workspaces used of registered models, by day (UTC, `2026-01-31`)."""
+
+    __tablename__ = "model_usage"
+
+    workspace_id: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[str] = mapped_column(primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
+    requests: Mapped[int] = mapped_column(BigInteger)
+    replayed: Mapped[int] = mapped_column(BigInteger)
+    input_tokens: Mapped[int] = mapped_column(BigInteger)
+    output_tokens: Mapped[int] = mapped_column(BigInteger)
+    cost: Mapped[float]
+
+
+class ModelAnswerTable(Table):
+    """Recorded answers of models, by the digest of the request. JSON: `content` (request and answer)."""
+
+    __tablename__ = "model_answers"
+    __table_args__ = (Index("ix_model_answers_workspace_id_created_at", "workspace_id", "created_at"),)
+
+    workspace_id: Mapped[str] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(primary_key=True)
+    model: Mapped[str]
+    content: Mapped[str]
+    stored_bytes: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime]

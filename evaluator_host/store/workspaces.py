@@ -38,6 +38,12 @@ class Workspaces(Repository):
         async with self._database.transaction() as connection:
             return await ensure_workspace(connection, name)
 
+    async def name_of(self, workspace_id: str) -> str | None:
+        """Return the name of a workspace, or None when there is no such one."""
+        query = select(WorkspaceTable.name).where(WorkspaceTable.id == workspace_id)
+        found = await self._database.fetch_value(query)
+        return None if found is None else str(found)
+
 
 async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
     """Return the workspace of a name within a transaction, as `Workspaces.ensure_workspace`."""

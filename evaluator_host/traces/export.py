@@ -7,6 +7,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
 from typing import Any, Final
 
@@ -14,11 +15,22 @@ import orjson
 
 from evaluator_host.model.errors import InvalidRequest, TooLarge
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json, nests_within
-from evaluator_host.traces.otlp import first_of, identifier, objects, raw_spans
+from evaluator_host.traces.otlp import attributes, first_of, identifier, objects, raw_spans
 
 PROTOBUF: Final = "application/x-protobuf"
 REQUEST_SPANS: Final = 10_000  # exporters send 512
 _GROWTH: Final = 4  # JSON has up to four times the bytes of protobuf; resources are repeated for each trace
+SESSION: Final = (
+    "session.id",
+    "gen_ai.conversation.id",
+    "langfuse.session.id",
+    "langsmith.metadata.session_id",
+    "thread.id",
+    "thread_id",
+    "traceloop.association.properties.session_id",
+)
+"""Attributes that name the session of a trace."""
+_SESSION_CHARS: Final = 200
 _DEPTH: Final = 200
 _PLACES: Final = 16**14
 _HEAD: Final = 4  # bytes of the length of the head
@@ -33,15 +45,19 @@ class TraceSpans:
       spans: How many.
       rooted: One of them is a root.
       groups: One or more elements of `resourceSpans`, as JSON with commas between.
+      traces: Ids of the traces of a session; empty for a trace.
     """
 
     trace_id: str
     spans: int
     rooted: bool
     groups: bytes
+    traces: tuple[str, ...] = ()
 
 
-def read_request(body: bytes, media_type: str, encoding: str, most_bytes: int, share: float) -> bytes:
+def read_request(
+    body: bytes, media_type: str, encoding: str, most_bytes: int, share: float, group_by: str = "trace"
+) -> bytes:
     """Return the traces of a request, for `traces_of`.
 
     Args:
@@ -51,6 +67,7 @@ def read_request(body: bytes, media_type: str, encoding: str, most_bytes: int, s
       most_bytes: Ceiling of the inflated body.
       share: Fraction of the traces to keep, 0 to 1. The choice depends on trace ids only, so that all spans of a trace
         are kept or none.
+      group_by: `session` puts the traces of one session together, under its id; the choice then depends on that.
 
     Raises:
       InvalidRequest: it is no export.
@@ -61,10 +78,15 @@ def read_request(body: bytes, media_type: str, encoding: str, most_bytes: int, s
     groups: dict[str, list[bytes]] = defaultdict(list)
     spans: dict[str, int] = defaultdict(int)
     rooted: set[str] = set()
+    traces: dict[str, set[str]] = defaultdict(set)
+    sessions = _sessions(export) if group_by == "session" else {}
     left = most_bytes * _GROWTH
-    for trace_id, group, found in _by_trace(export):
-        if _place(trace_id) >= share * _PLACES:
+    for own_id, group, found in _by_trace(export):
+        trace_id = sessions.get(own_id, own_id)
+        if _place(sha256(trace_id.encode()).hexdigest() if own_id in sessions else trace_id) >= share * _PLACES:
             continue
+        if own_id in sessions:
+            traces[trace_id].add(own_id)
         groups[trace_id].append(encode_json(group))
         left -= len(groups[trace_id][-1])
         if left < 0:
@@ -73,16 +95,30 @@ def read_request(body: bytes, media_type: str, encoding: str, most_bytes: int, s
         if any(identifier(first_of(span, "parentSpanId", "parent_span_id")) is None for span in found):
             rooted.add(trace_id)
     joined = {trace_id: b",".join(parts) for trace_id, parts in groups.items()}
-    head = orjson.dumps([(one, spans[one], one in rooted, len(part)) for one, part in joined.items()])
+    head = orjson.dumps(
+        [(one, spans[one], one in rooted, len(part), sorted(traces[one])) for one, part in joined.items()]
+    )
     return b"".join((len(head).to_bytes(_HEAD), head, *joined.values()))
 
 
 def traces_of(answer: bytes) -> Iterator[TraceSpans]:
     """Yield the traces in an answer of `read_request`."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
-    for trace_id, spans, rooted, size in orjson.loads(answer[_HEAD:start]):
-        yield TraceSpans(trace_id, spans, rooted, answer[start : start + size])
+    for trace_id, spans, rooted, size, traces in orjson.loads(answer[_HEAD:start]):
+        yield TraceSpans(trace_id, spans, rooted, answer[start : start + size], tuple(traces))
         start += size
+
+
+def _sessions(export: dict[str, Any]) -> dict[str, str]:
+    """Return the session of each trace that has one: an attribute of any of its spans, or of their resource."""
+    found: dict[str, str] = {}
+    for trace_id, group, spans in _by_trace(export):
+        resource = group["resource"] if isinstance(group["resource"], dict) else {}
+        known = (attributes(one.get("attributes")) for one in (*spans, resource))
+        values = (str(one[key]) for one in known for key in SESSION if one.get(key) not in (None, ""))
+        if (session := next(values, None)) is not None:
+            found.setdefault(trace_id, session[:_SESSION_CHARS])
+    return found
 
 
 def _inflated(body: bytes, encoding: str, ceiling: int) -> bytes:

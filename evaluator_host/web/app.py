@@ -16,6 +16,7 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, HostInfo
 from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.service import Service, summarise
+from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.service.service import batch_too_large
 from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.memory import Reservation
@@ -27,6 +28,7 @@ from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import jobs_api
 from evaluator_host.web.api.large_rows import RowsRoute
+from evaluator_host.web.api.models import model_answers_api, models_api
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
@@ -100,6 +102,7 @@ def create_app(
         memory_bytes=settings.memory_mb << 20,
         open_paths=("/metrics",) if settings.open_metrics else (),
         is_page=is_page,
+        calls=None if access is None else service.calls.call,
     )
     return app
 
@@ -113,7 +116,8 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
         """Evaluate one row. A failure of the user's code is also a result (HTTP 200, `status: failed`)."""
         caller = caller_of(request.scope)
         found = await _found(records, caller, body.evaluator)
-        work = service.evaluate(found.evaluator, body.given(), workspace=caller.workspace, lock=found.lock)
+        terms = ModelTerms(body.replay)
+        work = service.evaluate(found.evaluator, body.given(), workspace=caller.workspace, lock=found.lock, terms=terms)
         audited_call = AuditedCall(access, caller, "evaluate", evaluator=found.evaluator, rows=1)
         return await respond(request, work, audited_call, large=found.evaluator.limits.has_large_results)
 
@@ -164,6 +168,8 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(datasets_api(records.datasets, access).routes)
     router.routes.extend(jobs_api(records.jobs, access).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
+    router.routes.extend(models_api(records.models, access).routes)
+    router.routes.extend(model_answers_api(records.models, access).routes)
     router.routes.extend(_usage_api(records.usage).routes)
     router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
     return router
@@ -194,7 +200,13 @@ async def _batch(
     started = loop.time()
     rows = body.given() if len(body.rows) <= _FEW_ROWS else await asyncio.to_thread(body.given)
     results = await service.evaluate_batch(
-        found.evaluator, rows, isolation=body.isolation, workspace=workspace, lock=found.lock, memory=memory
+        found.evaluator,
+        rows,
+        isolation=body.isolation,
+        workspace=workspace,
+        lock=found.lock,
+        memory=memory,
+        terms=ModelTerms(body.replay),
     )
     summary = summarise(results, seconds=loop.time() - started)
     together = await service.evaluate_together(found.evaluator, rows, results, workspace=workspace, lock=found.lock)

@@ -9,6 +9,7 @@ import json
 import resource
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -19,7 +20,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host import __version__
-from evaluator_host.config.settings import Settings
+from evaluator_host.config.settings import FEWEST_SANDBOXES, SANDBOX_DESCRIPTORS, Settings, most_descriptors
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
@@ -35,9 +36,9 @@ from evaluator_host.wiring.service import open_service
 from evaluator_host.wiring.store import open_store, open_stored_resources
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_MOST_DESCRIPTORS: Final = 65_536
 _OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
 _FEWEST_CONNECTIONS: Final = 64
+_THREAD_TURN_S: Final = 0.0005  # of the interpreter; a tenth of the usual, as threads read rows beside the event loop
 _CUT_S: Final = 2.0  # to answer the calls under way with 503 and stop their rows
 _FLUSH_S: Final = 1  # to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.dialects.wires.host.mount:mount_wires")
@@ -210,7 +211,8 @@ async def serve_http(
     """
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
     return_large_blocks()
-    supervisor, connections = Supervisor(), room_for_connections()
+    sys.setswitchinterval(_THREAD_TURN_S)
+    supervisor, connections = Supervisor(), room_for_connections(settings.max_sandboxes)
     async with (
         open_store(settings) as store,
         open_access(store, settings, supervisor, connections=connections) as access,
@@ -288,15 +290,16 @@ def greeting(url: str, backend: str) -> tuple[str, ...]:
     )
 
 
-def room_for_connections() -> int:
-    """Raise this process's limit of descriptors; return how many of them connections may use.
+def room_for_connections(sandboxes: int) -> int:
+    """Raise this process's limit of descriptors; return how many of them connections may use beside so many sandboxes.
 
     The limit is usually 1,024, and the process may raise it. A thousand simultaneous callers and their sandboxes need
     more.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    ceiling = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    ceiling = most_descriptors()
     if soft != resource.RLIM_INFINITY and soft < ceiling:
         resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, hard))
         soft = ceiling
-    return max(_FEWEST_CONNECTIONS, (ceiling if soft == resource.RLIM_INFINITY else soft) - _OWN_DESCRIPTORS)
+    own = _OWN_DESCRIPTORS + SANDBOX_DESCRIPTORS * max(0, sandboxes - FEWEST_SANDBOXES)
+    return max(_FEWEST_CONNECTIONS, (ceiling if soft == resource.RLIM_INFINITY else soft) - own)

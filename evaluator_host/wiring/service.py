@@ -61,7 +61,9 @@ async def open_service(
     pool = Pool(backend, _pool_limits(settings))
     metrics = Metrics()
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
-    metrics.watch("sandbox_memory_mb", "Sum of their memory limits.", lambda: pool.capacity.taken_mb)
+    metrics.watch(
+        "sandbox_memory_mb", "Their memory: limits of busy ones, use of idle ones.", lambda: pool.capacity.taken_mb
+    )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
     environments: Environments | None = None
@@ -182,6 +184,7 @@ def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environme
 def _pool_limits(settings: Settings) -> PoolLimits:
     return PoolLimits(
         max_sandboxes=settings.max_sandboxes,
+        max_running=settings.running_sandboxes,
         max_per_evaluator=settings.max_sandboxes_per_evaluator,
         memory_mb=settings.sandbox_memory_mb,
         idle_sandboxes=settings.idle_sandboxes,

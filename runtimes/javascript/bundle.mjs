@@ -78,12 +78,12 @@ const COMMON = [
 const TEXTS = ['txt', 'md', 'csv', 'tsv', 'yaml', 'yml', 'html', 'xml', 'sql', 'jsonl', 'prompt', 'jinja', 'j2', 'tmpl'].map((end) => `--loader:.${end}=text`);
 
 /** @param {Options} options */
-function esbuildArguments({ language, isAsync, legacyDecorators, unmapped, files }) {
+function esbuildArguments({ language, isAsync, legacyDecorators, unmapped, files, external }) {
   const loader = language === 'typescript' ? 'ts' : 'js';
   const compilerOptions = legacyDecorators ? { experimentalDecorators: true } : {};
   const input = files ? [files.path, '--preserve-symlinks', ...TEXTS] : [`--loader=${loader}`, `--sourcefile=${fileName(language)}`];
   return [
-    ...COMMON, `--format=${isAsync ? 'esm' : 'cjs'}`, ...input,
+    ...COMMON, ...(external ?? []).map((one) => `--external:${one}`), `--format=${isAsync ? 'esm' : 'cjs'}`, ...input,
     ...(unmapped ? [] : ['--sourcemap=inline', '--sources-content=false']), `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
   ];
 }

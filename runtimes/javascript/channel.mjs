@@ -4,6 +4,8 @@ import { FrameDecoder, encode } from './frames.mjs';
 
 const net = process.getBuiltinModule('node:net');
 
+const UNSENT_BYTES = 1024 * 1024;
+
 export class Channel {
   #input;
   #output;
@@ -32,10 +34,23 @@ export class Channel {
     }
   }
 
-  /** Queue a frame; frames queued in one turn of the event loop are written together. @param {Record<string, unknown>} header @param {string} body */
+  /**
+   * Queue a frame; frames queued in one turn of the event loop are written together.
+   *
+   * @param {Record<string, unknown>} header
+   * @param {string | Buffer} body
+   * @returns {boolean} whether the host keeps up; otherwise `onDrain` tells when it does
+   */
   send(header, body = '') {
     if (this.#unsent.length === 0) setImmediate(() => this.#flush());
     this.#unsent.push(encode(header, body));
+    return this.#output.writableLength < UNSENT_BYTES;
+  }
+
+  /** @param {() => void} then called once when everything queued was written */
+  onDrain(then) {
+    if (this.#output.writableNeedDrain) this.#output.once('drain', then);
+    else setImmediate(then);
   }
 
   #flush() {

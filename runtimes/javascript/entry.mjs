@@ -19,7 +19,7 @@ import { parametersOf } from './parameters.mjs';
 
 /** Return the code to run for what was pasted. @param {string} code @param {{contract: string, entry: string | null}} wish */
 export function sourceOf(code, { contract, entry }) {
-  const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null : one.contract === contract));
+  const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null && !one.declaredOnly : one.contract === contract));
   return possible.map((one) => one.source?.(code)).find((one) => typeof one === 'string') ?? code;
 }
 
@@ -92,7 +92,8 @@ function matchesOf(offers, code) {
     const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers) });
     if (dialect.takesAnyName?.test(code)) {
-      const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name)).map((one) => one.name));
+      const exported = dialect.takesDefault ? defaultExport(offers) : null; // the bundler gives an anonymous one a name of its own
+      const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name) && one.name !== 'default' && one.text !== exported?.text).map((one) => one.name));
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
     }
     for (const { name, candidate } of candidates) {

@@ -3,6 +3,7 @@
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';
 import { failure, thrownFailure } from './positions.mjs';
+import { Relay } from './relay.mjs';
 import { Rows } from './rows.mjs';
 import { WorkerPair } from './worker_pair.mjs';
 
@@ -24,6 +25,8 @@ export class Evaluator {
   #cancelled = false;
   /** @type {Rows | null} */
   #rows = null;
+  /** @type {Relay | null} */
+  #relay = null;
 
   /**
    * @param {import('./channel.mjs').Channel} channel
@@ -55,6 +58,9 @@ export class Evaluator {
           if (this.#rows === null) throw new Error('call before load');
           this.#rows.add(header, body);
           break;
+        case 'bytes':
+          this.#relay?.take(header, body);
+          break;
         case 'cancel':
           if (header.id === this.#loadId) this.#cancelLoad();
           else this.#rows?.cancel(header.id);
@@ -71,14 +77,16 @@ export class Evaluator {
     this.#loading = true;
     this.#loadId = header.id;
     const started = performance.now();
+    if (header.environment) header.environment = await this.#openRelay(header.environment);
     const answer = await this.#attempt(header, body);
+    this.#relay?.endRow();
     const common = { id: header.id, load_ms: shapeMs(performance.now() - started), logs: shapeLogs(answer.logs) };
     if ('failure' in answer) {
       this.channel.send({ type: 'load_failed', ...common }, JSON.stringify({ error: answer.failure, missing_imports: answer.missing }));
       return;
     }
     const { found, loadable } = answer;
-    this.#rows = new Rows(this.channel, this.workers, { positions: loadable.positions, resultKb: header.limits.result_kb });
+    this.#rows = new Rows(this.channel, this.workers, { positions: loadable.positions, resultKb: header.limits.result_kb }, this.#relay);
     this.workers.select(found.selector);
     if (answer.spoiled) {
       this.workers.abandon();
@@ -117,6 +125,13 @@ export class Evaluator {
     } finally {
       clearTimeout(clock);
     }
+  }
+
+  /** Open the port for connections to the host. @param {Record<string, string>} environment @returns {Promise<Record<string, string>>} with its address */
+  async #openRelay(environment) {
+    this.#relay = new Relay(this.channel, () => this.#rows === null || this.#rows.runsOne);
+    const address = await this.#relay.listen();
+    return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace('{address}', address)]));
   }
 
   #cancelLoad() {
@@ -164,7 +179,8 @@ export class Evaluator {
         resolve(message);
       };
       const { limits } = header;
-      this.workers.load({ program: loadable.program, data, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
+      const environment = header.environment ?? null;
+      this.workers.load({ program: loadable.program, data, environment, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }
 }

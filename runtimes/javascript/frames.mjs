@@ -12,7 +12,7 @@ export class FrameError extends Error {}
 
 /**
  * @param {Record<string, unknown>} header
- * @param {string} body JSON text, or ''
+ * @param {string | Buffer} body JSON text, or '', or the bytes of a connection
  * @returns {Buffer}
  */
 export function encode(header, body) {
@@ -26,7 +26,8 @@ export function encode(header, body) {
   frame.writeUInt32BE(headBytes, 0);
   frame.writeUInt32BE(bodyBytes, 4);
   frame.write(head, PREFIX, 'utf8');
-  frame.write(body, PREFIX + headBytes, 'utf8');
+  if (typeof body === 'string') frame.write(body, PREFIX + headBytes, 'utf8');
+  else body.copy(frame, PREFIX + headBytes);
   return frame;
 }
 

@@ -7,6 +7,7 @@ import { build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.m
 export { dismissAhead, startAhead };
 import { sourceOf, wantedNames } from './entry.mjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
+import { clientOf } from './dialects/clients.cjs';
 
 /**
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[]}} Program
@@ -69,13 +70,22 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   if (tools.esbuild === null) {
     return { failure: failure('load_error', 'this runner was started without esbuild and cannot compile TypeScript or imports'), missing: [] };
   }
-  const built = await build(text, { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null }, signal);
+  const options = { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null };
+  let built = await build(text, options, signal);
+  const clients = built.ok || order.check ? [] : clientsIn(built.faults);
+  if (clients.length > 0) built = await build(text, { ...options, external: clients }, signal);
   if (built.ok) {
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync };
     return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.lineCount, plain.shownName, built.map, [...plain.files]), bundle, missing: [] };
   }
   if (built.crashed !== null) return { failure: failure('load_error', `the code could not be compiled: ${built.crashed}`), missing: [] };
   return refuse(built.faults, plain, order.language);
+}
+
+/** Return the missing modules, if all that is wrong is that clients of models and platforms are not pinned. @param {import('./bundle.mjs').Fault[]} faults @returns {string[]} */
+function clientsIn(faults) {
+  const missing = faults.map((one) => (one.module !== null && clientOf(one.module) !== null ? one.module : ''));
+  return missing.includes('') ? [] : missing;
 }
 
 /** @param {import('./bundle.mjs').Fault[]} faults @param {Positions} plain @param {string} language @returns {Unloadable} */

@@ -34,14 +34,21 @@ export class Rows {
    * @param {import('./channel.mjs').Channel} channel
    * @param {WorkerPair} workers
    * @param {{positions: import('./positions.mjs').Positions, resultKb: number}} program
+   * @param {import('./relay.mjs').Relay | null} relay of code that may make connections; then one row is sent at a time
    */
-  constructor(channel, workers, program) {
+  constructor(channel, workers, program, relay = null) {
+    this.relay = relay;
     this.channel = channel;
     this.workers = workers;
     this.program = program;
     workers.onResult = (result) => this.#finish(result);
     workers.onLost = (reason, detail) => this.#lost(reason, detail);
     workers.onReady = () => this.dispatch();
+  }
+
+  /** Whether a call was sent to a worker that has not answered it. */
+  get runsOne() {
+    return this.#sent > 0;
   }
 
   /** @param {any} header @param {Buffer} body */
@@ -74,7 +81,8 @@ export class Rows {
     const rows = [];
     while (this.#sent < this.#calls.length) {
       const call = this.#calls[this.#sent];
-      if (call.cancelled || this.#sent >= (call.share === null ? AHEAD : AHEAD_SHARED)) break;
+      const ahead = call.share === null ? AHEAD : AHEAD_SHARED;
+      if (call.cancelled || this.#sent >= (this.relay === null ? ahead : 1)) break;
       call.sent = true;
       this.#sent++;
       rows.push({ seq: call.seq, share: call.share, args: call.args });
@@ -95,6 +103,7 @@ export class Rows {
     if (code === '') {
       this.#calls.shift();
       this.#sent--;
+      this.relay?.endRow();
       this.channel.send({ type: 'result', id: call.id, run_ms: shapeMs(runMs), peak_memory_kb: peakKb, logs: shapeLogs(logs) }, payload);
     } else {
       this.#answer(rowFailure(code, payload, this.program), runMs, logs, peakKb);
@@ -107,6 +116,7 @@ export class Rows {
   #answer(error, runMs, logs, peakKb = peakMemoryKb()) {
     const call = /** @type {Call} */ (this.#calls.shift());
     if (call.sent) this.#sent--;
+    this.relay?.endRow();
     const header = { type: 'failed', id: call.id, run_ms: shapeMs(runMs), peak_memory_kb: peakKb, logs: shapeLogs(logs) };
     this.channel.send(header, JSON.stringify({ error }));
   }

@@ -15,7 +15,7 @@ const NEARLY = 0.92; // leaves room for allocations between two checks, before t
 const POOLED_MS = 9000; // V8 keeps the pages of a freed heap for 8 s, for reuse
 const LOG_HEADER_BYTES = 16;
 
-/** @typedef {{program: any, data: Record<string, string> | null, selector: any, logKb: number, resultKb: number}} Order */
+/** @typedef {{program: any, data: Record<string, string> | null, environment: Record<string, string> | null, selector: any, logKb: number, resultKb: number}} Order */
 
 export class WorkerPair {
   #surroundings;
@@ -124,8 +124,7 @@ export class WorkerPair {
     const gone = member.end();
     residue.killProcesses(false); // a thread may be waiting for a child
     this.#noticeStuck(gone);
-    const late = new Promise((resolve) => setTimeout(resolve, GONE_MS));
-    this.#clearing = Promise.race([gone, late]).then(() => {
+    this.#clearing = soon(gone).then(() => {
       this.#pooledMb = Math.max(0, rssMb() - this.#idleRss);
       this.#pooledUntil = performance.now() + POOLED_MS;
       residue.killProcesses(this.#surroundings.ownSandbox);
@@ -148,7 +147,8 @@ export class WorkerPair {
   /** Switch to the next worker; call `onReady` when rows may be sent to it. */
   replace() {
     this.#outputs.delete(this.#active);
-    void this.#active.end();
+    const gone = this.#active.end();
+    if (this.#order?.environment) this.#clearing = Promise.all([this.#clearing, soon(gone)]); // it may still connect
     this.ready = false;
     this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));
     this.#standby = null;
@@ -192,7 +192,7 @@ export class WorkerPair {
     const logs = new SharedArrayBuffer(LOG_HEADER_BYTES + 2 * order.logKb * 1024);
     const { Output } = require('./worker/output.cjs');
     this.#outputs.set(member, new Output(logs, this.#surroundings.descriptors.errors));
-    return { program: order.program, data: order.data, selector: order.selector, resultBytes: order.resultKb * 1024, logs };
+    return { program: order.program, data: order.data, environment: order.environment, selector: order.selector, resultBytes: order.resultKb * 1024, logs };
   }
 
   #dismissStandby() {
@@ -200,6 +200,11 @@ export class WorkerPair {
     void this.#standby?.end();
     this.#standby = null;
   }
+}
+
+/** @param {Promise<unknown>} gone @returns {Promise<unknown>} the same, or the end of a short wait */
+function soon(gone) {
+  return Promise.race([gone, new Promise((resolve) => setTimeout(resolve, GONE_MS))]);
 }
 
 function rssMb() {

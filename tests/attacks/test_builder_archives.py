@@ -17,7 +17,7 @@ from tests.indexes import Index
 from tests.packages import Archive, npm_package, tarball, wheel
 
 PYTHON_CODE = "def evaluate(i, o, t): return 1"
-NODE_CODE = "export const evaluate = () => 1"
+NODE_CODE = "export const evaluate = (i, o, t) => 1"
 MARK = f"written-by-a-package-{os.getpid()}"
 
 

@@ -94,7 +94,7 @@ async def test_builtins_of_node_and_of_the_runner_are_not_shadowed(service: Serv
         "node_modules/path/index.js": "module.exports = {}",
     }
     index.add_npm(npm_package("shadow", files, manifest={"bundledDependencies": []}))
-    code = 'import kinds from "shadow"; export const evaluate = () => ({score: 1, kinds: kinds.join()})'
+    code = 'import kinds from "shadow"; export const evaluate = (i, o, t) => ({score: 1, kinds: kinds.join()})'
     found = await value_of(service, code, "shadow@1.0.0", language=JAVASCRIPT)
     assert found["kinds"] == "function,function"
     nothing_left(home)
@@ -130,13 +130,13 @@ def bomb(name: str, size_mb: int) -> Archive:
 
 
 async def test_a_bomb_is_stopped_before_it_fills_the_disk(index: Index, tmp_path: Path) -> None:
-    index.add_python(bomb("bomb", 400))
-    zeros = {f"{number}.bin": bytes(20 << 20) for number in range(12)}
+    index.add_python(bomb("bomb", 160))
+    zeros = {f"{number}.bin": bytes(20 << 20) for number in range(5)}
     index.add_npm(npm_package("bomb", {"index.js": "", **zeros}))
-    async with building(tmp_path, index, environments_mb=100) as service:
+    async with building(tmp_path, index, environments_mb=40) as service:
         error = await refusal(service, "bomb==1.0.0")
         assert isinstance(error, PackagesFailed)
-        assert "100 MB" in error.detail or "200 MB" in error.detail
+        assert "40 MB" in error.detail or "80 MB" in error.detail
         error = await refusal(service, "bomb@1.0.0", language=JAVASCRIPT)
         assert isinstance(error, PackagesFailed)
         assert installed(tmp_path) == []

@@ -48,7 +48,7 @@ def evaluate(i, o, t):
 NODE_LOOKS = """
 import said from "corporate";
 import fs from "node:fs";
-export const evaluate = () => {
+export const evaluate = (i, o, t) => {
   const text = JSON.stringify(process.env) + fs.readdirSync("/opt/packages", {recursive: true}).map((name) => {
     try { return fs.readFileSync("/opt/packages/" + name, "utf8"); } catch { return ""; }
   }).join();

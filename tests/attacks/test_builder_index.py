@@ -19,7 +19,7 @@ from tests.builds import JAVASCRIPT, PYTHON, building, evaluated, installed, not
 from tests.indexes import Index, drip, flood, hang, redirect
 from tests.packages import npm_package, wheel
 
-RETURNS_ONE = {PYTHON: "def evaluate(i, o, t): return 1", JAVASCRIPT: "export const evaluate = () => 1"}
+RETURNS_ONE = {PYTHON: "def evaluate(i, o, t): return 1", JAVASCRIPT: "export const evaluate = (i, o, t) => 1"}
 USER = "bob:c0rp-passw0rd"
 BOTH = pytest.mark.parametrize(
     ("pin", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)], ids=["pip", "npm"]
@@ -129,7 +129,7 @@ async def test_a_package_of_the_same_name_elsewhere_is_never_asked_for(
             if language is PYTHON:
                 code = "import inhouse\ndef evaluate(i, o, t): return {'score': 1, 'label': inhouse.said}"
             else:
-                code = 'import said from "inhouse"; export const evaluate = () => ({score: 1, label: said})'
+                code = 'import said from "inhouse"; export const evaluate = (i, o, t) => ({score: 1, label: said})'
             assert (await value_of(service, code, pin, language=language))["label"] == "ours"
         assert public.asked == []
 

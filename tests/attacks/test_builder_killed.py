@@ -54,7 +54,7 @@ def stage_has(pattern: str) -> Callable[[Index, Path], bool]:
 
 def offer_all(index: Index) -> list[Kill]:
     """Sets whose builds stop to be killed: the index says nothing, or there is much to write, or an import takes long."""
-    many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(6_000)}
+    many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(2_000)}
     index.add_python(wheel("resolved", {"resolved.py": ""}))
     index.add_python(wheel("downloaded", {"downloaded.py": ""}))
     index.add_npm(npm_package("fetched", {"index.js": ""}))

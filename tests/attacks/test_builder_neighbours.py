@@ -140,7 +140,7 @@ async def test_an_odd_document_of_the_registry_is_an_answer(
     document = json.loads(body)
     document["versions"]["1.0.0"][field] = value
     index.files[f"/npm/{name}"] = (kind, json.dumps(document).encode())
-    code = f'import x from "{name}"; export const evaluate = () => 1'
+    code = f'import x from "{name}"; export const evaluate = (i, o, t) => 1'
     with suppress(PackagesFailed):  # any other exception is a fault of the host's
         assert (await evaluated(service, code, f"{name}@1.0.0", language=JAVASCRIPT)).error is None
     nothing_left(home)

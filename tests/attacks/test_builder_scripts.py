@@ -185,7 +185,7 @@ async def test_no_script_of_an_npm_package_is_run(service: Service, index: Index
     index.add_npm(npm_package("inner", {"index.js": ""}, manifest={"scripts": scripts}))
     manifest = {"scripts": scripts, "dependencies": {"inner": "1.0.0"}, "gypfile": True}
     index.add_npm(npm_package("outer", {"index.js": "module.exports = 7", "binding.gyp": gyp}, manifest=manifest))
-    code = 'import seven from "outer"; export const evaluate = () => seven'
+    code = 'import seven from "outer"; export const evaluate = (i, o, t) => seven'
     result = await evaluated(service, code, "outer@1.0.0", language=JAVASCRIPT)
     assert result.score == 7
     assert marks(home) == []
@@ -201,7 +201,7 @@ async def test_settings_that_a_package_brings_along_are_not_read(service: Servic
             ".npmrc": f"registry={other.npm_url}\nignore-scripts=false\n",
         }
         index.add_npm(npm_package("settings", files, manifest={"dependencies": {"deeper": "1.0.0"}}))
-        code = 'import one from "settings"; export const evaluate = () => one'
+        code = 'import one from "settings"; export const evaluate = (i, o, t) => one'
         assert (await evaluated(service, code, "settings@1.0.0", language=JAVASCRIPT)).score == 1
         assert other.asked == []
     nothing_left(home)

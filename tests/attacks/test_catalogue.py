@@ -1,6 +1,7 @@
 """Every attack of the catalogue, in one campaign over each deployment, of which each test reads its own part.
 
-Those that prove nothing of a deployment, since they end in the host or in the runner, run over bubblewrap alone.
+All of them run over bubblewrap. Over the other deployments run those that meet a guard of the deployment itself, and one of
+each kind that the runner or the host stops.
 """
 
 from typing import Any
@@ -8,11 +9,12 @@ from typing import Any
 import pytest
 
 from evaluator_host.model.evaluator import Language
-from evaluator_host.selftest.attack import Attack, Group
+from evaluator_host.selftest.attack import Attack, Group, Guard
 from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.host import load_host_attacks
 from evaluator_host.selftest.runner import attack_deployment
 from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_as_ordinary_user
+from tests.attacks.weakened import LOAD_TIMEOUT_S
 from tests.conftest import settings
 
 pytestmark = pytest.mark.timeout(900)  # the first test of a deployment makes its report
@@ -20,13 +22,25 @@ OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
 """Attacks on what a runner and the host read; one that also meets a sandbox's own guard is in another group."""
 OF_THE_JAVASCRIPT_RUNNER = (*OF_EVERY_RUNNER, Group.CHANNEL, Group.CPU, Group.ESCAPE, Group.OUTPUT)
 """Those in Python prove the limits and the channel of each deployment; how Node's runner keeps its own does not depend on it."""
+OF_JAVASCRIPT = (Group.MEMORY, Group.PROCESSES)
+"""Where Node's sandbox is limited in other ways than Python's; its mounts, network and system calls are the same."""
+OF_A_DEPLOYMENT = {
+    Guard.NETWORK, Guard.ROOT, Guard.READ_ONLY, Guard.SCRATCH, Guard.PROC, Guard.IPC, Guard.SECCOMP, Guard.CAPABILITIES,
+    Guard.ENVIRONMENT, Guard.MEMORY, Guard.PROCESSES, Guard.DISK,
+}  # fmt: skip
+"""What a deployment puts up itself; the other guards are code of the runner and the host, the same over each."""
 
 
 def chosen(deployment: str) -> list[Attack]:
-    """Return the attacks that are tried over a deployment: all over bubblewrap, elsewhere those that meet its sandbox."""
+    """Return the attacks that are tried over a deployment: all over bubblewrap, elsewhere those that prove something of it."""
     if deployment == "bubblewrap":
         return [*load_attacks(), *load_host_attacks()]
-    elsewhere = [attack for attack in load_attacks() if attack.safe and not ends_in_the_runner(attack)]
+    kinds: dict[tuple[object, ...], list[Attack]] = {}
+    for attack in load_attacks():
+        if attack.safe and not ends_in_the_runner(attack):
+            kinds.setdefault((attack.language, attack.group, attack.without), []).append(attack)
+    chosen = {attack.name for kind in kinds.values() for attack in (kind if meets_a_deployment(kind[0]) else kind[:1])}
+    elsewhere = [attack for attack in load_attacks() if attack.name in chosen]
     return [*elsewhere, *load_host_attacks()] if deployment == ORDINARY_USER else elsewhere
 
 
@@ -34,6 +48,13 @@ def ends_in_the_runner(attack: Attack) -> bool:
     """Whether an attack meets nothing that belongs to a deployment."""
     python = attack.language is Language.PYTHON
     return attack.group in (OF_EVERY_RUNNER if python else OF_THE_JAVASCRIPT_RUNNER)
+
+
+def meets_a_deployment(attack: Attack) -> bool:
+    """Whether each attack of this kind counts; one of the others shows that their guard works over a deployment too."""
+    if attack.language is not Language.PYTHON and attack.group not in OF_JAVASCRIPT:
+        return False
+    return not attack.without or bool(attack.without & OF_A_DEPLOYMENT)
 
 
 CASES = [(deployment, attack) for deployment in DEPLOYMENTS for attack in chosen(deployment)]
@@ -46,7 +67,7 @@ async def told(request: pytest.FixtureRequest) -> Any:
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])
         return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
-    made = await attack_deployment(settings(request.param), attacks, at_once=4)
+    made = await attack_deployment(settings(request.param, load_timeout_s=LOAD_TIMEOUT_S), attacks, at_once=4)
     return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.results}}
 
 

@@ -19,16 +19,19 @@ import pytest
 
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from evaluator_host.models.endpoint import Redactor
+from evaluator_host.models.gateway import connection as gateway_connection
+from evaluator_host.models.judges import open_judges
 from evaluator_host.sandbox import messages as answers
+from evaluator_host.sandbox.base import Gate
 from evaluator_host.sandbox.bubblewrap import backend as bubblewrap
 from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.docker import backend as docker
 from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
-from evaluator_host.selftest.runner import _LOAD_TIMEOUT_S as LOAD_TIMEOUT_S
 from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
-from evaluator_host.service import Service, attempts, prepared, rows
+from evaluator_host.service import Service, attempts, model_grants, prepared, rows
 from evaluator_host.service.source import CleanSource
 from evaluator_host.wiring.service import open_service
 from tests.attacks.weakened_runner import EDITS, edit_runner
@@ -47,6 +50,7 @@ _RIGHTS: Final = (
 )
 _HOST_FOLDERS: Final = ("/var", "/run", "/root", "/home", "/srv")
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
+LOAD_TIMEOUT_S: Final = 1.5  # what loops as it is loaded takes that much processor time, twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,9 @@ async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
     chosen = settings(backend, idle_sandboxes=0, load_timeout_s=LOAD_TIMEOUT_S)
     engine = chosen.engine_address if backend == "docker" else None
     async with (
-        open_service(chosen, prewarm=False) as service,
         placed_canaries(chosen.data_dir, engine=engine) as canaries,
+        open_judges(canaries.granting(chosen), None) as models,
+        open_service(chosen, prewarm=False, models=models) as service,
     ):
         yield AttackedHost(service, canaries)
 
@@ -261,7 +266,7 @@ _OF_THE_SANDBOX: Final = {
     Guard.DISK: ("disk_mb", 256),
 }
 _OF_THE_RUNNER: Final = {**_OF_THE_SANDBOX, Guard.LOGS: ("log_kb", 1000), Guard.RESULT: ("result_kb", 4 * 1024)}
-_LONG_S: Final = 0.5  # more than is allowed: enough for the error to name another limit
+_LONG_S: Final = 0.2  # more than is allowed: enough for the error to name another limit
 
 
 def _higher_limits(guards: AbstractSet[Guard], limits: Mapping[Guard, tuple[str, int]]) -> dict[str, Any]:
@@ -280,9 +285,11 @@ def _weaken_limits(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> Non
         timeout_s = order.timeout_s + _LONG_S if late else order.timeout_s
         return await load(self, replace(order, limits=replace(order.limits, **told), timeout_s=timeout_s), **more)
 
-    def weaker_send(self: Sandbox, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
+    def weaker_send(
+        self: Sandbox, body: bytes, *, timeout_s: float, share: str | None = None, gate: Gate | None = None
+    ) -> None:
         share = "all" if Guard.ROWS in guards else share
-        send(self, body, timeout_s=timeout_s + _LONG_S if late else timeout_s, share=share)
+        send(self, body, timeout_s=timeout_s + _LONG_S if late else timeout_s, share=share, gate=gate)
 
     async def weaker_receive(self: Sandbox, *, timeout_s: float) -> Any:
         return await receive(self, timeout_s=timeout_s + _LONG_S if late else timeout_s)
@@ -311,6 +318,10 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
     if Guard.VERDICT in guards:
         for module in (attempts, rows):
             patch.setattr(module, "result", _scored_whatever(module.result))
+    if Guard.GATE in guards:
+        patch.setattr(model_grants.Meter, "refusal", lambda _meter, *, priced: None)
+        patch.setattr(gateway_connection, "_check_head", lambda _head: None)
+        patch.setattr(Redactor, "text", lambda _redactor, text: text)
     if Guard.SOURCE in guards:
         patch.setattr(prepared, "cleaned", lambda code, _language: CleanSource(code))
     if Guard.HOST in guards:

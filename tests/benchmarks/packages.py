@@ -64,7 +64,7 @@ async def first_calls_ms(service: Service, times: int = 9) -> dict[tuple[str, ..
 async def _one_waits(service: Service, spec: SandboxSpec) -> None:
     await service.pool.prewarm(spec)
     async with asyncio.timeout(_WAITING_S):
-        while not service.pool._prewarmed.waits(spec):
+        while not service.pool._prewarmed.may_take(spec):
             await asyncio.sleep(0.05)
     await asyncio.sleep(_SETTLED_S)
 

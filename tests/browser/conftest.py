@@ -21,6 +21,10 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--renderer-process-limit=1",
+    "--process-per-site",
+    "--disable-site-isolation-trials",
+    "--js-flags=--max-lazy,--no-opt",  # pages live for seconds: compiling less is cheaper than running faster
 ]
 
 expect.set_options(timeout=30_000)  # milliseconds; the machine may be busy with other tests

@@ -306,3 +306,18 @@ async def test_the_part_that_needs_nothing_missing_is_offered(page: Page) -> Non
     await page.get_by_role("button", name="Keep only evaluate").click()
     await loads(page)
     await expect(page.get_by_role("textbox", name=CODE)).not_to_contain_text("judge")
+
+
+async def test_an_evaluator_of_another_platform_is_tried_with_its_own_row(page: Page) -> None:
+    await open_workbench(page)
+    await page.get_by_label("Start from an example").select_option(label="Langfuse: code evaluator")
+    await expect(page.locator(".status-line")).to_contain_text("langfuse")
+    own = page.get_by_label("Row of the platform")
+    await expect(own).to_contain_text("observation")
+    card = await run(page)
+    await expect(score(card)).to_have_text("1")
+    await expect(card).to_contain_text("exact")
+    await own.fill("")
+    await expect(page.get_by_text("If this is empty, it is made from the inputs and outputs.")).to_be_visible()
+    await page.get_by_role("button", name="Start from an example").click()
+    await expect(own).to_contain_text("itemExpectedOutput")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Final, Literal
 
 import pytest
 from playwright.async_api import Browser, Page, expect
@@ -19,6 +20,8 @@ PLACES = {
     "/jobs": "Jobs",
     "/environments": "Environments",
 }
+
+THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +48,16 @@ async def test_every_page_is_reached_by_its_link_and_by_its_address(page: Page) 
     await expect(page.locator("nav [aria-current=page]")).to_have_text("Jobs")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_axe_finds_nothing_grave_on_any_page(look: Look, theme: str) -> None:
-    page = await look.page(theme=theme)
+async def test_axe_finds_nothing_grave_on_any_page_and_each_fits_narrow_and_wide_windows(look: Look) -> None:
+    page = await look.page()
     for path in PLACES:
         await page.goto(path)
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
-        assert await grave_findings(page) == [], path
-
-
-async def test_pages_fit_narrow_and_wide_windows(look: Look) -> None:
-    for width in (400, 2560):
-        page = await look.page(width=width)
-        for path in PLACES:
-            await page.goto(path)
-            await expect(page.get_by_role("heading", level=1)).to_be_visible()
+        for theme in THEMES:
+            await page.emulate_media(color_scheme=theme)
+            assert await grave_findings(page) == [], (path, theme)
+        for width in (400, 2560, 1280):
+            await page.set_viewport_size({"width": width, "height": 800})
             assert await widest_overflow(page) == 0, (width, path)
             await picture(page, f"frame-{width}-{path.strip('/') or 'workbench'}")
 

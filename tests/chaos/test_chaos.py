@@ -1,4 +1,4 @@
-"""The plan of a chaos run is a function of its seed; half a minute of it finds nothing."""
+"""The plan of a chaos run is a function of its seed; a quarter of a minute of it finds nothing."""
 
 import itertools
 import json
@@ -73,8 +73,8 @@ def test_the_oracle_finds_what_no_fault_explains() -> None:
 
 
 @pytest.mark.timeout(600)
-def test_half_a_minute_of_faults(tmp_path: Path) -> None:
-    report = run_chaos(Run(minutes=0.6, seed=1), keep=tmp_path)
+def test_a_quarter_of_a_minute_of_faults(tmp_path: Path) -> None:
+    report = run_chaos(Run(minutes=0.25, seed=59), keep=tmp_path)  # few seeds plan as many kinds for so short a run
     assert report["findings"] == [], report["findings"]
     assert report["faults"]["kill host"], "a host was killed"
     assert report["counts"]["rows right"], "rows were judged"

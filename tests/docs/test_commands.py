@@ -1,6 +1,6 @@
 """Every bash and python block of the documentation runs against a real host, and prints what the document says.
 
-A `text` block holds what cannot run here (make targets, image builds). A `json` or `text` block right after one that ran
+A `text` or `yaml` block holds what cannot run here (make targets, image builds, other programs' files). A `json` or `text` block right after one that ran
 is what it prints; figures that differ from run to run are left out of the comparison.
 """
 
@@ -47,7 +47,7 @@ def test_every_block_runs_and_prints_what_the_document_says(
     document: Path, server: Server, tmp_path: Path, programs: Path
 ) -> None:
     found = blocks(document)
-    assert {block.language for block in found} <= {"bash", "python", "json", "text"}
+    assert {block.language for block in found} <= {"bash", "python", "json", "text", "yaml"}
     for block, following in pairwise([*found, Block("", "", 0)]):
         if block.language not in RUNNABLE:
             continue

@@ -57,8 +57,8 @@ CODE = {Language.PYTHON: PYTHON, Language.JAVASCRIPT: JAVASCRIPT, Language.TYPES
 WORDS = ("a", "raise", "spin", "b", "sleep", "c")
 SPINS_AT_LOAD = {
     Language.PYTHON: "while True: pass\n",
-    Language.JAVASCRIPT: "for (;;);\nfunction evaluate() { return 1 }",
-    Language.TYPESCRIPT: "for (;;);\nfunction evaluate(): number { return 1 }",
+    Language.JAVASCRIPT: "for (;;);\nfunction evaluate(i, o, t) { return 1 }",
+    Language.TYPESCRIPT: "for (;;);\nfunction evaluate(i, o, t): number { return 1 }",
 }
 
 
@@ -123,7 +123,7 @@ async def stopped(link: Link, seconds: float = 6.0) -> None:
 @pytest.fixture(scope="module", params=BACKENDS)
 async def own_service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A service none of whose sandboxes was started before the test."""
-    own = settings(request.param, idle_sandboxes=0, load_timeout_s=1.0, max_sandboxes_per_evaluator=1)
+    own = settings(request.param, idle_sandboxes=0, load_timeout_s=0.7, max_sandboxes_per_evaluator=1)
     async with open_service(own, prewarm=False) as opened:
         yield opened
 
@@ -143,7 +143,7 @@ def said(result: EvaluationResult) -> tuple[object, ...]:
 async def outcomes(service: Service, language: Language, note: str) -> list[tuple[object, ...]]:
     """Score rows together and alone, and load code that never ends loading."""
     remark = f"{'#' if language is Language.PYTHON else '//'} {note}\n"
-    evaluator = Evaluator(remark + CODE[language], language, limits=Limits(timeout_s=0.4))
+    evaluator = Evaluator(remark + CODE[language], language, limits=Limits(timeout_s=0.3))
     rows = await service.evaluate_batch(evaluator, [Row(outputs=word) for word in WORDS])
     alone = await service.evaluate(evaluator, Row(outputs="d"))
     endless = await service.evaluate(Evaluator(remark + SPINS_AT_LOAD[language], language), Row())
@@ -156,8 +156,8 @@ async def test_a_twentieth_of_a_core_changes_no_outcome(machine: Machine) -> Non
         assert "".join(str(status)[0] for status, *_ in found) == "sffsfssf"
         errors = [error for _, _, error, _ in found if error]
         assert [error[0] for error in errors] == ["user_exception", "timeout", "timeout", "timeout"]
-        assert errors[1][1] == "the row did not finish within 0.4 s"
-        assert errors[-1][1] == "loading the code did not finish within 1 s"
+        assert errors[1][1] == "the row did not finish within 0.3 s"
+        assert errors[-1][1] == "loading the code did not finish within 0.7 s"
     machine.slow = True
     assert await asyncio.gather(*(outcomes(machine.service, language, "busy") for language in Language)) == quiet
 

@@ -21,9 +21,9 @@ from tests.faults.scene import HONEST, Scene, scene
 from tests.keyed import command
 from tests.server import new_home
 
-ROWS = 800
+ROWS = 400
 SLOWLY = Evaluator(
-    "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.01)\n    return inputs['n'] / 1000\n"
+    "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.02)\n    return inputs['n'] / 1000\n"
 )
 
 
@@ -97,6 +97,7 @@ def test_another_process_holds_the_file(tmp_path: Path, recovery: Callable[[floa
                 until = time.monotonic() + 3
                 while time.monotonic() < until:
                     assert_answered(host)
+                    time.sleep(0.1)
                 other.execute("ROLLBACK")
         recovery(until_listed(host))
         assert_whole(host, job)

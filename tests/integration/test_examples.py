@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 import evaluator_host
+from evaluator_host.dialects.base import Dialect
+from evaluator_host.dialects.table import all_dialects
+from evaluator_host.model.evaluator import EvaluatorSettings, Row
+from evaluator_host.model.outcome import EvaluationError
 from tests.server import Server
 
 FOLDER = Path(evaluator_host.__file__).parent / "web" / "ui" / "src" / "examples"
 NAMES = json.loads((FOLDER / "order.json").read_text())
+EXAMPLES = {name: json.loads((FOLDER / name / "example.json").read_text()) for name in NAMES}
 SUFFIXES = {"python": "py", "javascript": "js", "typescript": "ts"}
 
 Case = tuple[dict[str, Any], float | str]  # a row, and its score or what its error says
@@ -98,19 +103,43 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_every_example_is_in_the_menu() -> None:
-    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == set(NAMES) == set(EDGES)
+    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == set(NAMES)
+    assert set(EDGES) == {name for name in NAMES if "contract" not in EXAMPLES[name]}
 
 
-@pytest.mark.parametrize("language", SUFFIXES)
-@pytest.mark.parametrize("name", NAMES)
+def test_every_platform_has_an_example_in_each_of_its_languages() -> None:
+    shown: dict[str, set[str]] = {}
+    for name, example in EXAMPLES.items():
+        languages = {one for one, suffix in SUFFIXES.items() if (FOLDER / name / f"evaluator.{suffix}").exists()}
+        shown.setdefault(example.get("contract", ""), set()).update(languages)
+    platforms = [dialect for dialect in all_dialects() if dialect.native_row]
+    assert {one.contract.value for one in platforms} == shown.keys() - {""}
+    for dialect in platforms:
+        assert {str(one) for one in dialect.languages} - {"typescript"} == shown[dialect.contract] - {"typescript"}
+
+
+@pytest.mark.parametrize("dialect", [one for one in all_dialects() if one.native_row], ids=lambda one: one.contract)
+def test_the_row_that_a_platform_shows_is_taken_as_its_own(dialect: Dialect) -> None:
+    assert not isinstance(dialect.bind(Row(variables=dict(dialect.native_row)), EvaluatorSettings()), EvaluationError)
+
+
+WRITTEN = [
+    (name, language)
+    for name in NAMES
+    for language, suffix in SUFFIXES.items()
+    if "contract" not in EXAMPLES[name] or (FOLDER / name / f"evaluator.{suffix}").exists()
+]
+
+
+@pytest.mark.parametrize(("name", "language"), WRITTEN)
 def test_an_example_scores_as_it_says(server: Server, name: str, language: str) -> None:
-    example = json.loads((FOLDER / name / "example.json").read_text())
+    example = EXAMPLES[name]
     evaluator = {
         "code": (FOLDER / name / f"evaluator.{SUFFIXES[language]}").read_text(),
         "language": language,
         "packages": example["packages"].get(language, []),
     }
-    cases: list[Case] = [(example["row"], example["score"]), *EDGES[name]]
+    cases: list[Case] = [(example["row"], example["score"]), *EDGES.get(name, [])]
     body = {"evaluator": evaluator, "rows": [row for row, _ in cases], "isolation": "batch"}
     answered = server.client.post("/v1/evaluate/batch", json=body)
     assert answered.status_code == 200, answered.text
@@ -119,4 +148,5 @@ def test_an_example_scores_as_it_says(server: Server, name: str, language: str) 
             assert expected in (result["error"] or {"message": "it scored"})["message"], (row, result)
         else:
             assert result["score"] == pytest.approx(expected), (row, result)
-            assert result["warnings"] == []
+            assert [one for one in result["warnings"] if one["code"] != "prebound"] == []
+            assert result["evaluator"]["contract"] == example.get("contract", "evaluate")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -115,3 +116,23 @@ def test_commands_read_the_same(url: str, jobs: list[str]) -> None:
     assert json.loads(said("row", jobs[0], "4"))["given"]["outputs"] == "aaaa"
     assert said("failures", jobs[0]).splitlines()[1].split()[2:6] == ["1000", "user_exception", "4", "0,"]
     assert len(said("rows", jobs[0], "--text", "row 2997 has").splitlines()) == 2
+
+
+def test_a_platforms_own_scores_and_skipped_rows_are_stored_and_downloaded(client: Client, tmp_path: Path) -> None:
+    code = "def handler(output, expected):\n    return None if expected is None else {'name': 'same', 'score': output == expected}\n"
+    rows = [{"correct_answer": "a", "outputs": "a"}, {"correct_answer": None, "outputs": "b"}]
+    job = client.jobs.wait(client.jobs.create([Evaluator(code)], rows).id)
+    natives = [[{"name": "same", "score": True}], [{"name": "handler", "score": None}]]
+    for index, (status, native) in enumerate(zip(("scored", "skipped"), natives, strict=True)):
+        [kept] = client.jobs.row(job.id, index).results
+        assert (kept.result["status"], kept.result["native"]) == (status, native)
+    client.jobs.download(job.id, tmp_path / "rows.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [(one["result"]["status"], one["result"]["native"]) for one in lines] == [
+        ("scored", natives[0]),
+        ("skipped", natives[1]),
+    ]
+    client.jobs.download(job.id, tmp_path / "rows.csv")
+    assert [line.count("skipped") for line in (tmp_path / "rows.csv").read_text().splitlines()[:3]] == [0, 0, 1]
+    [figures] = client.jobs.results(job.id).evaluators
+    assert (figures.scored, figures.skipped, figures.failed) == (1, 1, 0)

@@ -16,7 +16,7 @@ from tests.builds import JAVASCRIPT, building, evaluated, nothing_left, refusal,
 from tests.indexes import Index
 from tests.packages import npm_package
 
-SAYS = 'import x from "{0}";\nexport const evaluate = () => ({{ score: 1, said: x }})'
+SAYS = 'import x from "{0}";\nexport const evaluate = (i, o, t) => ({{ score: 1, said: x }})'
 INNER = {
     "node_modules/inner/package.json": '{"name": "inner", "version": "1.0.0", "main": "i.js"}',
     "node_modules/inner/i.js": "module.exports = 'bundled'",

@@ -93,6 +93,24 @@ def test_a_trace_in_pieces_is_scored_once_and_a_sample_by_id(server: Server) -> 
         assert client.evaluators.traces("pieces", before=found[0].number) == found[1:]
 
 
+def test_the_traces_of_a_session_are_scored_together(server: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': len(trace['spans'])}\n"
+    attributes = [{"key": "session.id", "value": {"stringValue": "s-1"}}]
+    first, second, other = ("1" * 32, "2" * 32, "3" * 32)
+    child, root, later, alone = (spans(first, root=False), spans(first), spans(second), spans(other))
+    for export in (root, later):
+        export["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"] = attributes
+    with Client(server.url) as client:
+        client.evaluators.create("threads", Evaluator(code))
+        for export in (child, root, later, alone):
+            params = {"group": "session", "quiet_s": 1}
+            assert server.client.post("/v1/evaluators/threads/traces", params=params, json=export).status_code == 200
+        found = {one.trace_id: one for one in scored(client, "threads", 2)}
+    assert found.keys() == {"s-1", other}
+    assert (found["s-1"].result["score"], found[other].result["score"]) == (2, 1)
+    assert server.client.post("/v1/evaluators/threads/traces", params={"group": "user"}, json=alone).status_code == 422
+
+
 def test_an_evaluator_has_a_sampling_rate_of_its_own(server: Server) -> None:
     low, middle, high = (f"{number:018d}" + 14 * digit for number, digit in enumerate("27d", start=1))
     path = "/v1/evaluators/sampled/traces"

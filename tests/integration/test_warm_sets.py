@@ -24,7 +24,7 @@ async def test_a_sandbox_waits_on_a_set_that_was_asked_for(tmp_path: Path) -> No
         await service.environments.built(report.key)
         spec = default_spec(Language.PYTHON, (await service.environments.require(PINS, Language.PYTHON)).environment)
         async with asyncio.timeout(60):
-            while not service.pool._prewarmed.waits(spec):
+            while not service.pool._prewarmed.may_take(spec):
                 await asyncio.sleep(0.02)
         first = await service.evaluate(Evaluator(CODE, packages=PINS), Row())
         assert (first.score, first.metrics["ahead"], first.sandbox.warm) == (1, 1, False)

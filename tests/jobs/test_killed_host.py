@@ -1,4 +1,4 @@
-"""A host that is killed in the middle of 8,000 rows: the next one finishes the job, and each row is scored once."""
+"""A host that is killed in the middle of 4,000 rows: the next one finishes the job, and each row is scored once."""
 
 import json
 import sqlite3
@@ -14,7 +14,7 @@ from evaluator_host.model.evaluator import Evaluator, Isolation, Limits
 from evaluator_host.schemas.jobs import JobStatus
 from tests.server import Server, new_home
 
-ROWS = 8_000
+ROWS = 4_000
 FAILING = set(range(7, ROWS, 1000))
 # Each run of a row leaves a number that no other run leaves: a row that ran again shows.
 CODE = """
@@ -22,7 +22,7 @@ import random
 
 def evaluate(inputs, outputs, trace):
     assert inputs["n"] % 1000 != 7, "one of the rows that fail"
-    return {"score": outputs / 8000, "nonce": random.random()}
+    return {"score": outputs / 4000, "nonce": random.random()}
 """
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]

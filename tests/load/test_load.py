@@ -1,11 +1,9 @@
-"""Half a minute of what `python -m tests.load` does in five: a thousand callers at once, a third of their calls hostile.
+"""Some seconds of what `python -m tests.load` does in five: a thousand callers at once, a third of their calls hostile.
 
-And some seconds of the soak, in which one workspace does nothing but attack.
+And some of the soak, in which one workspace does nothing but attack.
 """
 
 from pathlib import Path
-
-import pytest
 
 from evaluator_host.system.tree import temporary_folder
 from tests.load.__main__ import load_environment, show
@@ -17,7 +15,7 @@ _MOST_DRIFT_MB = 64
 
 def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path: Path) -> None:
     found = run_load(
-        tmp_path, backend="bubblewrap", callers=1000, seconds=15, environment=load_environment("bubblewrap")
+        tmp_path, backend="bubblewrap", callers=1000, seconds=6, environment=load_environment("bubblewrap")
     )
     show(found)
     assert found.faults == []
@@ -27,10 +25,9 @@ def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path
     assert found.left_in_data == set()
 
 
-@pytest.mark.parametrize("ordinary", [False, True])
-def test_a_workspace_that_attacks_changes_no_answer_of_another(ordinary: bool) -> None:
+def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
     with temporary_folder(None, "soak-") as folder:  # that every user can reach
-        found = soak(folder, minutes=0.2, ordinary=ordinary)
+        found = soak(folder, minutes=0.1, ordinary=True)
     assert found["wrong"] == []
     assert found["attacked"]["answers"]["right"] > 0
     assert sum(found["attacks"].values()) > 0

@@ -47,6 +47,27 @@ def test_variables_alone_make_a_row(tmp_path: Path) -> None:
     assert read(tmp_path, "a.jsonl", '{"variables": {"target": 1}}')[0] == [(1, Row(variables={"target": 1}))]
 
 
+def test_messages_are_a_conversation(tmp_path: Path) -> None:
+    said = '[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]'
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    lines = f'{{"q": 1, "messages": {said}}}\n{{"inputs": {{"q": 1}}, "messages": {said}, "outputs": "x"}}\n'
+    rows, bad = read(tmp_path, "a.jsonl", lines + '{"messages": "text"}\n{"inputs": {}, "messages": ["text"]}\n')
+    inputs = {"q": 1, "messages": messages}
+    assert [row for _, row in rows[:2]] == [
+        Row(inputs, "hello", messages=messages),
+        Row(inputs, "x", messages=messages),
+    ]
+    assert rows[2][1] == Row({"messages": "text"})
+    assert bad == [(4, "messages must be a list of objects with role and content")]
+    quoted = said.replace('"', '""')
+    assert read(tmp_path, "a.csv", f'q,messages\n1,"{quoted}"\n2,[sic]\n')[0] == [
+        (2, Row({"q": "1", "messages": messages}, "hello", messages=messages)),
+        (3, Row({"q": "2", "messages": "[sic]"})),
+    ]
+    mapped = read(tmp_path, "a.jsonl", f'{{"chat": {said}}}', mapping=("messages=chat",))[0]
+    assert mapped[0][1].outputs == "hello"
+
+
 def test_bad_lines_are_reported_by_number_and_left_out(tmp_path: Path) -> None:
     content = '\ufeff{"a": 1}\n\n{nonsense\n[1]\n{"inputs": {}, "trace": 3}\n{"a": "' + "x" * MB + '"}\n{"a": 2}'
     rows, bad = read(tmp_path, "a.jsonl", content)

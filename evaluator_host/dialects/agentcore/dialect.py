@@ -84,6 +84,19 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={
+        "schemaVersion": "1.0",
+        "evaluationLevel": "TRACE",
+        "evaluationInput": {
+            "sessionSpans": [
+                {"traceId": "1", "spanId": "1", "name": "invoke_agent", "attributes": {"gen_ai.output": "Paris"}}
+            ]
+        },
+        "evaluationReferenceInputs": [
+            {"context": {"spanContext": {"traceId": "1"}}, "expectedResponse": {"text": "Paris"}}
+        ],
+        "evaluationTarget": {"traceIds": ["1"]},
+    },
     takes=("correct_answer_key", "variables"),
     sdk=Sdk(
         module="bedrock_agentcore",

@@ -8,6 +8,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -96,6 +97,12 @@ DIALECT: Final = Dialect(
     contract=Contract.BRAINTRUST,
     bind=bind,
     interpret=interpret,
+    native_row={
+        "input": {"question": "What is the capital of France?"},
+        "output": "Paris",
+        "expected": "Paris",
+        "metadata": {},
+    },
     takes=("correct_answer_key", "variables"),
     sdk=Sdk(
         module="braintrust",
@@ -104,4 +111,16 @@ DIALECT: Final = Dialect(
         also=("braintrust_core",),
     ),
     imports=EntryPoint("evaluator_host.dialects.braintrust.export:EXPORT"),
+    call=FunctionCall(
+        {
+            "input": "{inputs}",
+            "expected": TRUTH,
+            "metadata": "{{}}",
+            "output": "{outputs}",
+            "trace": "{trace}",
+            "id": "None",
+            "tags": "None",
+        },
+        entries=("handler",),
+    ),
 )

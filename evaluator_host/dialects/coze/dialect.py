@@ -80,5 +80,10 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     failed=failed,
+    native_row={
+        "evaluate_dataset_fields": {"reference_output": {"content_type": "Text", "text": "Paris"}},
+        "evaluate_target_output_fields": {"actual_output": {"content_type": "Text", "text": "Paris"}},
+        "ext": {},
+    },
     takes=("correct_answer_key", "variables"),
 )

@@ -9,6 +9,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.conversation import messages_of
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -21,6 +22,7 @@ from evaluator_host.dialects.native import (
     without_truth,
 )
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
+from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
 
 _PASSED_ON: Final = ("context", "retrieval_context", "tools_called", "expected_tools", "metadata")
@@ -38,9 +40,42 @@ def _case(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     case |= {"input": text_of(asked), "actual_output": text_of(row.outputs)}
     if inputs is not row.inputs:
         case["expected_output"] = text_of(truth)
-    if isinstance(inputs.get("messages"), list):
-        case["turns"] = inputs["messages"]
+    if (messages := messages_of(row)) is not None:
+        case["turns"] = _turns(messages)
     return {"test_case": case}
+
+
+def _turns(messages: list[Json]) -> list[Json]:
+    """Return the turns of user and assistant; calls of tools, with what these returned, are the assistant's."""
+    turns: list[Json] = []
+    calls: dict[str, dict[str, Json]] = {}
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        role, content = message.get("role"), message.get("content")
+        if role == "tool" and message.get("tool_call_id") in calls:
+            calls[message["tool_call_id"]]["output"] = content
+        if role not in ("user", "assistant"):
+            continue
+        turn: dict[str, Json] = {**message, "content": "" if content is None else text_of(content)}
+        asked = turn.pop("tool_calls", None)
+        if isinstance(asked, list) and "tools_called" not in turn:
+            turn["tools_called"] = [_call(one, calls) for one in asked if isinstance(one, dict)]
+        turns.append(turn)
+    return turns
+
+
+def _call(one: dict[str, Json], calls: dict[str, dict[str, Json]]) -> dict[str, Json]:
+    function = one["function"] if isinstance(one.get("function"), dict) else one
+    arguments = function.get("arguments", function.get("args"))
+    if isinstance(arguments, str):
+        try:
+            arguments = decode_json(arguments.encode())
+        except InvalidJson:
+            arguments = {"arguments": arguments}
+    call: dict[str, Json] = {"name": function.get("name"), "input_parameters": arguments}
+    calls[str(one.get("id"))] = call
+    return call
 
 
 def interpret(
@@ -82,7 +117,10 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
-    takes=("correct_answer_key", "config", "variables"),
+    native_row={
+        "test_case": {"input": "What is the capital of France?", "actual_output": "Paris", "expected_output": "Paris"}
+    },
+    takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="deepeval",
         stand_in=StandIn("dialects/deepeval/modules", preimport="deepeval.metrics"),

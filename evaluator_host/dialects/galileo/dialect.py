@@ -78,7 +78,15 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     bind_one_of_many=bind_one_of_many,
     languages=PYTHON_ONLY,
-    takes=("correct_answer_key", "variables"),
+    native_row={
+        "step_object": {
+            "type": "llm",
+            "input": [{"role": "user", "content": "What is the capital of France?"}],
+            "output": {"role": "assistant", "content": "Paris"},
+            "dataset_output": "Paris",
+        }
+    },
+    takes=("correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="galileo",
         stand_in=StandIn("dialects/galileo/modules", preimport="galileo"),

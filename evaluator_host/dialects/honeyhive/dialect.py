@@ -79,6 +79,7 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     failed=failed,
     languages=PYTHON_ONLY,
+    native_row={"outputs": "Paris", "inputs": {"question": "What is the capital of France?"}, "ground_truth": "Paris"},
     takes=("correct_answer_key", "variables"),
     sdk=Sdk(
         module="honeyhive",

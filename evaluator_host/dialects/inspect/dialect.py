@@ -9,6 +9,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.conversation import messages_of
 from evaluator_host.dialects.interpret import Scored, parsed
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.native import (
@@ -37,8 +38,8 @@ def _sample(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
     target: Json = [text_of(one) for one in truth] if isinstance(truth, list) else text_of(truth)
     sample: dict[str, Json] = {"input": question(inputs), "completion": text_of(row.outputs), "metadata": inputs}
-    if isinstance(inputs.get("messages"), list):
-        sample["messages"] = inputs["messages"]
+    if (messages := messages_of(row)) is not None:
+        sample["messages"] = messages
     return {**sample, "target": "" if inputs is row.inputs else target}
 
 
@@ -99,7 +100,8 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
-    takes=("correct_answer_key", "config", "variables"),
+    native_row={"input": "What is the capital of France?", "completion": "Paris", "target": "Paris"},
+    takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="inspect_ai",
         stand_in=StandIn("dialects/inspect/modules", preimport="inspect_ai.scorer"),

@@ -127,6 +127,15 @@ DIALECT: Final = Dialect(
     contract=Contract.LANGFUSE,
     bind=bind,
     interpret=interpret,
+    native_row={
+        "observation": {
+            "input": {"question": "What is the capital of France?"},
+            "output": "Paris",
+            "metadata": {},
+            "toolCalls": [],
+        },
+        "experiment": {"itemExpectedOutput": "Paris", "itemMetadata": None},
+    },
     takes=("correct_answer_key", "variables"),
     imports=EntryPoint("evaluator_host.dialects.langfuse.export:EXPORT"),
 )

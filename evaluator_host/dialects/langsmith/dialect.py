@@ -9,6 +9,8 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.conversation import messages_of
+from evaluator_host.dialects.function_call import AS_OBJECT, TRUTH_AS_OBJECT, FunctionCall
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, shown, unreadable, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -55,8 +57,14 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
 
 def _run_and_example(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
-    run = {"inputs": inputs, "outputs": _as_object(row.outputs), "trace": row.trace}
-    expected = None if inputs is row.inputs else _as_object(truth)
+    has_truth = inputs is not row.inputs
+    outputs = _as_object(row.outputs)
+    messages = messages_of(row)
+    if messages is not None:
+        inputs = {**inputs, "messages": messages}
+        outputs = {"messages": messages, **(outputs or {})}
+    run = {"inputs": inputs, "outputs": outputs, "trace": row.trace}
+    expected = _as_object(truth) if has_truth else None
     return {"run": run, "example": {"inputs": inputs, "outputs": expected, "metadata": {}}}
 
 
@@ -183,11 +191,25 @@ DIALECT: Final = Dialect(
     bind=bind,
     bind_javascript=bind_javascript,
     interpret=interpret,
-    takes=("correct_answer_key", "variables"),
+    native_row={
+        "run": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
+        "example": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
+    },
+    takes=("correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="langsmith",
         stand_in=StandIn("dialects/langsmith/modules", preimport="langsmith.evaluation"),
         real=frozenset({"langsmith", "openevals", "agentevals", "langchain", "langchain-core"}),
     ),
     imports=EntryPoint("evaluator_host.dialects.langsmith.export:EXPORT"),
+    call=FunctionCall(
+        {
+            "run": f'{{{{"inputs": {{inputs}}, "outputs": {AS_OBJECT}}}}}',
+            "example": f'{{{{"inputs": {{inputs}}, "outputs": {TRUTH_AS_OBJECT}}}}}',
+            "inputs": "{inputs}",
+            "outputs": AS_OBJECT,
+            "reference_outputs": TRUTH_AS_OBJECT,
+            "attachments": "{{}}",
+        },
+    ),
 )

@@ -63,5 +63,9 @@ def interpret(
 
 
 DIALECT: Final = Dialect(
-    contract=Contract.MAXIM, bind=bind, interpret=interpret, takes=("correct_answer_key", "variables")
+    contract=Contract.MAXIM,
+    bind=bind,
+    interpret=interpret,
+    native_row={"input": "What is the capital of France?", "output": "Paris", "expectedOutput": "Paris"},
+    takes=("correct_answer_key", "variables"),
 )

@@ -9,6 +9,8 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.conversation import messages_of
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -25,7 +27,8 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 def _fields(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
     expectations: dict[str, Json] = {} if inputs is row.inputs else {"expected_response": truth}
-    return {"inputs": inputs, "outputs": row.outputs, "expectations": expectations, "trace": row.trace}
+    fields = {"inputs": inputs, "outputs": row.outputs, "expectations": expectations, "trace": row.trace}
+    return {**fields, "session": messages_of(row)}
 
 
 def interpret(
@@ -69,10 +72,24 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
-    takes=("correct_answer_key", "config", "variables"),
+    native_row={
+        "inputs": {"question": "What is the capital of France?"},
+        "outputs": "Paris",
+        "expectations": {"expected_response": "Paris"},
+    },
+    takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="mlflow",
         stand_in=StandIn("dialects/mlflow/modules", preimport="mlflow.genai.scorers"),
         real=frozenset({"mlflow", "mlflow-skinny"}),
+    ),
+    call=FunctionCall(
+        {
+            "inputs": "{inputs}",
+            "outputs": "{outputs}",
+            "trace": "{trace}",
+            "expectations": '{{"expected_response": {inputs}.get({key})}}',
+        },
+        decorators=("scorer",),
     ),
 )

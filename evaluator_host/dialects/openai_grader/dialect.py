@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, shown, unreadable, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row
@@ -59,5 +60,15 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     failed=failed,
     languages=frozenset((Language.PYTHON,)),
+    native_row={
+        "sample": {"output_text": "Paris"},
+        "item": {"question": "What is the capital of France?", "reference": "Paris"},
+    },
     takes=("correct_answer_key", "variables"),
+    call=FunctionCall(
+        {"sample": '{{"output_text": {outputs}}}', "item": '{{"reference": {inputs}.get({key}), **{inputs}}}'},
+        entries=("grade",),
+        by_position=True,
+        result="float(result)",
+    ),
 )

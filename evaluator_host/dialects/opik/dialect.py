@@ -9,6 +9,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.conversation import messages_of
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, shown, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -29,7 +30,7 @@ def _data(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     if inputs is not row.inputs:
         data["reference"] = truth
         more |= dict.fromkeys(_TRUTH, truth)
-    if isinstance(messages := row.inputs.get("messages"), list):
+    if (messages := messages_of(row)) is not None:
         more["messages"] = messages
     return {"data": data, "more": more}
 
@@ -73,7 +74,8 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
-    takes=("correct_answer_key", "config", "variables"),
+    native_row={"data": {"output": "Paris", "reference": "Paris"}},
+    takes=("correct_answer_key", "config", "messages", "variables"),
     sdk=Sdk(
         module="opik",
         stand_in=StandIn("dialects/opik/modules", preimport="opik.evaluation.metrics"),

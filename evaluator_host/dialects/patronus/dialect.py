@@ -53,6 +53,9 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={
+        "row": {"task_input": "What is the capital of France?", "task_output": "Paris", "gold_answer": "Paris"}
+    },
     takes=("correct_answer_key", "config", "variables"),
     sdk=Sdk(
         module="patronus",

@@ -11,6 +11,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -191,10 +192,22 @@ DIALECT: Final = Dialect(
     contract=Contract.PHOENIX,
     bind=bind,
     interpret=interpret,
+    native_row={"output": "Paris", "reference": "Paris", "input": "What is the capital of France?", "metadata": {}},
     takes=("correct_answer_key", "config", "variables"),
     sdk=Sdk(
         module="phoenix",
         stand_in=StandIn("dialects/phoenix/modules", preimport="phoenix.evals"),
         real=frozenset({"arize-phoenix-evals", "arize-phoenix"}),
+    ),
+    call=FunctionCall(
+        {
+            "output": "{outputs}",
+            "input": "{inputs}",
+            "reference": TRUTH,
+            "expected": TRUTH,
+            "metadata": "{trace} or {{}}",
+        },
+        entries=("evaluate",),
+        decorators=("create_evaluator",),
     ),
 )

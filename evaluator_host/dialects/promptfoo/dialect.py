@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from evaluator_host.dialects.base import Dialect, EntryPoint
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.native import invalid, is_number, unreadable, without_truth
@@ -157,6 +158,13 @@ DIALECT: Final = Dialect(
     failed=failed,
     failed_javascript=failed_javascript,
     apply_threshold=apply_threshold,
+    native_row={"output": "Paris", "context": {"vars": {"expected": "Paris"}}},
     takes=("correct_answer_key", "config", "variables"),
     imports=EntryPoint("evaluator_host.dialects.promptfoo.config:CONFIGURATIONS"),
+    call=FunctionCall(
+        {"output": "{outputs}", "context": '{{"vars": {{"expected": {inputs}.get({key}), **{inputs}}}}}'},
+        entries=("get_assert",),
+        by_position=True,
+        result='result if isinstance(result, dict | bool) else {"score": result, "passed": result > 0}',
+    ),
 )

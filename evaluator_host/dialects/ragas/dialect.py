@@ -67,6 +67,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={"response": "Paris", "reference": "Paris"},
     takes=("correct_answer_key", "variables"),
     sdk=Sdk(
         module="ragas",

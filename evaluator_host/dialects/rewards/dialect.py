@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.conversation import messages_of
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.native import invalid, is_number, object_sent, shown, without_truth
@@ -31,6 +32,8 @@ def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
 def _fields(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
     inputs, truth = without_truth(row, settings)
     key = None if inputs is row.inputs else settings.correct_answer_key
+    if row.outputs is None and (messages := messages_of(row)) is not None:
+        inputs = {**inputs, "messages": messages}
     return {"inputs": inputs, "outputs": row.outputs, "truth": truth, "truth_key": key}
 
 
@@ -121,7 +124,8 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     bind_one_of_many=bind_one_of_many,
     languages=PYTHON_ONLY,
-    takes=("config", "correct_answer_key", "variables"),
+    native_row={"data_source": "capitals", "solution_str": "It is Paris", "ground_truth": "Paris", "extra_info": {}},
+    takes=("config", "correct_answer_key", "messages", "variables"),
     sdk=Sdk(
         module="verifiers",
         stand_in=StandIn("dialects/rewards/modules", preimport="verifiers"),

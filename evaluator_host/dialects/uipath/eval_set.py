@@ -20,7 +20,8 @@ _CRITERIAS: Final = ("evaluationCriterias", "evaluation_criterias")
 _PROBLEMS_SHOWN: Final = 20
 _GREATEST_WEIGHT: Final = 1e9
 _SHOWN: Final = 40
-_MOCKED: Final = ("mockingStrategy", "inputMockingStrategy", "simulateTools", "simulateInput")
+_SIMULATED: Final = ("mockingStrategy", "mocking_strategy")
+_UNSIMULATED: Final = (*_SIMULATED, "inputMockingStrategy", "simulateTools", "simulateInput")
 _EXPECTED: Final = ("expectedOutput", "expected_output")
 
 
@@ -35,6 +36,8 @@ class EvalItem:
       criteria: By evaluator id; None for the evaluator's default. An evaluator that is not there is not asked.
       expected_agent_behavior: Text for evaluators.
       simulation_instructions: Text for evaluators.
+      mocks: What simulated functions of the agent answer: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
+      unsimulated: Why the agent cannot be run on this test case: it wants a simulation by a model; empty otherwise.
     """
 
     id: str
@@ -43,6 +46,8 @@ class EvalItem:
     criteria: dict[str, Json]
     expected_agent_behavior: str = ""
     simulation_instructions: str = ""
+    mocks: tuple[Json, ...] = ()
+    unsimulated: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +176,14 @@ class _Reading:
         item_id = self._text(entry, "id", path, default="")
         if entry.get("id") in (None, ""):
             self._fault(f"{path}.id", "a test case needs an id")
-        for name in _MOCKED:
-            if entry.get(name):
-                self._notes.append(f"{path}.{name} is not done here: tools and inputs are not simulated")
+        mocks = self._mocks(entry, path)
+        asked = [name for name in _UNSIMULATED if entry.get(name) and not (mocks and name in _SIMULATED)]
+        unsimulated = ""
+        if asked:
+            unsimulated = (
+                f"{path}.{asked[0]} asks a model for what tools or users say; only `mockito` is simulated here"
+            )
+            self._notes.append(f"{unsimulated}: record the execution where a model is, and add it (--executions)")
         return EvalItem(
             id=item_id,
             name=self._text(entry, "name", path, default=item_id),
@@ -181,7 +191,25 @@ class _Reading:
             criteria=self._criteria(entry, path, refs),
             expected_agent_behavior=self._text(entry, "expectedAgentBehavior", path, default=""),
             simulation_instructions=self._text(entry, "simulationInstructions", path, default=""),
+            mocks=mocks,
+            unsimulated=unsimulated,
         )
+
+    def _mocks(self, entry: dict[str, Any], path: str) -> tuple[Json, ...]:
+        """Read the behaviors of a strategy of type mockito; none for another one."""
+        name = next((name for name in _SIMULATED if isinstance(entry.get(name), dict)), "")
+        strategy = entry.get(name) or {}
+        if strategy.get("type") != "mockito":
+            return ()
+        where = f"{path}.{name}.config"
+        behaviors = strategy.get("config", strategy.get("behaviors"))
+        found = self._list(behaviors, where)
+        for at, one in enumerate(found):
+            if not isinstance(one, dict) or not isinstance(one.get("function"), str):
+                self._fault(f"{where}[{at}]", "a behavior names its function")
+            elif not isinstance(one.get("then"), list) or not one["then"] or not all(map(_is_answer, one["then"])):
+                self._fault(f"{where}[{at}].then", 'is a list of {"type": "return" or "raise", "value": …}')
+        return tuple(found)
 
     def _inputs(self, entry: dict[str, Any], path: str) -> dict[str, Json]:
         name = next((one for one in _INPUTS if one in entry), None)
@@ -291,3 +319,7 @@ def _kind(value: Json) -> str:
             return "a text"
         case _:
             return "a number"
+
+
+def _is_answer(value: Json) -> bool:
+    return isinstance(value, dict) and value.get("type") in ("return", "raise") and "value" in value

@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -72,5 +73,18 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     failed=failed,
     languages=frozenset((Language.PYTHON,)),
+    native_row={
+        "prompt": {"text": "What is the capital of France?"},
+        "response": {"text": "Paris"},
+        "reference": {"text": "Paris"},
+    },
     takes=("correct_answer_key", "variables"),
+    call=FunctionCall(
+        {
+            "instance": '{{**{inputs}, "response": {{"text": {outputs}}}, '
+            '"reference": {{"text": {inputs}.get({key})}}}}',
+        },
+        entries=("evaluate",),
+        by_position=True,
+    ),
 )

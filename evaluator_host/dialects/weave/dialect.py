@@ -93,6 +93,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,
+    native_row={"output": "Paris", "example": {"question": "What is the capital of France?", "expected": "Paris"}},
     takes=("correct_answer_key", "config", "variables"),
     sdk=Sdk(
         module="weave",

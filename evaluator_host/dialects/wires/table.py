@@ -11,6 +11,13 @@ _HOST: Final = "evaluator_host.dialects.{}.host.wire:WIRE"
 
 WIRES: Final[dict[str, EntryPoint[Any]]] = {
     "langfuse": EntryPoint(_HOST.format("langfuse")),
+    "webhook": EntryPoint(_HOST.format("webhook")),
+    "opik": EntryPoint(_HOST.format("opik")),
+    "openai": EntryPoint(_HOST.format("openai_grader")),
+    "vellum": EntryPoint(_HOST.format("vellum")),
+    "coze": EntryPoint(_HOST.format("coze")),
+    "laminar": EntryPoint(_HOST.format("laminar")),
+    "daytona": EntryPoint(_HOST.format("daytona")),
 }
 
 

@@ -10,7 +10,7 @@ from evaluator_host.migration.edits import span
 from evaluator_host.migration.javascript.entry import Legacy
 from evaluator_host.migration.javascript.scopes import FUNCTIONS
 from evaluator_host.migration.kinds import DEPTH, Kind, combined
-from evaluator_host.migration.scopes import Access, Scope
+from evaluator_host.migration.scopes import Scope
 from evaluator_host.migration.syntax import child, code_children, returned_values, text
 
 _TEXT_METHODS: Final = frozenset(
@@ -110,7 +110,7 @@ class _Kinds:
 
     def _result(self, name: str, owner: Scope, depth: int) -> Kind:
         """Return the kind of the results of a function that the program defines once."""
-        writes = [use.node.parent for use in self._names.of(name, owner) if use.access is Access.WRITE]
+        writes = [use.node.parent for use in self._names.writes(name, owner)]
         node = writes[0] if len(writes) == 1 else None
         if node is not None and node.type == "variable_declarator":
             node = child(node, "value")
@@ -125,9 +125,9 @@ class _Kinds:
         if owner is None:
             return Kind.UNKNOWN
         kinds = []
-        for use in self._names.of(name, owner):
+        for use in self._names.writes(name, owner):
             around = use.node.parent
-            if use.access is not Access.WRITE or around is None:
+            if around is None:
                 continue
             field = {"variable_declarator": "value", "assignment_expression": "right"}.get(around.type)
             value = child(around, field) if field is not None else None
@@ -141,7 +141,7 @@ class _Kinds:
         owner = self._names.lookup(text(value), scope) if value is not None and value.type == "identifier" else None
         if value is None or owner is None:
             return Kind.UNKNOWN
-        uses = [use for use in self._names.of(text(value), owner) if use.access is Access.WRITE]
+        uses = self._names.writes(text(value), owner)
         around = uses[0].node.parent if len(uses) == 1 else None
         if around is None:
             return Kind.UNKNOWN

@@ -8,6 +8,7 @@ from tree_sitter import Node
 from evaluator_host.migration.draft import Draft, Rewritten, Wish, guessed_parameters
 from evaluator_host.migration.python.entry import LEGACY, parameter_of
 from evaluator_host.migration.python.imports import add_imports
+from evaluator_host.migration.python.named import adapt_platform
 from evaluator_host.migration.python.scopes import names_of
 from evaluator_host.migration.python.text import quoted
 from evaluator_host.migration.scopes import Access, Use
@@ -26,6 +27,8 @@ def adapt(code: str, wish: Wish) -> list[Rewritten]:
     Raises:
       Unreadable: the program cannot be parsed, or never mentions the function.
     """
+    if wish.call is not None:
+        return [adapt_platform(_draft(code, wish), wish.platform, wish.call)]
     root = parse(code.encode(), Language.PYTHON)
     entry = wish.entry
     names = names_of(root)

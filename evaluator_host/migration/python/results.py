@@ -9,7 +9,7 @@ from evaluator_host.migration.draft import Draft
 from evaluator_host.migration.edits import span
 from evaluator_host.migration.kinds import DEPTH, Kind, combined
 from evaluator_host.migration.python.entry import Legacy
-from evaluator_host.migration.scopes import Access, Scope
+from evaluator_host.migration.scopes import Scope
 from evaluator_host.migration.syntax import child, code_children, returned_values, text
 
 _TEXT_METHODS: Final = frozenset(
@@ -104,7 +104,7 @@ class _Kinds:
 
     def _result(self, name: str, owner: Scope, depth: int) -> Kind:
         """Return the kind of the results of a function that the program defines once, without decorators."""
-        writes = [use.node.parent for use in self._names.of(name, owner) if use.access is Access.WRITE]
+        writes = [use.node.parent for use in self._names.writes(name, owner)]
         node = writes[0] if len(writes) == 1 else None
         if node is None or node.type != "function_definition" or node.parent is None:
             return Kind.UNKNOWN
@@ -119,12 +119,11 @@ class _Kinds:
         if owner is None:
             return Kind.UNKNOWN
         kinds = []
-        for use in self._names.of(name, owner):
-            if use.access is Access.WRITE:
-                around = use.node.parent
-                plain = around is not None and around.type == "assignment" and child(around, "left") == use.node
-                value = child(around, "right") if plain and around is not None else None
-                kinds.append(Kind.UNKNOWN if value is None else self.of(value, use.scope, depth - 1))
+        for use in self._names.writes(name, owner):
+            around = use.node.parent
+            plain = around is not None and around.type == "assignment" and child(around, "left") == use.node
+            value = child(around, "right") if plain and around is not None else None
+            kinds.append(Kind.UNKNOWN if value is None else self.of(value, use.scope, depth - 1))
         return combined(kinds)
 
     def _entry(self, node: Node, scope: Scope) -> Kind:
@@ -133,7 +132,7 @@ class _Kinds:
         owner = self._names.lookup(text(value), scope) if value is not None and value.type == "identifier" else None
         if value is None or owner is None:
             return Kind.UNKNOWN
-        uses = [use for use in self._names.of(text(value), owner) if use.access is Access.WRITE]
+        uses = self._names.writes(text(value), owner)
         around = uses[0].node.parent if len(uses) == 1 else None
         table = child(around, "right") if around is not None and around.type == "assignment" else None
         if table is None or table.type not in ("dictionary", "list", "tuple"):

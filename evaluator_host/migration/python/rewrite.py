@@ -12,6 +12,7 @@ from evaluator_host.migration.python.calls import rewrite_calls
 from evaluator_host.migration.python.entry import Current, Legacy, Parameter, Spread, entry_uses, find, wrappers
 from evaluator_host.migration.python.imports import add_imports
 from evaluator_host.migration.python.main import from_main, to_main
+from evaluator_host.migration.python.named import from_platform
 from evaluator_host.migration.python.results import convert_returned_text
 from evaluator_host.migration.python.scopes import names_of
 from evaluator_host.migration.python.spread import rewrite_partial, rewrite_spread
@@ -37,6 +38,8 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
     draft = Draft(source, root, names_of(root), wish)
     if wish.to == "main":
         return to_main(draft)
+    if wish.call is not None:
+        return from_platform(draft, wish.platform, wish.call)
     try:
         found = find(draft)
     except Current:

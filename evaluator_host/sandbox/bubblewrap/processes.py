@@ -90,6 +90,11 @@ class BubblewrapProcesses:
         by_watch = int(self._watch is not None and self._watch.over_memory)
         return by_watch + (self._cgroup.oom_kills() if self._cgroup is not None else 0)
 
+    def used_bytes(self) -> int | None:
+        """Return how much memory they use now, as `Link.used_bytes`."""
+        used = self._cgroup.used_bytes() if self._cgroup is not None else None
+        return self._watch.used_bytes() if used is None and self._watch is not None else used
+
     def pids_hit(self) -> bool:
         """Return whether a fork was refused at the process limit."""
         if self._watch is not None and self._watch.over_processes:

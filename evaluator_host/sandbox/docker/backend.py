@@ -56,7 +56,7 @@ class DockerLink:
         self._name = name
         self._channel = channel
         self._backend = backend
-        self._memory, self._forks = counters
+        self._memory, self._forks, self._used = counters
         self._epoch = backend.events.epoch
         self._ending: asyncio.Task[ExitStatus] | None = None
 
@@ -86,6 +86,10 @@ class DockerLink:
         """Number of kills at the memory limit in this container, from its cgroup or the engine's events."""
         return self._memory.read() if self._memory else self._backend.events.count(self._name)
 
+    def used_bytes(self) -> int | None:
+        """Return how much memory the container uses now; see `base.Link`."""
+        return None if self._used is None else self._used.read()
+
     async def destroy(self) -> ExitStatus:
         """Kill and remove the container; see `base.Link`."""
         if self._ending is None:
@@ -109,7 +113,7 @@ class DockerLink:
             stderr_tail=inbox.stderr_tail,
         )
         self._backend.events.forget(self._name)
-        for counter in (self._memory, self._forks):
+        for counter in (self._memory, self._forks, self._used):
             if counter is not None:
                 counter.close()
         return exit_status
@@ -276,7 +280,7 @@ class DockerBackend:
             if _was_removed(error):
                 raise SandboxLost("something removed a container while it started") from error
             raise
-        counters: Counters = (None, None) if first_pid is None else find_counters(first_pid, container)
+        counters: Counters = (None, None, None) if first_pid is None else find_counters(first_pid, container)
         return DockerLink(name, channel=channel, backend=self, counters=counters, first_pid=first_pid)
 
     async def _create(self, name: str, spec: SandboxSpec, *, facts: EngineFacts, uid: int) -> str:

@@ -25,7 +25,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Counter:
-    """One number in one cgroup file. The file stays open, so that reading takes microseconds."""
+    """One number in one cgroup file, that of a key or the only one. The file stays open: reading takes microseconds."""
 
     def __init__(self, path: Path, key: str) -> None:
         self._key = key.encode()
@@ -47,6 +47,8 @@ class Counter:
             self._fd = -1
 
     def _parse(self, text: bytes) -> int:
+        if not self._key:
+            return int(text)
         for line in text.splitlines():
             key, _, number = line.partition(b" ")
             if key == self._key:
@@ -54,8 +56,8 @@ class Counter:
         return self._last
 
 
-Counters: TypeAlias = tuple[Counter | None, Counter | None]
-"""Of kills at the memory limit and of refused forks; None where the count cannot be read."""
+Counters: TypeAlias = tuple[Counter | None, Counter | None, Counter | None]
+"""Of kills at the memory limit, of refused forks, and of bytes in use; None where the count cannot be read."""
 
 
 def find_counters(pid: int, container: str) -> Counters:
@@ -69,7 +71,7 @@ def find_counters(pid: int, container: str) -> Counters:
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return None, None
+        return None, None, None
     paths = {}
     for line in lines:
         _, controllers, path = line.split(":", 2)
@@ -79,6 +81,8 @@ def find_counters(pid: int, container: str) -> Counters:
         _open(paths.get("memory"), "memory", "memory.oom_control")
         or _open(paths.get(""), "", "memory.events", "oom_kill"),
         _open(paths.get("pids"), "pids", "pids.events", "max") or _open(paths.get(""), "", "pids.events", "max"),
+        _open(paths.get("memory"), "memory", "memory.usage_in_bytes", "")
+        or _open(paths.get(""), "", "memory.current", ""),
     )
 
 

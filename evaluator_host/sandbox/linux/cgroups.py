@@ -91,6 +91,7 @@ class Cgroup:
     def __init__(self, version: int, by_controller: Mapping[str, Path]) -> None:
         self._version = version
         self._by_controller = by_controller
+        self._usage_fd = -1
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -135,6 +136,19 @@ class Cgroup:
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(MEMORY, name, key="oom_kill")
 
+    def used_bytes(self) -> int | None:
+        """Return how much memory its processes and their files in memory use now; None where nobody counts it."""
+        folder = self._by_controller.get(MEMORY)
+        if folder is None:
+            return None
+        try:
+            if self._usage_fd < 0:  # stays open: the file is read often
+                name = "memory.usage_in_bytes" if self._version == 1 else "memory.current"
+                self._usage_fd = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            return int(os.pread(self._usage_fd, 32, 0))
+        except OSError:
+            return None
+
     def forks_refused(self) -> int:
         """Return how often the kernel refused a fork at the process limit."""
         return self._count(PIDS, "pids.events", key="max")
@@ -149,6 +163,9 @@ class Cgroup:
 
     def remove(self) -> bool:
         """Remove the cgroup's folders; return whether all are gone: the kernel keeps one until its pages are free."""
+        if self._usage_fd >= 0:
+            os.close(self._usage_fd)
+            self._usage_fd = -1
         done = True
         for folder in self.folders:
             try:

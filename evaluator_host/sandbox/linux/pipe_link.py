@@ -45,6 +45,10 @@ class ProcessScope(Protocol):
         """Return how many processes were killed at the memory limit, as `Link.memory_events`."""
         ...
 
+    def used_bytes(self) -> int | None:
+        """Return how much memory they use now, as `Link.used_bytes`."""
+        ...
+
     def pids_hit(self) -> bool:
         """Return whether a fork was refused at the sandbox's process limit."""
         ...
@@ -138,6 +142,10 @@ class PipeLink:
         if not self.ended:  # those kills ended rows, not the sandbox
             self._kills_known = kills
         return kills
+
+    def used_bytes(self) -> int | None:
+        """Return how much memory the sandbox uses now, as `base.Link.used_bytes`."""
+        return None if self._ending is not None else self._scope.used_bytes()
 
     async def destroy(self) -> ExitStatus:
         """Kill every process of the sandbox and remove its resources, as `base.Link.destroy`."""

@@ -108,10 +108,16 @@ class WorkClock:
         """Return the sandbox's own time for a step that is done."""
         return self.worked_s + min(time.monotonic() - self._looked, self.next_look_s)
 
-    def look(self) -> None:
-        """Look at the sandbox, and count its own time since the last look."""
+    def look(self, *, waited_s: float = 0.0) -> None:
+        """Look at the sandbox, and count its own time since the last look.
+
+        Args:
+          waited_s: Seconds since then for which the host let it wait for a model; only what it computed meanwhile
+            counts.
+        """
         most_s = 2 * self.next_look_s  # the host slept, or was stopped, for the rest
         now = time.monotonic()
+        self._began += waited_s
         passed, self._looked = now - self._looked, now
         found = look_at(self.first_pid) if self.first_pid is not None else None
         last, self._last = self._last, found
@@ -120,7 +126,7 @@ class WorkClock:
         worked = min(self._credit_s, passed)
         match found.doing if found is not None else Doing.SLEEPS:
             case Doing.SLEEPS:
-                worked = max(worked, min(passed, most_s))
+                worked = max(worked, min(passed - waited_s, most_s))
                 self._stalled_since = None
             case Doing.STOPPED:
                 self._forgiven_s -= passed

@@ -25,7 +25,9 @@ from evaluator_host.model.evaluator import (
     Isolation,
     Language,
     Limits,
+    ModelBudget,
     Policy,
+    Replay,
     Row,
 )
 from evaluator_host.model.json_values import is_small
@@ -140,6 +142,21 @@ Minor: TypeAlias = Annotated[
 ]
 
 
+class BudgetIn(Wire):
+    """The most that may be used of granted models. Default of each: no limit, or the operator's."""
+
+    requests: WholeNumber | None = Field(None, ge=0, description="Requests to models; recorded answers do not count.")
+    tokens: WholeNumber | None = Field(None, ge=0, description="Tokens of requests and answers together.")
+    cost: float | None = Field(None, ge=0, allow_inf_nan=False, description="In the currency of the models' prices.")
+
+    def to_model(self) -> ModelBudget:
+        """Return the budget that the service takes."""
+        return ModelBudget(**dict(self))
+
+
+GrantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
+
+
 class EvaluatorIn(Wire):
     """An evaluator: its code and settings."""
 
@@ -166,6 +183,12 @@ class EvaluatorIn(Wire):
     path: str | None = Field(
         None, description="Where the code lies among its files: evals/score.py. Default: evaluator.py in their root."
     )
+    models: list[GrantName] = Field(
+        default_factory=list,
+        max_length=32,
+        description="Registered models that the code may ask: judge-small, or gpt-4o=judge-small for its own name.",
+    )
+    budget: BudgetIn = Field(BudgetIn(), description="What one row may use of these models.")
 
     def to_model(self) -> Evaluator:
         """Return the evaluator that the service takes."""
@@ -181,6 +204,8 @@ class EvaluatorIn(Wire):
             python=self.python,
             files=self.files,
             path=self.path,
+            models=tuple(self.models),
+            budget=self.budget.to_model(),
         )
 
 
@@ -210,6 +235,10 @@ class RowIn(Wire):
     )
     variables: dict[str, Any] | None = Field(None, description="Arguments of main(), or more fields of an execution.")
     criteria: Any = Field(None, description="Evaluation criteria of this test case, for dialects that have them.")
+    messages: list[dict[str, Any]] | None = Field(
+        None,
+        description="A conversation: role, content, tool_calls. Also `inputs.messages`; its last answer is `outputs`.",
+    )
 
     _encoded: EncodedRow | None = PrivateAttr(None)
 
@@ -220,11 +249,16 @@ class RowIn(Wire):
 
     def to_row(self) -> Row:
         """Return the row, whose fields are decoded."""
-        return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria)
+        return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria, messages=self.messages)
 
     def given(self) -> Row | EncodedRow:
         """Return the row that the service takes: as JSON if it came in a large body."""
         return self.to_row() if self._encoded is None else self._encoded
+
+
+ReplayField: TypeAlias = Annotated[
+    Replay, Field(description="Recorded answers of granted models. prefer: use and record them. require: ask no model.")
+]
 
 
 class EvaluateIn(RowIn):
@@ -243,6 +277,7 @@ class EvaluateIn(RowIn):
     )
 
     evaluator: _EvaluatorField
+    replay: ReplayField = Replay.OFF
 
 
 class BatchIn(Wire):
@@ -268,6 +303,7 @@ class BatchIn(Wire):
         Isolation.ROW,
         description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
     )
+    replay: ReplayField = Replay.OFF
 
     def given(self) -> list[Row | EncodedRow]:
         """Return the rows that the service takes; 10,000 take 50 ms."""

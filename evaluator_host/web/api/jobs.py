@@ -12,10 +12,18 @@ from evaluator_host.dialects.table import row_document
 from evaluator_host.jobs.service import JobService
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.model.evaluator import Evaluator, Isolation, Replay
 from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.store.jobs import DesiredState
-from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorRef, Moment, WholeNumber, Wire
+from evaluator_host.web.api.bodies import (
+    EXACT_MATCH,
+    BudgetIn,
+    EvaluatorRef,
+    Moment,
+    ReplayField,
+    WholeNumber,
+    Wire,
+)
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
@@ -65,6 +73,12 @@ class JobConfigIn(Wire):
     max_failures: WholeNumber | None = Field(
         None, ge=0, description="The job fails once more rows than this have failed. Default: no limit."
     )
+    replay: ReplayField = Replay.OFF
+    budget: BudgetIn = Field(BudgetIn(), description="What the whole job may use of granted models.")
+
+    def to_model(self) -> JobConfig:
+        """Return the configuration that the service takes."""
+        return JobConfig(**{**dict(self), "budget": self.budget.to_model()})
 
 
 class SecretNameIn(Wire):
@@ -157,7 +171,7 @@ class JobIn(Wire):
             dataset=dataset,
             mapping=self.mapping,
             target=self.target.to_model() if self.target else None,
-            config=JobConfig(**dict(self.config)),
+            config=self.config.to_model(),
         )
 
 

@@ -1,12 +1,12 @@
 """Routes of live traffic: receive spans of OpenTelemetry exporters (OTLP/HTTP), list scored traces."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from evaluator_host.evaluators.live_traffic import Export, Traffic
+from evaluator_host.evaluators.live_traffic import SESSION_QUIET_S, Export, Traffic
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.traces.export import PROTOBUF, too_large
@@ -51,6 +51,12 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         sampling: Annotated[
             float | None, Query(ge=0, le=1, description="Fraction of traces to score. Default: the evaluator's own.")
         ] = None,
+        group: Annotated[
+            Literal["trace", "session"], Query(description="Score each trace, or the traces of a session together.")
+        ] = "trace",
+        quiet_s: Annotated[
+            float, Query(ge=1, le=600, description="Seconds without a span after which a session is complete.")
+        ] = SESSION_QUIET_S,
     ) -> Response:
         """Receive spans of an OpenTelemetry exporter. Each trace is scored once it is complete."""
         caller = caller_of(request.scope)
@@ -60,7 +66,10 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
             if len(body) > body_bytes:
                 raise too_large(body_bytes)
             export = Export(body, media_type, request.headers.get("content-encoding", ""))
-            refused = await traffic.accept_spans(caller.workspace, name, export, sampling=sampling)
+            session_quiet_s = quiet_s if group == "session" else None
+            refused = await traffic.accept_spans(
+                caller.workspace, name, export, sampling=sampling, session_quiet_s=session_quiet_s
+            )
         told: dict[str, Any] = {}
         if refused:
             message = f"a trace with over {TRACE_SPANS} spans or 16 MB is not scored"

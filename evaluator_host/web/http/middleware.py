@@ -37,6 +37,7 @@ BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this may take
 _MEMORY: Final = "evaluator_host.memory"
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _READING: Final = frozenset({"GET", "HEAD"})
+_CALL: Final = "/v1/evaluate"
 _UPLOADS: Final = frozenset({"/v1/datasets"})
 _FILES: Final = re.compile(r"/apis/files/v2/workspaces/[^/]+/filesets/[^/]+/-/.+")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -60,6 +61,7 @@ class AccessMiddleware:
       memory_bytes: Memory for all requests under way; see `MemoryBudget`.
       open_paths: Paths that need no key, besides the probes.
       is_page: Whether a path belongs to the workbench, which needs no key.
+      calls: Counts single evaluations while they are under way; None to count none.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class AccessMiddleware:
         memory_bytes: int,
         open_paths: Iterable[str] = (),
         is_page: Callable[[str], bool] = lambda _: False,
+        calls: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self._app = app
         self._access = access
@@ -84,6 +87,7 @@ class AccessMiddleware:
         self._memory = MemoryBudget(memory_bytes)
         self._open = _OPEN | set(open_paths)
         self._is_page = is_page
+        self._calls = calls or nullcontext
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on with a limited body."""
@@ -97,7 +101,8 @@ class AccessMiddleware:
             length = self._check(headers, ceiling)
             workspace = await self._admit(scope, headers)
             upload = _is_upload(scope)  # goes to disk while it arrives
-            with self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
+            first = self._calls() if scope["path"] == _CALL else nullcontext()
+            with first, self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
                 scope[_MEMORY] = sending.memory = memory
                 if not upload:
                     memory.reserve(BODY_COPIES * length)

@@ -1,10 +1,10 @@
-// Writes src/api/schema.d.ts: the types of what `/v1` takes and answers, from the host's OpenAPI document on stdin.
+// Writes the types of what the pages and the TypeScript client see: what `/v1` takes and answers, from the host's OpenAPI document on stdin.
 // `make types` runs it. With --check, as in `make check`, it writes nothing and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import openapiTS, { astToString } from "openapi-typescript";
 
-const FILE = new URL("./src/api/schema.d.ts", import.meta.url);
+const FILES = ["./src/api/schema.d.ts", "../../../clients/typescript/src/schema.ts"].map((path) => new URL(path, import.meta.url));
 const HEADER = "// Generated from the host's OpenAPI document by `make types`; do not edit.\n\n";
 const REFERENCE = /#\/components\/schemas\/(\w+)/g;
 const PROSE = ["title", "description", "examples", "default"]; // left out: rewording a docstring changes no type
@@ -56,8 +56,11 @@ async function generated(document) {
 
 const wanted = await generated(JSON.parse(await text(process.stdin)));
 if (!process.argv.includes("--check")) {
-  await writeFile(FILE, wanted);
-} else if ((await readFile(FILE, "utf8").catch(() => "")) !== wanted) {
-  console.error("The API has changed, and src/api/schema.d.ts of the pages has not: run `make types`, and commit what it writes.");
-  process.exitCode = 1;
+  for (const file of FILES) await writeFile(file, wanted);
+} else {
+  for (const file of FILES) {
+    if ((await readFile(file, "utf8").catch(() => "")) === wanted) continue;
+    console.error(`The API has changed, and ${file.pathname} has not: run \`make types\`, and commit what it writes.`);
+    process.exitCode = 1;
+  }
 }

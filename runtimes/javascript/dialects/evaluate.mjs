@@ -1,5 +1,5 @@
 // @ts-check
-/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function of two or no parameters gets the first ones. */
+/** Dialect `evaluate`: `evaluate(inputs, outputs, trace)`, by position. A function of two parameters gets the first ones, one of none reads `arguments`. */
 import { parametersOf } from '../parameters.mjs';
 import { OWN } from './steps.mjs';
 
@@ -18,6 +18,9 @@ export const dialect = {
     }
     if (required > MOST) {
       return { code: 'binding_error', message: `${candidate.label} requires ${required} parameters (${parameters.map((one) => one.name).join(', ')}); evaluate takes 3 and evaluate-v1 takes 4`, hint: 'write evaluate(inputs, outputs, trace)' };
+    }
+    if (parameters.length === 0 && !/\barguments\b|\[native code\]/.test(candidate.text)) {
+      return { code: 'binding_error', message: `${candidate.label} takes no parameters, so it cannot see the row; evaluate is called with three arguments: inputs, outputs, trace`, hint: 'write evaluate(inputs, outputs, trace); for code of another platform set `contract`' };
     }
     if (parameters.length === 1) {
       return { code: 'binding_error', message: `${candidate.label} takes one parameter, ${parameters[0].name}; evaluate is called with three arguments: inputs, outputs, trace`, hint: 'write evaluate(inputs, outputs, trace), or main({…}) with the names of the variables; for code of another platform set `contract`' };

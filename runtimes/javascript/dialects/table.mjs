@@ -13,6 +13,7 @@
  *   returns why the entry, found under `name`, is of this dialect; null when it is not
  * @property {(code: string) => string | null} [source] returns the code to run in place of what was pasted, on the same
  *   lines; null when it is run as it is
+ * @property {boolean} [declaredOnly] whether `source` is used only where the contract is declared
  * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
  *   does not run this source
  *
@@ -28,6 +29,7 @@ import { dialect as main } from './main.mjs';
 import { dialect as maxim } from './maxim.mjs';
 import { dialect as phoenix } from './phoenix.mjs';
 import { dialect as promptfoo } from './promptfoo.mjs';
+import { dialect as script } from './script.mjs';
 
 /** @type {Dialect[]} in the order in which they are tried */
-export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, phoenix, maxim, evaluateV1, evaluate, main];
+export const DIALECTS = [langfuse, langsmith, coze, promptfoo, braintrust, phoenix, maxim, evaluateV1, evaluate, main, script];

@@ -11,12 +11,40 @@
     function require(id) {
       if (typeof id !== 'string') throw new p.TypeError('The "id" argument must be of type string');
       const builtin = globals.builtin(id);
-      return builtin === undefined ? load(find(id, from)) : builtin;
+      if (builtin !== undefined) return builtin;
+      const client = bridge.clientOf(id);
+      return client !== null && bridge.locate(id, from) === '' ? later(client, id) : load(find(id, from));
     }
     require.resolve = (id) => (bridge.isBuiltin(id) ? id : find(p.String(id), from));
     require.resolve.paths = () => [];
     require.cache = {};
     return require;
+  }
+
+  const SETUP = /^(?:config|default|init\w*|login|wrap\w*|create[A-Z]\w*|openai|anthropic|google|traceable|observe|traced)$/;
+
+  /**
+   * What stands in for a part of a package that is not pinned: it can be read, constructed and set up. A call of anything
+   * else, or its use as a value, throws an error that names the pin.
+   *
+   * @param {string} client the package
+   * @param {string} path
+   */
+  function later(client, path) {
+    const name = path.slice(path.lastIndexOf('.') + 1);
+    const missing = () => new p.Error(path + ' needs the package ' + client + ', which is not pinned: add ' + client + '@VERSION to `packages`');
+    return new Proxy(function () {}, {
+      get(_target, key) {
+        if (key === 'then' || key === '__esModule') return key === 'then' ? undefined : false;
+        if (typeof key === 'symbol') throw missing();
+        return later(client, path + '.' + key);
+      },
+      construct: () => later(client, 'new ' + path + '()'),
+      apply(_target, _self, args) {
+        if (!SETUP.test(name)) throw missing();
+        return typeof args[0] === 'function' ? args[0] : later(client, path + '()');
+      },
+    });
   }
 
   function find(id, from) {

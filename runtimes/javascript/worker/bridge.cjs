@@ -4,6 +4,7 @@
  * The functions of the worker that the scripts inside a context may call. User code never gets a bridge or one of its
  * methods. After the context's row is over, calls have no effect.
  */
+const { clientOf } = require('../dialects/clients.cjs');
 const path = require('node:path');
 const builtins = require('./builtins.cjs');
 const { METHODS } = require('./output.cjs');
@@ -62,6 +63,11 @@ class Bridge {
 
   get allNames() {
     return GLOBAL_NAMES;
+  }
+
+  /** @param {string} id */
+  clientOf(id) {
+    return clientOf(id);
   }
 
   /** @param {string} id @param {string} from */

@@ -65,6 +65,7 @@ function load(order, then) {
   output = new Output(order.logs, descriptors.errors);
   selector = order.selector ?? null;
   resultBytes = order.resultBytes;
+  Object.assign(process.env, order.environment ?? {});
   data = ownSandbox ? order.data ?? null : null;
   try {
     contexts = new Contexts(order.program, output, integrity, exit);

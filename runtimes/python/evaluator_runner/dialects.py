@@ -21,6 +21,7 @@ Before it, from the source, by
 - `source(code)`, optional: returns the code to run in its place, with the same lines.
 - `names()`, optional: returns what the code may use without importing it, by name.
 - `MODULES`, optional: modules that the code may use without importing them if they are installed, by the name it uses.
+- `IMPORTS`, optional: objects of the platform's package that code may use without importing them, `module:name` each.
 
 Dialects of the second kind are imported before user code runs and only when one of the words in the table occurs in it,
 so sandboxes without them pay nothing. All others are imported when the runner starts. User code cannot change either.
@@ -69,10 +70,11 @@ _WORDS = {  # recognised before the code runs, if one of these words occurs in i
     "honeyhive": ("honeyhive", "ground_truth", "ground_truths", "event"),
     "phoenix": ("phoenix", "reference", "output"),
     "weave": ("weave",),
-    "braintrust": ("handler",),
+    "braintrust": ("handler", "braintrust"),
     "galileo": ("scorer_fn", "galileo"),
     "maxim": ("validate",),
     "rewards": ("solution_str", "completion", "verifiers"),
+    "script": (),
 }
 DECORATED, NAMED, PARAMETERS, SHAPED, ANY_NAME = range(1, 6)
 """Steps of signs: a base or a decorator from the dialect's package; the name of the function; the names of its
@@ -127,6 +129,12 @@ class Recognised:
         own = {name: name for name in NAMES} if self.dialect.PREBOUND else {}
         return {**own, **getattr(self.dialect, "MODULES", {})}
 
+    @property
+    def imports(self) -> dict[str, str]:
+        """What the code may use of the platform's own package without importing it: `module:name` by name."""
+        imports: dict[str, str] = getattr(self.dialect, "IMPORTS", {})
+        return imports
+
 
 def recognise(code: str, *, contract: str, name: str | None) -> Recognised | None:
     """Return the dialect of code that has not run, if it can be told from the source.
@@ -136,10 +144,24 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
     """
     if contract != "auto":
         return Recognised(dialect_of(contract)) if CONTRACTS[contract] in _WORDS else None
-    possible = [one for one, words in _WORDS.items() if any(word in code for word in words)]
-    if not possible:
-        return None
-    outline = Outline(code)
+    possible = _possible(code)
+    return _told(possible, Outline(code), name) if possible else None
+
+
+def recognise_outline(outline: Outline, code: str, name: str | None) -> Recognised | None:
+    """Return the dialect of an outline, as `recognise`; `code` has the words that its evaluators have.
+
+    Raises:
+      Failure: two dialects match equally.
+    """
+    return _told(_possible(code), outline, name)
+
+
+def _possible(code: str) -> list[str]:
+    return [one for one, words in _WORDS.items() if any(word in code for word in words)]
+
+
+def _told(possible: list[str], outline: Outline, name: str | None) -> Recognised | None:
     found: list[Recognised] = []
     for one in possible:
         dialect = dialect_of(one.replace("_", "-"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from evaluator_runner import later
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 
 TYPE_CHECKING = False
@@ -122,7 +123,7 @@ def _own_name(module: str) -> str:
 
 def _is_provided(module: str) -> bool:
     if module in sys.modules:
-        return True
+        return not later.is_stand_in(sys.modules[module])
     above = module.rpartition(".")[0]
     path = _folders(above) if above else None
     return (not above or path is not None) and _spec(module, path) is not None
@@ -140,6 +141,8 @@ def _folders(namespace: str) -> Any:
 
 def _spec(module: str, path: Any) -> Any:
     for finder in sys.meta_path:
+        if isinstance(finder, later.Finder):
+            continue
         try:
             spec = finder.find_spec(module, path)
         except Exception:  # noqa: BLE001, S112 - a finder of a package may raise anything

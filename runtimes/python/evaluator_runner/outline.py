@@ -74,14 +74,21 @@ class Outline:
       is_expression: Whether the code is a single expression.
       names: Names that such an expression uses.
       returns: Whether there is a `return` outside of functions.
+      binds: Names that module level assigns or defines.
+
+    Args:
+      code: The source.
+      inside: Functions whose body is read as if it stood at module level, in place of module level.
     """
 
-    def __init__(self, code: str = "") -> None:
+    def __init__(self, code: str = "", inside: list[str] | None = None) -> None:
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, list[str]] = {}
         self.modules: list[str] = []
         self.parsed = self.is_expression = self.returns = False
         self.names: set[str] = set()
+        self.binds: set[str] = set()
+        self.tree: Any = None
         self._imported: dict[str, str] = {}
         self._stars: list[str] = []
         try:
@@ -89,11 +96,16 @@ class Outline:
             statements = list(_statements(tree))
             for node in statements:
                 self._read_import(node)
+            if inside is not None:
+                statements = [one for node in statements for one in _body_of(node, inside)]
+                for node in statements:
+                    self._read_import(node)
             for node in statements:
                 self._read_definition(node)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
         self.parsed = True
+        self.tree = tree
         self.is_expression = len(tree.body) == 1 and type(tree.body[0]).__name__ == "Expr"
         self.returns = any(type(node).__name__ == "Return" for node in statements)
         if self.is_expression or self.returns:
@@ -159,10 +171,48 @@ class Outline:
             self.functions[node.name] = Function(node.name, node, self)
         elif kind == "ClassDef":
             self.classes[node.name] = [name for base in node.bases for name in self.dotted(base)]
-        elif kind == "Assign" and type(node.value).__name__ == "Lambda":
-            for target in node.targets:
-                if type(target).__name__ == "Name":
+        elif kind in {"Assign", "AnnAssign"}:
+            targets = [one for one in getattr(node, "targets", None) or [node.target] if type(one).__name__ == "Name"]
+            self.binds.update(one.id for one in targets)
+            if kind == "Assign" and type(node.value).__name__ == "Lambda":
+                for target in targets:
                     self.functions[target.id] = Function(target.id, node.value, self)
+        self.binds.update((*self.functions, *self.classes))
+
+
+def definitions_in(outline: Outline) -> dict[str, list[str]]:
+    """Return the names that each function without required parameters defines in its body and may return."""
+    found = {}
+    for function in outline.functions.values():
+        body = getattr(function.node, "body", None)
+        if function.required or function.decorators or not isinstance(body, list):
+            continue
+        names = [one.name for one in body if type(one).__name__ in {*_FUNCTIONS, "ClassDef"}]
+        if names and any(type(one).__name__ == "Return" and one.value is not None for one in body):
+            found[function.name] = names
+    return found
+
+
+def texts_in(outline: Outline) -> list[tuple[int, str]]:
+    """Return the line and value of each text constant in the code, but for docstrings."""
+    docstrings = [getattr(one, "body", None) for one in _walk(outline.tree)]
+    heads = [one[0].value for one in docstrings if isinstance(one, list) and one and type(one[0]).__name__ == "Expr"]
+    return [
+        (one.lineno, one.value)
+        for one in _walk(outline.tree)
+        if type(one).__name__ == "Constant" and isinstance(one.value, str) and one not in heads
+    ]
+
+
+def calls_in(outline: Outline, package: str, names: tuple[str, ...]) -> list[Any]:
+    """Return the calls of functions of such names from a package, anywhere in the code."""
+    calls = [one for one in _walk(outline.tree) if type(one).__name__ == "Call"]
+    return [one for one in calls if _any_from(outline.dotted(one.func), package, names)]
+
+
+def _body_of(node: Any, wanted: list[str]) -> Iterator[Any]:
+    if type(node).__name__ in _FUNCTIONS and node.name in wanted:
+        yield from _statements(node)
 
 
 def _any_from(names: list[str], package: str, wanted: tuple[str, ...]) -> bool:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 NAMES = frozenset(
     ("json", "re", "math", "random", "datetime", "statistics", "string", "collections", "itertools", "functools")
 )
+_TYPING = (
+    "Any", "Callable", "Dict", "Iterable", "List", "Literal", "Mapping", "Optional", "Sequence", "Tuple", "TypedDict",
+    "Union",
+)  # fmt: skip
+_ANNOTATIONS = {**{name: f"typing:{name}" for name in _TYPING}, "dataclass": "dataclasses:dataclass"}
 _BOUND = _symtable.DEF_BOUND | _symtable.DEF_IMPORT
 
 
@@ -36,6 +41,25 @@ def unbound_names(code: str, filename: str, names: frozenset[str] = NAMES) -> li
             if flags & _symtable.USE and scope in {_symtable.GLOBAL_IMPLICIT, _symtable.GLOBAL_EXPLICIT, 0}:
                 used.add(name)
     return sorted(used - bound)
+
+
+def bind_typing(namespace: dict[str, Any], code: str, filename: str) -> list[str]:
+    """Bind the names of annotations that snippets leave out of their imports; return those that the code uses."""
+    if not any(name in code for name in _ANNOTATIONS):
+        return []
+    names = unbound_names(code, filename, frozenset(_ANNOTATIONS))
+    for name in names:
+        namespace[name] = imported(_ANNOTATIONS[name])
+    return names
+
+
+def imported(path: str) -> Any:
+    """Return the object at `module:name`; None when there is none."""
+    module, _, name = path.partition(":")
+    try:
+        return getattr(__import__(module, fromlist=[name]), name, None)
+    except ImportError:
+        return None
 
 
 def bind(namespace: dict[str, Any], names: list[str], import_module: Any = __import__) -> dict[str, Any]:

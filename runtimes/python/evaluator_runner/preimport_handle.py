@@ -75,7 +75,9 @@ class Preparing:
             return False
         if not self.imported:
             return True
-        if header["policy"] != "none" or header.get("check") or any(word in body for word in _DECIDES_IMPORTS):
+        if header["policy"] != "none" or header.get("check") or header.get("environment"):
+            return False  # a package may read its variables when it is imported
+        if any(word in body for word in _DECIDES_IMPORTS):
             return False
         return any(module.partition(".")[0].encode() in body for module in self._order.modules)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins as _builtins
+import os
 import sys
 
-from evaluator_runner import dialects, failures, interpreter_hooks, modules, prebound
+from evaluator_runner import dialects, failures, interpreter_hooks, later, modules, pasted, prebound
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
 from evaluator_runner.tracebacks import FILENAME
@@ -88,12 +89,14 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     code = body["code"]
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     try:
-        recognised = dialects.recognise(code, contract=order["contract"], name=order["entry"])
-        run = code if recognised is None else recognised.source(code)
+        recognised, held, run = _read(code, order)
         compiled, builtins = _compile(run, order["policy"], options)
     except Failure as failure:
         raise LoadFailed(failures.from_failure(failure)) from None
     except (SyntaxError, ValueError, MemoryError, RecursionError) as raised:
+        plain = pasted.without_magics(code)
+        if plain is not None and isinstance(raised, SyntaxError):
+            return _load_plain(body, order, plain, options=options)
         error = failures.from_syntax(raised, lines, fix=_fix(raised, code))
         if order.get("repair") and (error.get("fix") or {}).get("unique"):
             return _load_repaired(body, order, error["fix"]["code"], options=options)
@@ -102,16 +105,18 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     namespace = module.__dict__
     namespace.update({"__builtins__": vars(_builtins)})  # not the runner's own copy
     own_path = body.get("path") or FILENAME
-    namespace.update(builtins, __file__=own_path, __loader__=_SourceLoader(code))
+    source = code if held is None or held.factories else held.code
+    namespace.update(builtins, __file__=own_path, __loader__=_SourceLoader(source))
     sys.modules["evaluator"] = module
     bound = _prebind(namespace, run, compiled, order) if recognised is None else _given(namespace, run, recognised)
+    typing = prebound.bind_typing(namespace, run, FILENAME)
     if order["policy"] != "restricted":
-        modules.install(code, body.get("files") or {}, own_path)
-        if package := modules.package_of(own_path):
-            namespace["__package__"] = package
+        _prepare_imports(namespace, body, own_path)
     described: list[dict[str, Any]] = []
     try:
         interpreter_hooks.call(exec, (compiled, namespace))
+        if held is not None:
+            interpreter_hooks.call(held.open, (namespace,))
         if order.get("check"):
             described = dialects.describe(namespace, lines)
         found = dialects.find(
@@ -123,9 +128,39 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         )
     except BaseException as raised:  # noqa: BLE001 - user code may raise anything
         raise LoadFailed(failures.from_exception(raised, lines, general="load_error"), described) from None
-    loaded = _finish(found, namespace, bound, lines=lines, code=code)
+    later.loaded()
+    loaded = _finish(found, namespace, bound, lines=lines, code=code, typing=typing)
+    if held is not None:
+        loaded.notes.insert(0, {"code": "entry_found_inside", "message": held.note})
     loaded.classes = described
     return loaded
+
+
+def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None, pasted.Held | None, str]:
+    """Return the dialect of the code if it can be told now, the evaluator that it holds, and the code to run."""
+    recognised, held = dialects.recognise(code, contract=order["contract"], name=order["entry"]), None
+    may_hold = (recognised is None) == (order["contract"] == "auto")
+    if may_hold and order["policy"] != "restricted":
+        held = pasted.find_held(code, order["entry"], order["contract"])
+    if held is not None:
+        code, recognised = held.code, held.recognised
+    return recognised, held, code if recognised is None else recognised.source(code)
+
+
+def _prepare_imports(namespace: dict[str, Any], body: dict[str, Any], own_path: str) -> None:
+    """Let the code import its own files, and make clients of packages that are not pinned."""
+    later.give_keys(body["code"], os.environ)
+    later.install(body["code"])
+    modules.install(body["code"], body.get("files") or {}, own_path)
+    if package := modules.package_of(own_path):
+        namespace["__package__"] = package
+
+
+def _load_plain(body: dict[str, Any], order: dict[str, Any], code: str, *, options: Options) -> Program:
+    program = load({**body, "code": code}, order, options=options)
+    message = "lines that begin with % or !, a notebook's magics, were left out"
+    program.notes.insert(0, {"code": "magics", "message": message})
+    return program
 
 
 def _fix(raised: BaseException, code: str) -> dict[str, Any] | None:
@@ -168,24 +203,30 @@ def _prebind(namespace: dict[str, Any], code: str, compiled: CodeType, order: di
 
 def _given(namespace: dict[str, Any], code: str, recognised: dialects.Recognised) -> dict[str, Any]:
     """Bind what the recognised dialect lets code use without an import; return what was bound."""
-    given, modules = recognised.names(), recognised.modules
+    given, modules, imports = recognised.names(), recognised.modules, recognised.imports
     bound: dict[str, Any] = {}
-    for name in prebound.unbound_names(code, FILENAME, frozenset((*given, *modules))):
-        try:
-            bound[name] = given[name] if name in given else __import__(modules[name])
-        except ImportError:  # it is not installed, so the code gets a NameError
-            continue
+    for name in prebound.unbound_names(code, FILENAME, frozenset((*given, *modules, *imports))):
+        if name in given:
+            bound[name] = given[name]
+        elif name in modules:
+            bound[name] = later.import_or_stand_in(modules[name], name)
+        elif (one := prebound.imported(imports[name])) is not None:
+            bound[name] = one
     namespace.update(bound)
     return bound
 
 
-def _finish(found: Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str) -> Program:
+def _finish(
+    found: Entry, namespace: dict[str, Any], bound: dict[str, Any], *, lines: list[str], code: str, typing: list[str]
+) -> Program:
     program = Program(found, lines, needs_loop=_may_suspend(found.call, code))
     program.notes.extend(found.notes)
     dialect = dialects.dialect_of(found.contract)
-    if not (dialect.PREBOUND or hasattr(dialect, "names") or hasattr(dialect, "MODULES")):
+    gives = dialect.PREBOUND or any(hasattr(dialect, one) for one in ("names", "MODULES", "IMPORTS"))
+    names = [name for name, module in bound.items() if gives and namespace.get(name) is module] + typing
+    if not gives:
         prebound.unbind(namespace, bound)
-    elif names := [name for name, module in bound.items() if namespace.get(name) is module]:
+    if names:
         program.notes.append({"code": "prebound", "message": f"used without import: {', '.join(names)}"})
     return program
 

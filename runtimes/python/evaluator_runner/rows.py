@@ -89,6 +89,11 @@ class Rows:
         handle.hand_over(call, more=True)
         return True
 
+    @property
+    def runs_one(self) -> bool:
+        """Return whether a row process has a call that it has not answered."""
+        return self._row is not None and bool(self._row.calls)
+
     def cancel(self, call_id: str) -> bool:
         """Cancel a call that was sent to the row process; return False when there is no such call."""
         handle = self._row
@@ -265,6 +270,7 @@ class Rows:
         self._supervisor.flush_now()
         self._row = None
         handle.kill()
+        self._supervisor.end_connections()
         self._supervisor.forget(handle.sock)
         os.close(handle.sock)
         if handle.own_child:

@@ -14,10 +14,11 @@ from _collections import deque  # type: ignore[import-not-found]
 
 from evaluator_runner import frames_out, jsontext, kernel
 from evaluator_runner.channel import BrokenChannel, Channel
-from evaluator_runner.handles import Call, Lost
+from evaluator_runner.handles import Call, Lost, refused
 from evaluator_runner.loading import Loading
 from evaluator_runner.logs import Logs
 from evaluator_runner.preimport_handle import Preparing
+from evaluator_runner.relay import Relay
 from evaluator_runner.rows import Rows
 from evaluator_runner.scratch import Scratch
 from evaluator_runner.survivors import end_survivors
@@ -44,6 +45,7 @@ class Supervisor:
         self.logs = Logs()
         self.queue: deque[Call] = deque()
         self.zygote: ZygoteHandle | None = None
+        self.relay: Relay | None = None
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], object]] = {}
         self._preparing: Preparing | None = None
@@ -87,6 +89,8 @@ class Supervisor:
         if self._rows is not None and self.channel.outgoing.size < _UNREAD_BYTES:
             self._rows.dispatch()
         self._flush()
+        if self.relay is not None:
+            self.relay.balance()
         for fd, _ in self._poll.poll(self._patience_ms()):
             handler = self._handlers.get(fd)
             if handler is not None:
@@ -134,6 +138,8 @@ class Supervisor:
             self.queue.append(Call(header, body))
         elif kind == "cancel":
             self._cancel(header["id"])
+        elif kind == "bytes" and self.relay is not None:
+            self.relay.take(header, body)
         elif kind == "load" and self._loading is None and self._rows is None:
             self._load(header, body)
         elif kind == "prepare" and self.scratch is None:
@@ -146,6 +152,8 @@ class Supervisor:
         return self.scratch.home
 
     def _load(self, header: dict[str, Any], body: bytes) -> None:
+        if header.get("environment"):
+            self._open_relay(header["environment"])
         prepared, imported = None, False
         if self._preparing is not None:
             prepared = self._preparing.take(header, body)
@@ -159,6 +167,18 @@ class Supervisor:
             self.scratch.seed({path: text.encode() for path, text in files.items()})
         self._loading = Loading(self, job, prepared=prepared, imported=imported)
 
+    def _open_relay(self, environment: dict[str, str]) -> None:
+        """Open the port for connections to the host, and put its address into the variables of user code."""
+        try:
+            self.relay = Relay(self, is_open=lambda: self._loading is not None or self._runs_a_row())
+        except OSError as error:
+            raise refused(error, "the port for connections to the host could not be opened") from error
+        for name, value in environment.items():
+            environment[name] = value.replace("{address}", self.relay.address)
+
+    def _runs_a_row(self) -> bool:
+        return self._rows is not None and self._rows.runs_one
+
     def _cancel(self, call_id: str) -> None:
         if self._loading is not None and self._loading.cancel(call_id):
             return
@@ -171,12 +191,18 @@ class Supervisor:
     def loaded(self, job: Job, *, reload: bool) -> None:
         """Start to serve rows; with `reload` each row process loads the evaluator again."""
         self._loading = None
+        self.end_connections()
         self._rows = Rows(self, job, reload=reload)
 
     def load_failed(self) -> None:
         """Wait for the end of the channel, since there is no evaluator to run."""
         self._loading = None
         self.clean(keep=())
+
+    def end_connections(self) -> None:
+        """Close the connections of user code to the host."""
+        if self.relay is not None:
+            self.relay.end_row()
 
     def clean(self, *, keep: Collection[int]) -> None:
         """End every process that is not in `keep`, and remove all files.

@@ -212,6 +212,7 @@ CASES = [
     typescript(id="an enum", code="enum Mood { Good }\nfunction evaluate(ctx: any) { return { scores: [{ name: 'm', value: Mood.Good }] }; }", recognised=None, status="failed", error="syntax_error", message="enum"),
     typescript(id="an export", code="export function evaluate(ctx: any) { return { scores: [{ name: 'm', value: 1 }] }; }", recognised=None, status="failed", error="syntax_error", message="export"),
     typescript(id="throws", code="function evaluate(ctx: any) { throw new Error('no output'); }", status="failed", error="user_exception", message="no output"),
+    typescript(id="takes nothing", recognised=None, code="function evaluate() { return 1; }", status="failed", error="binding_error", message="set `contract`"),
     typescript(id="returns a number", contract=Contract.LANGFUSE, code="function evaluate() { return 1; }", status="failed", error="invalid_result"),
     typescript(id="no function evaluate", contract=Contract.LANGFUSE, code="function score() { return { scores: [] }; }", recognised=None, status="failed", error="entry_not_found"),
     javascript(

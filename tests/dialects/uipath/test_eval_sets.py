@@ -70,7 +70,7 @@ def test_what_is_not_used_is_noted() -> None:
     assert "criteria for PatternComparisonEvaluator are not used" in notes
     assert "did you mean PatternComparisonEvaluators?" in notes
     assert "Third is among the set's evaluators, and no test case has criteria for it" in notes
-    assert "$.evaluations[0].mockingStrategy is not done here" in notes
+    assert "$.evaluations[0].mockingStrategy asks a model" in notes
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,8 @@ def test_an_eval_set_of_before_1_0_is_converted_as_uipaths_command_line_does() -
     criteria = {"expectedOutput": {"x": 1}, "expectedAgentBehavior": "It adds."}
     assert found.items[0].criteria == {"exact": criteria, "tone": criteria}
     assert found.items[1].criteria["tone"] == {"expectedOutput": {}, "expectedAgentBehavior": ""}
-    assert found.notes == ("$.evaluations[0].simulateTools is not done here: tools and inputs are not simulated",)
+    [note] = found.notes
+    assert note.startswith("$.evaluations[0].simulateTools asks a model for what tools or users say")
 
 
 def test_what_cannot_be_converted_of_it_is_named() -> None:

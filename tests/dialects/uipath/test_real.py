@@ -4,6 +4,7 @@ The package sets have some 60 packages each and are installed once, into the dat
 """
 
 import json
+import re
 from typing import Any, Final, cast
 
 import pytest
@@ -13,6 +14,7 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service import Service
 from evaluator_host.service.preparer import SdkNeeds, sdk_needs
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, PATTERN, PATTERN_ARGUMENTS, PATTERN_SPAN
+from tests.differential.compare import require_sections
 
 pytestmark = [pytest.mark.differential, pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)]
 
@@ -41,7 +43,7 @@ def calls(kind: str, *held: dict[str, Any]) -> list[dict[str, Any]]:
     return [{kind: one} for one in held]
 
 
-# What each release does otherwise than the light modules, all of it in docs/dialects/uipath.md.
+# What each release does otherwise than the light modules.
 DIFFERENT: Final[dict[str, dict[str, Any]]] = {
     OLD: {
         **LOST,
@@ -78,6 +80,23 @@ DIFFERENT: Final[dict[str, dict[str, Any]]] = {
         "no justification": UNJUSTIFIED,
     },
 }
+
+
+RELEASES: Final = "dialects/uipath.md#every-release-at-once"
+TRACES: Final = "dialects/uipath.md#traces"
+EXPLAINED: Final = {  # the page that explains each difference, by a pattern of its name
+    r"(new|old) name written|execution by (new|old) names|made with (config|evaluatorConfig)|names on top|type id": RELEASES,
+    r"error by error=|details of a dict|justified by a number|types of Unjustified|no justification|reduced|span as JSON|written .*": RELEASES,
+    r"tool call|extract_tool_calls.*|without arguments": TRACES,
+}
+
+
+def test_each_difference_names_the_section_that_explains_it(service: Service) -> None:
+    require_sections(EXPLAINED)
+    names = {name for different in DIFFERENT.values() for name in different}
+    explained = {name: [one for one in EXPLAINED if re.fullmatch(one, name)] for name in names}
+    assert [name for name, found in explained.items() if len(found) != 1] == []
+    assert {one for found in explained.values() for one in found} == EXPLAINED.keys()
 
 
 async def loaded(

@@ -76,7 +76,7 @@ def test_typescript_is_stripped_never_checked(load, form):
     [
         ("function evaluate(inputs, outputs, trace) {}", "evaluate", ["inputs", "outputs", "trace"]),
         ("function evaluate(inputs, outputs) {}", "evaluate", ["inputs", "outputs"]),
-        ("function evaluate() {}", "evaluate", []),
+        ("function evaluate() { return arguments[1] }", "evaluate", []),
         ("function evaluate(inputs, outputs, trace = {a: [1, ')']}) {}", "evaluate", ["inputs", "outputs", "trace"]),
         ("function evaluate(inputs, ...rest) {}", "evaluate", ["inputs", "...rest"]),
         ("function evaluate(a, b, c, options = {}) {}", "evaluate", ["a", "b", "c", "options"]),
@@ -100,6 +100,7 @@ def test_the_contract_is_inferred(start, code, contract, parameters):
     ("code", "header", "error", "words"),
     [
         ("function evaluate(...args) {}", {}, "entry_ambiguous", "...args"),
+        ("function evaluate() { return 1 }", {}, "binding_error", "takes no parameters"),
         ("function evaluate(a, b, c) {}\nfunction main(v) {}", {}, "entry_ambiguous", "both evaluate and main"),
         ("function evaluate(a, b, c, d, e) {}", {}, "binding_error", "requires 5"),
         ("function main(completion, target) {}", {}, "binding_error", "one object"),

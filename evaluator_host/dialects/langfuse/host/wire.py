@@ -170,7 +170,7 @@ def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
     return rest.partition("/")[0] or None
 
 
-def probes() -> tuple[Probe, ...]:
+def probes(_below: str) -> tuple[Probe, ...]:
     """Return requests as Langfuse sends them."""
     invoke = _LAMBDA.format(function="code-based-eval-executor-python")
     scored = 'def evaluate(ctx):\n    return {"scores": [{"name": "exact", "value": 1, "dataType": "NUMERIC"}]}\n'

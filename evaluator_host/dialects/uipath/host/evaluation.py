@@ -63,9 +63,13 @@ class EvaluatorScore:
 
 
 async def run_agent(program: Evaluator, items: Sequence[EvalItem], evaluate: Evaluate) -> dict[str, Execution]:
-    """Run an agent on every test case."""
-    results = await evaluate(program, [Row(inputs=item.inputs) for item in items])
-    return {item.id: execution_of(item.id, result) for item, result in zip(items, results, strict=True)}
+    """Run an agent on every test case; one that a model would have to simulate is an error of its agent."""
+    run = [item for item in items if not item.unsimulated]
+    rows = [Row(inputs=item.inputs, outputs={"mocks": list(item.mocks)} if item.mocks else None) for item in run]
+    results = await evaluate(program, rows) if rows else []
+    executions = {item.id: execution_of(item.id, result) for item, result in zip(run, results, strict=True)}
+    refused = {item.id: Execution(item.id, error=item.unsimulated) for item in items if item.unsimulated}
+    return {**executions, **refused}
 
 
 async def score(

@@ -14,6 +14,7 @@ from evaluator_host.jobs.open import StoredResources
 from evaluator_host.model.errors import Busy, HostBusy, InvalidRequest, Refused
 from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult
+from evaluator_host.schemas.evaluation import CheckReport
 from evaluator_host.service import Service
 from evaluator_host.store.workspaces import Workspaces
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of, set_caller
@@ -21,6 +22,7 @@ from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.json_routes import JsonRequest
 
 _ANY: Final = "*"
+_PATIENCE_S: Final = 4.0  # of a caller, after the time limit that its request asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,22 @@ class WireCalls:
         set_caller(request.scope, replace(caller_of(request.scope), workspace=await self.workspace_id(name)))
 
     async def evaluate(
-        self, request: Request, evaluator: Evaluator, row: Row, *, lock: str | None = None
+        self,
+        request: Request,
+        evaluator: Evaluator,
+        row: Row,
+        *,
+        lock: str | None = None,
+        timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
         """Evaluate one row within the caller's clock; an error stands for code that did not come to an end of loading.
+
+        Args:
+          request: Of the platform.
+          evaluator: Pasted code, which gets the packages and limits of the wire, or a stored one.
+          row: What is scored.
+          lock: Of a stored evaluator's packages.
+          timeout_s: Time limit that the request asks for; that of the wire may be shorter.
 
         Raises:
           HostBusy: the row waited too long for a sandbox or its packages.
@@ -87,7 +102,7 @@ class WireCalls:
           HostError: as `Service.evaluate`.
         """
         if evaluator.name is None:
-            evaluator = self._fitted(evaluator)
+            evaluator = self._fitted(evaluator, timeout_s)
         else:
             limit_s = min(evaluator.limits.timeout_s, self.wire.limit_s(self.options))
             evaluator = replace(evaluator, limits=replace(evaluator.limits, timeout_s=limit_s))
@@ -96,7 +111,15 @@ class WireCalls:
             evaluator, row, workspace=caller.workspace, lock=lock, load_timeout_s=evaluator.limits.timeout_s
         )
         audited = AuditedCall(self.access, caller, f"wires.{self.wire.name}", evaluator=evaluator, rows=1)
-        return await self._on_time(request, work, audited)
+        return await self._on_time(request, work, audited, timeout_s)
+
+    async def check(self, request: Request, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator with the packages and limits of the wire, without running a row.
+
+        Raises:
+          HostError: as `Service.check`.
+        """
+        return await self.service.check(self._fitted(evaluator, None), workspace=caller_of(request.scope).workspace)
 
     def audited(self, request: Request, verb: str) -> AuditedCall:
         """Return the audit entry of a call that evaluates nothing; use it as a context manager."""
@@ -106,20 +129,27 @@ class WireCalls:
         """Return the caller of a request."""
         return caller_of(request.scope)
 
-    def _fitted(self, evaluator: Evaluator) -> Evaluator:
+    def _fitted(self, evaluator: Evaluator, timeout_s: float | None) -> Evaluator:
         """Return pasted code with the packages and limits of the wire."""
         language = Language.PYTHON if evaluator.language is Language.PYTHON else Language.JAVASCRIPT
         packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
-        limits = replace(evaluator.limits, timeout_s=self.wire.limit_s(self.options))
+        limit_s = min(self.wire.limit_s(self.options), self.settings.max_timeout_s)
+        limit_s = limit_s if timeout_s is None else min(limit_s, timeout_s)
+        limits = replace(evaluator.limits, timeout_s=limit_s)
         if self.options.memory_mb is not None:
             limits = replace(limits, memory_mb=self.options.memory_mb)
         return replace(evaluator, packages=packages, limits=limits)
 
     async def _on_time(
-        self, request: Request, work: Coroutine[Any, Any, EvaluationResult], audited: AuditedCall
+        self,
+        request: Request,
+        work: Coroutine[Any, Any, EvaluationResult],
+        audited: AuditedCall,
+        timeout_s: float | None,
     ) -> EvaluationResult | EvaluationError:
         task, hung_up = asyncio.create_task(work), asyncio.create_task(_hung_up(request))
         wait_s = max(0.0, wire_request(request.scope).ends_at - asyncio.get_running_loop().time())
+        wait_s = wait_s if timeout_s is None else min(wait_s, timeout_s + _PATIENCE_S)
         try:
             await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED, timeout=wait_s)
             if hung_up.done() and not task.done():

@@ -53,7 +53,7 @@ def check(
     base = base if wire.path in base else base + wire.path
     secret = _options(settings, name).secret
     key = revealed(secret) or revealed(settings.key)
-    tried = [_try(wire, base, key, probe) for probe in wire.probes()]
+    tried = [_try(wire, base, key, probe) for probe in wire.probes(base.partition(wire.path)[2])]
     if as_json:
         print_json(tried)
     else:

@@ -67,7 +67,7 @@ class Wire:
       body_bytes: Size limit of a body.
       refuse: Turns an error of the host into a response.
       routes: Returns the routes, below `prefix`.
-      probes: What `wires check` sends.
+      probes: Returns what `wires check` sends to an address that goes on below the prefix by this text.
       prefix: Path of the wire; by default `/wires/<name>`.
       open_paths: Paths below the prefix that need no key, for probes of liveness.
       key_of: Returns the key that a request has in the platform's own place, or None; by default in no such place.
@@ -81,7 +81,7 @@ class Wire:
     body_bytes: int
     refuse: Refuse
     routes: Callable[["WireCalls"], list[BaseRoute]]
-    probes: Callable[[], tuple[Probe, ...]]
+    probes: Callable[[str], tuple[Probe, ...]]
     row_s: float | None = None
     prefix: str = ""
     open_paths: frozenset[str] = frozenset()
@@ -114,7 +114,7 @@ class WireRequest:
         self._options = options
         self._workspace_of = workspace_of
         self._scope = scope
-        self._key = key
+        self.key = key  # from the path
         self._signature: str | None = None
         self.below = scope["path"].removeprefix(wire.path)
         self.ends_at = asyncio.get_running_loop().time() + wire.clock_s - MARGIN_S
@@ -135,7 +135,7 @@ class WireRequest:
           StoreUnavailable: the database does not answer.
         """
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
-        token = self._key or self._wire.key_of(self._scope, headers) or _bearer(headers.get("authorization", ""))
+        token = self.key or self._wire.key_of(self._scope, headers) or _bearer(headers.get("authorization", ""))
         secret = self._options.secret
         if secret is not None:
             wanted = secret.get_secret_value()

@@ -8,6 +8,8 @@ declare module "examples:all" {
     description: string;
     row: Row;
     score: number;
+    /** The contract of an evaluator of another platform. */
+    contract?: string;
     packages: Partial<Record<Language, string[]>>;
     programs: Partial<Record<Language, string>>;
   }

@@ -5,22 +5,25 @@ from __future__ import annotations
 from evaluator_runner import dialects, entry
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.coerce import type_name
+from evaluator_runner.outline import Outline, calls_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from evaluator_runner.outline import Outline
-
 CONTRACT = "braintrust"
 PREBOUND = False
+IMPORTS = {"Score": "braintrust:Score"}
 _ENTRY = "handler"
 _ORDER = ("input", "expected", "metadata", "output", "trace", "id", "tags")
 _MOST = 1000
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the name `handler`, if its parameters are those of a scorer."""
+    """Return the name `handler`, if its parameters are those of a scorer; or the scores of an `Eval`."""
+    scores = _scores_of_eval(outline)
+    if scores and name in {None, *scores}:
+        return dialects.DECORATED, f"`{name or scores[0]}` is among the scores of an `Eval`"
     found = outline.functions.get(_ENTRY)
     if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
         return None
@@ -31,10 +34,29 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
     """Return the function; what it returns is sent with what only Python can tell."""
-    found = entry.find_function(namespace, name or _ENTRY)
+    scores = [] if name is not None or _ENTRY in namespace else _scores_of_eval(Outline(_source(namespace)))
+    if len(scores) > 1:
+        raise entry.several("scores of an `Eval`", scores)
+    found = entry.find_function(namespace, name or (scores[0] if scores else _ENTRY))
     found.bind = lambda args: _bind(found, args[0])
     found.convert = _plain
     return found
+
+
+def _source(namespace: dict[str, Any]) -> str:
+    return str(namespace["__loader__"].get_source("evaluator"))
+
+
+def _scores_of_eval(outline: Outline) -> list[str]:
+    """Return the functions of the code that it gives to `Eval` of this package as scores."""
+    if not (outline.parsed and outline.imports("braintrust")):
+        return []
+    names: list[str] = []
+    for call in calls_in(outline, "braintrust", ("Eval", "EvalAsync")):
+        for keyword in call.keywords:
+            if keyword.arg == "scores":
+                names += [getattr(one, "id", "") for one in getattr(keyword.value, "elts", ())]
+    return [name for name in dict.fromkeys(names) if name in outline.functions]
 
 
 def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

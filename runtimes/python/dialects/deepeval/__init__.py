@@ -21,8 +21,17 @@ if TYPE_CHECKING:
 
 CONTRACT = "deepeval"
 PREBOUND = False
+IMPORTS = {
+    "BaseMetric": "deepeval.metrics:BaseMetric",
+    "LLMTestCase": "deepeval.test_case:LLMTestCase",
+    "LLMTestCaseParams": "deepeval.test_case:LLMTestCaseParams",
+    "ConversationalTestCase": "deepeval.test_case:ConversationalTestCase",
+    "ToolCall": "deepeval.test_case:ToolCall",
+    "Turn": "deepeval.test_case:Turn",
+}
 _BASES = ("BaseMetric", "BaseConversationalMetric")
 _LISTS = ("tools_called", "expected_tools")
+_TURN = ("role", "content", "user_id", "retrieval_context", "tools_called", "metadata")
 _modules = sys.modules
 
 
@@ -77,10 +86,7 @@ class _Reader:
         turns = fields.pop("turns", None)
         if turns is not None and self._of_turns:
             names = ("scenario", "context", "name", "metadata")
-            made = [
-                one if not isinstance(one, dict) else kinds.Turn(role=one["role"], content=one["content"])
-                for one in turns
-            ]
+            made = [_turn(kinds, one) if isinstance(one, dict) else one for one in turns]
             return [
                 kinds.ConversationalTestCase(turns=made, **{one: fields[one] for one in names if one in fields})
             ], {}
@@ -112,6 +118,16 @@ class _Reader:
         if not isinstance(metric.score, bool | int | float | None):
             native["score"], native["returned"] = None, type_name(type(metric.score))
         return {"metric": native, "raised": raised, "skipped": getattr(metric, "skipped", False) is True}
+
+
+def _turn(kinds: Any, fields: dict[str, Any]) -> Any:
+    """Return a turn; the calls of tools are objects too."""
+    given = {key: one for key, one in fields.items() if key in _TURN}
+    if given.get("tools_called"):
+        given["tools_called"] = [
+            kinds.ToolCall(**one) if isinstance(one, dict) else one for one in given["tools_called"]
+        ]
+    return kinds.Turn(**given)
 
 
 async def _measured(metric: Any, case: Any) -> None:

@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 
 CONTRACT = "inspect"
 PREBOUND = False
+IMPORTS = {
+    "scorer": "inspect_ai.scorer:scorer",
+    "Score": "inspect_ai.scorer:Score",
+    "Scorer": "inspect_ai.scorer:Scorer",
+    "Target": "inspect_ai.scorer:Target",
+    "accuracy": "inspect_ai.scorer:accuracy",
+    "mean": "inspect_ai.scorer:mean",
+    "stderr": "inspect_ai.scorer:stderr",
+    "std": "inspect_ai.scorer:std",
+    "CORRECT": "inspect_ai.scorer:CORRECT",
+    "INCORRECT": "inspect_ai.scorer:INCORRECT",
+    "PARTIAL": "inspect_ai.scorer:PARTIAL",
+    "NOANSWER": "inspect_ai.scorer:NOANSWER",
+    "TaskState": "inspect_ai.solver:TaskState",
+}
 _modules = sys.modules
 
 
@@ -38,7 +53,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     Raises:
       Failure: there is none, or what it makes is no async function.
     """
-    found = {key: one for key, one in namespace.items() if callable(one) and hasattr(one, "__scorer__")}
+    found = {key: one for key, one in namespace.items() if callable(one) and _scorer_name(one) is not None}
     if not found or (name is not None and name not in found):
         what = f"`{name}` is no scorer" if name is not None else "the code defines no scorer"
         raise Failure(
@@ -54,12 +69,21 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
             "load_error", f"{chosen}() made no scorer: {error}", hint="return `async def score(state, target)`"
         ) from None
     entry = Entry(chosen, score)
-    reads = _Reader(found[chosen].__scorer__)
+    reads = _Reader(str(_scorer_name(found[chosen])))
     entry.bind, entry.convert = reads.arguments, reads.plain
     if name is None and len(found) > 1:
         message = f"{chosen} is called, the last; `settings.entry` may name another: {', '.join(list(found)[:10])}"
         entry.notes.append({"code": "several_entries", "message": message})
     return entry
+
+
+def _scorer_name(value: Any) -> str | None:
+    """Return the name of a scorer that the code makes: of the light modules, or of the real package's registry."""
+    name = getattr(value, "__scorer__", None)
+    info = getattr(value, "__registry_info__", None)
+    if name is None and getattr(info, "type", None) == "scorer" and getattr(value, "__module__", None) == "evaluator":
+        name = info.name.rpartition("/")[2]
+    return None if name is None else str(name)
 
 
 class _Reader:
@@ -70,9 +94,13 @@ class _Reader:
 
     def arguments(self, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the state and the target."""
-        module = _modules["inspect_ai.scorer.scores"]
-        target = args[0].get("target")
-        return [module.state_of(args[0]), module.Target("" if target is None else target)], {}
+        row = args[0]
+        target = "" if row.get("target") is None else row["target"]
+        light = _modules.get("inspect_ai.scorer.scores")
+        if light is not None:
+            return [light.state_of(row), light.Target(target)], {}
+        target = _modules["inspect_ai.scorer"].Target(target)
+        return [_real_state(row, target), target], {}
 
     def plain(self, score: Any) -> Any:
         """Return the score as plain values; NaN, which is unscored, as None."""
@@ -89,3 +117,35 @@ class _Reader:
             "explanation": score.explanation,
             "metadata": score.metadata,
         }
+
+
+def _real_state(row: dict[str, Any], target: Any) -> Any:
+    """Return the state of a row as the real package makes it of a sample and the model's answer."""
+    from inspect_ai.model import (  # type: ignore[import-not-found]
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageTool,
+        ChatMessageUser,
+        ModelName,
+        ModelOutput,
+    )
+    from inspect_ai.solver import TaskState  # type: ignore[import-not-found]
+
+    kinds = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant, "tool": ChatMessageTool}
+    messages = [
+        kinds.get(one.get("role"), ChatMessageUser)(content=one.get("content") or "")
+        for one in row.get("messages") or ()
+    ]
+    given, completion = row.get("input"), row.get("completion")
+    asked = given if isinstance(given, str) else str(given)
+    return TaskState(
+        model=ModelName("none/none"),
+        sample_id=row.get("sample_id", 1),
+        epoch=1,
+        input=asked,
+        messages=messages or [ChatMessageUser(content=asked)],
+        target=target,
+        choices=row.get("choices"),
+        output=ModelOutput.from_content("none/none", completion if isinstance(completion, str) else str(completion)),
+        metadata=row.get("metadata") or {},
+    )

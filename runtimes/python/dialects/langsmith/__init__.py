@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 CONTRACT = "langsmith"
 PREBOUND = False
+IMPORTS = {
+    "EvaluationResult": "langsmith.evaluation:EvaluationResult",
+    "EvaluationResults": "langsmith.evaluation:EvaluationResults",
+    "Run": "langsmith.schemas:Run",
+    "Example": "langsmith.schemas:Example",
+}
 MODULES = {"np": "numpy", "pd": "pandas"}
 _UI = "perform_eval"
 _SUPPORTED = ("run", "example", "inputs", "outputs", "reference_outputs", "attachments")

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 CONTRACT = "mlflow"
 PREBOUND = False
+IMPORTS = {
+    "scorer": "mlflow.genai.scorers:scorer",
+    "Scorer": "mlflow.genai.scorers:Scorer",
+    "Feedback": "mlflow.entities:Feedback",
+    "AssessmentSource": "mlflow.entities:AssessmentSource",
+}
 _DEFAULT = "feedback"
 _FIELDS = ("inputs", "outputs", "expectations", "trace", "session")
 _modules = sys.modules
@@ -70,7 +76,26 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
 
 
 def _fields(args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-    return [], {name: value for name, value in args[0].items() if name in _FIELDS}
+    given = {name: value for name, value in args[0].items() if name in _FIELDS}
+    if isinstance(given.get("session"), list):
+        given["session"] = _session(given["session"])
+    return [], given
+
+
+def _session(messages: list[Any]) -> Any:
+    """Return a trace for each turn of a conversation: a question, and all that follows up to the next one.
+
+    With the real package there is none: its traces come from a tracking server.
+    """
+    make = getattr(getattr(_modules.get("mlflow.entities"), "Trace", None), "of_turn", None)
+    if make is None:
+        return None
+    turns: list[list[Any]] = []
+    for message in messages:
+        if not turns or (message.get("role") == "user" and any(one.get("role") == "user" for one in turns[-1])):
+            turns.append([])
+        turns[-1].append(message)
+    return [make(turn, number) for number, turn in enumerate(turns)]
 
 
 class _Reader:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 CONTRACT = "opik"
 PREBOUND = False
+IMPORTS = {
+    "BaseMetric": "opik.evaluation.metrics:BaseMetric",
+    "base_metric": "opik.evaluation.metrics:base_metric",
+    "score_result": "opik.evaluation.metrics:score_result",
+    "ScoreResult": "opik.evaluation.metrics.score_result:ScoreResult",
+}
 _PACKAGE = "opik.evaluation.metrics"
 _BASES = ("BaseMetric", "ConversationThreadMetric")
 _FIELDS = ("name", "value", "reason", "category_name", "metadata", "scoring_failed")

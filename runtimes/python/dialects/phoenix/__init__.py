@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CONTRACT = "phoenix"
 PREBOUND = False
+IMPORTS = {"create_evaluator": "phoenix.evals:create_evaluator", "Score": "phoenix.evals:Score"}
 _NAMES = ("output", "reference", "input", "metadata")
 _TELLING = {"output", "reference"}
 _FIELDS = ("name", "score", "label", "explanation", "kind", "direction")

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 CONTRACT = "ragas"
 PREBOUND = False
+IMPORTS = {
+    "discrete_metric": "ragas.metrics:discrete_metric",
+    "numeric_metric": "ragas.metrics:numeric_metric",
+    "ranking_metric": "ragas.metrics:ranking_metric",
+    "MetricResult": "ragas.metrics:MetricResult",
+}
 _DECORATORS = ("discrete_metric", "numeric_metric", "ranking_metric")
 
 

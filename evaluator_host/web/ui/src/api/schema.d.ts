@@ -33,6 +33,7 @@ export interface components {
         BatchIn: {
             evaluator: components["schemas"]["EvaluatorIn"] | string;
             isolation?: components["schemas"]["Isolation"];
+            replay?: components["schemas"]["Replay"];
             rows: components["schemas"]["RowIn"][];
         };
         BatchSummary: {
@@ -52,6 +53,11 @@ export interface components {
             lower_bound: number;
             upper_bound: number;
         };
+        BudgetIn: {
+            cost?: number | null;
+            requests?: number | null;
+            tokens?: number | null;
+        };
         /** @enum {string} */
         BuildStatus: "building" | "ready" | "failed";
         Change: {
@@ -69,6 +75,7 @@ export interface components {
             environment: components["schemas"]["EnvironmentInfo"];
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
+            models: string[];
             notes: components["schemas"]["Note"][];
             ok: boolean;
             parameters: string[];
@@ -86,7 +93,7 @@ export interface components {
             regressions: components["schemas"]["Change"][];
         };
         /** @enum {string} */
-        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards";
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards" | "script";
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -99,6 +106,15 @@ export interface components {
             name: string;
             rows: number;
             size_bytes: number;
+        };
+        DayUsage: {
+            cost: number;
+            day: string;
+            input_tokens: number;
+            model: string;
+            output_tokens: number;
+            replayed: number;
+            requests: number;
         };
         Difference: {
             after: number | null;
@@ -142,7 +158,7 @@ export interface components {
             status: components["schemas"]["BuildStatus"];
         };
         /** @enum {string} */
-        ErrorCode: "syntax_error" | "load_error" | "entry_not_found" | "entry_ambiguous" | "binding_error" | "missing_input" | "user_exception" | "invalid_result" | "non_finite" | "result_too_large" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "crashed" | "policy_violation" | "sandbox_lost" | "host_busy" | "target_failed";
+        ErrorCode: "syntax_error" | "load_error" | "entry_not_found" | "entry_ambiguous" | "binding_error" | "missing_input" | "user_exception" | "invalid_result" | "non_finite" | "result_too_large" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "crashed" | "policy_violation" | "sandbox_lost" | "host_busy" | "target_failed" | "budget_exceeded";
         ErrorCount: {
             code: string;
             count: number;
@@ -162,7 +178,11 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
+            replay?: components["schemas"]["Replay"];
             trace?: {
                 [key: string]: unknown;
             } | null;
@@ -199,10 +219,12 @@ export interface components {
             score: number | null;
             status: components["schemas"]["Status"];
             timing_ms: components["schemas"]["Timing"];
+            usage: components["schemas"]["ModelUsage"] | null;
             value: unknown;
             warnings: components["schemas"]["Note"][];
         };
         Evaluator: {
+            budget: components["schemas"]["ModelBudget"];
             code: string;
             contract: components["schemas"]["Contract"];
             files: {
@@ -210,6 +232,7 @@ export interface components {
             };
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
+            models: string[];
             name: string | null;
             packages: string[];
             path: string | null;
@@ -244,8 +267,10 @@ export interface components {
             scored: number;
             skipped: number;
             together: components["schemas"]["EvaluationResult"] | null;
+            usage: components["schemas"]["ModelUsage"] | null;
         };
         EvaluatorIn: {
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             files?: {
@@ -253,6 +278,7 @@ export interface components {
             };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
@@ -323,6 +349,11 @@ export interface components {
             contract_fields: {
                 [key: string]: string[];
             };
+            contract_rows: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
             contracts: string[];
             default_limits: components["schemas"]["Limits"];
             languages: string[];
@@ -384,16 +415,20 @@ export interface components {
         /** @enum {string} */
         Isolation: "row" | "batch";
         JobConfig: {
+            budget: components["schemas"]["ModelBudget"];
             isolation: components["schemas"]["Isolation"];
             limit_samples: number | null;
             max_failures: number | null;
             parallelism: number | null;
+            replay: components["schemas"]["Replay"];
         };
         JobConfigIn: {
+            budget?: components["schemas"]["BudgetIn"];
             isolation?: components["schemas"]["Isolation"];
             limit_samples?: number | null;
             max_failures?: number | null;
             parallelism?: number | null;
+            replay?: components["schemas"]["Replay"];
         };
         JobError: {
             code: string;
@@ -509,6 +544,7 @@ export interface components {
         };
         MigrateIn: {
             adapt?: boolean;
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             dataset?: string | null;
@@ -521,6 +557,7 @@ export interface components {
             mapping?: {
                 [key: string]: string;
             };
+            models?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
@@ -561,7 +598,43 @@ export interface components {
             path: string | null;
             pin: string | null;
         };
+        ModelBudget: {
+            cost: number | null;
+            requests: number | null;
+            tokens: number | null;
+        };
+        ModelIn: {
+            input_price?: number | null;
+            kind?: components["schemas"]["ModelKind"];
+            model?: string | null;
+            name: string;
+            output_price?: number | null;
+            retries?: number;
+            secret?: string | null;
+            timeout_s?: number;
+            url: string;
+        };
+        /** @enum {string} */
+        ModelKind: "openai" | "anthropic";
+        ModelTest: {
+            cost: number | null;
+            error: string | null;
+            input_tokens: number;
+            latency_ms: number;
+            ok: boolean;
+            output: string | null;
+            output_tokens: number;
+        };
+        ModelUsage: {
+            cost: number | null;
+            input_tokens: number;
+            output_tokens: number;
+            replayed: number;
+            requests: number;
+            wait_ms: number;
+        };
         NewEvaluatorIn: {
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
@@ -570,6 +643,7 @@ export interface components {
             };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
             name: string;
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
@@ -580,6 +654,7 @@ export interface components {
             threshold?: number | null;
         };
         NewVersionIn: {
+            budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
@@ -588,6 +663,7 @@ export interface components {
             };
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
@@ -652,10 +728,29 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
             why: string | null;
         };
+        RecordedAnswers: {
+            answers: number;
+            stored_bytes: number;
+        };
+        RegisteredModel: {
+            created_at: string | null;
+            input_price: number | null;
+            kind: components["schemas"]["ModelKind"];
+            model: string;
+            name: string;
+            operator: boolean;
+            output_price: number | null;
+            retries: number;
+            secret: string | null;
+            timeout_s: number;
+            url: string;
+        };
         Remark: {
             line: number | null;
             message: string;
         };
+        /** @enum {string} */
+        Replay: "off" | "prefer" | "require";
         Row: {
             answers: {
                 [key: string]: unknown;
@@ -665,6 +760,7 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             };
+            messages: unknown[] | null;
             outputs: unknown;
             requests: unknown[];
             response: {
@@ -689,6 +785,9 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
             outputs?: unknown;
             trace?: {
                 [key: string]: unknown;
@@ -696,6 +795,30 @@ export interface components {
             variables?: {
                 [key: string]: unknown;
             } | null;
+        };
+        RunIn: {
+            argv?: string[];
+            code: string;
+            env?: {
+                [key: string]: string;
+            };
+            files?: {
+                [key: string]: string;
+            };
+            language?: components["schemas"]["Language"];
+            limits?: components["schemas"]["LimitsIn"];
+            packages?: (string | components["schemas"]["PinIn"])[];
+            python?: string | null;
+            stdin?: string;
+        };
+        RunReport: {
+            error: {
+                [key: string]: unknown;
+            } | null;
+            exit_code: number | null;
+            stderr: string;
+            stdout: string;
+            truncated: boolean;
         };
         SandboxInfo: {
             backend: string;

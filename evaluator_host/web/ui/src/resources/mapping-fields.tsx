@@ -12,7 +12,7 @@ interface MappingProps {
   onMapping: (mapping: readonly Line[]) => void;
 }
 
-const FIELDS = ["outputs", "correct_answer", "inputs", "trace", "variables", "inputs.", "variables."];
+const FIELDS = ["outputs", "correct_answer", "inputs", "trace", "variables", "messages", "inputs.", "variables."];
 
 /** The mapping: each row field and the column or template that fills it. */
 export function MappingFields({ mapping, columns, onMapping }: MappingProps) {

@@ -4,7 +4,7 @@ import { readJson } from "../json";
 import { keep, recall } from "../storage";
 import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
 
-export const ROW_FIELDS = ["inputs", "outputs", "trace", "variables", "criteria"] as const;
+export const ROW_FIELDS = ["inputs", "outputs", "messages", "trace", "variables", "criteria"] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
 export const LIMITS = ["timeout_s", "memory_mb", "processes", "disk_mb", "log_kb", "result_kb"] as const satisfies readonly (keyof Limits)[];
 
@@ -47,7 +47,7 @@ export const EMPTY: Draft = {
   python: null,
   limits: NO_LIMITS,
   settings: NO_SETTINGS,
-  row: { inputs: "", outputs: "", trace: "", variables: "", criteria: "" },
+  row: { inputs: "", outputs: "", messages: "", trace: "", variables: "", criteria: "" },
   stored: null,
   example: null,
 };
@@ -93,7 +93,7 @@ export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Dra
 
 export function rowTexts(row: Row): Draft["row"] {
   const text = (value: unknown) => (value === undefined || value === null ? "" : pretty(value));
-  return { inputs: text(row.inputs), outputs: text(row.outputs), trace: text(row.trace), variables: text(row.variables), criteria: text(row.criteria) };
+  return { inputs: text(row.inputs), outputs: text(row.outputs), messages: text(row.messages), trace: text(row.trace), variables: text(row.variables), criteria: text(row.criteria) };
 }
 
 /** A record of a data set as the row it means, where no mapping says otherwise (evaluator_host/datasets/mapping.py). */
@@ -101,7 +101,8 @@ export function rowOfRecord(record: Record<string, unknown>): Row {
   const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
   if (isObject(record["inputs"]) || isObject(record["variables"])) return record as Row;
   const outputs = "outputs" in record ? record["outputs"] : record["output"];
-  return { inputs: record, outputs, trace: isObject(record["trace"]) ? record["trace"] : null };
+  const messages = isConversation(record["messages"]) ? (record["messages"] as Row["messages"]) : null;
+  return { inputs: record, outputs, trace: isObject(record["trace"]) ? record["trace"] : null, messages };
 }
 
 /** The errors of a draft, by field. */
@@ -146,6 +147,10 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
 
 const OBJECTS: ReadonlySet<RowField> = new Set(["inputs", "trace", "variables"]);
 
+function isConversation(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "object" && one !== null && "role" in one);
+}
+
 export function toRow(texts: Draft["row"]): { row: Row; faults: Faults } {
   const row: Record<string, unknown> = {};
   const faults: Faults = {};
@@ -154,6 +159,7 @@ export function toRow(texts: Draft["row"]): { row: Row; faults: Faults } {
     if (!read.ok) faults[field] = read.message;
     else if (!read.given) continue;
     else if (OBJECTS.has(field) && read.value !== null && (typeof read.value !== "object" || Array.isArray(read.value))) faults[field] = "This must be an object: {…}.";
+    else if (field === "messages" && read.value !== null && !isConversation(read.value)) faults[field] = "This must be a list of messages: [{\"role\": …, \"content\": …}].";
     else if (!(OBJECTS.has(field) && read.value === null)) row[field] = read.value;
   }
   return { row: row as Row, faults };

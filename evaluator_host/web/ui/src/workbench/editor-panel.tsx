@@ -129,12 +129,17 @@ function ExampleMenu({ examples, draft, onExample }: { examples: readonly Exampl
       <option value="" disabled={draft.example === null}>
         Examples
       </option>
-      {examples.map((example) => (
-        <option key={example.id} value={example.id} title={example.description}>
-          {example.title}
-        </option>
-      ))}
+      {examples.filter((one) => one.contract === undefined).map(option)}
+      <optgroup label="From other platforms">{examples.filter((one) => one.contract !== undefined).map(option)}</optgroup>
     </select>
+  );
+}
+
+function option(example: Example) {
+  return (
+    <option key={example.id} value={example.id} title={example.description}>
+      {example.title}
+    </option>
   );
 }
 

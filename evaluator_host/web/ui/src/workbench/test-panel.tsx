@@ -10,6 +10,7 @@ import { FillDialog } from "./fill-dialog";
 const LABELS: Record<RowField, { label: string; hint: string }> = {
   inputs: { label: "Inputs", hint: '{"question": "…", "correct_answer": "…"}' },
   outputs: { label: "Outputs", hint: '"what your application answered"' },
+  messages: { label: "Messages", hint: '[{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]' },
   trace: { label: "Trace", hint: '{"spans": […]}, or OTLP/JSON' },
   variables: { label: "Variables", hint: "Arguments of main by name; if empty, main gets the inputs and outputs" },
   criteria: { label: "Criteria", hint: "Evaluation criteria of this row" },
@@ -17,7 +18,8 @@ const LABELS: Record<RowField, { label: string; hint: string }> = {
 
 /** What a contract is called with, by the fields that only some contracts take. */
 function fieldsOf(takes: readonly string[]): readonly RowField[] {
-  if (takes.includes("variables")) return ["variables", "inputs", "outputs"];
+  const messages: RowField[] = takes.includes("messages") ? ["messages"] : [];
+  if (takes.includes("variables")) return ["variables", "inputs", "outputs", ...messages];
   return takes.includes("criteria") ? ["inputs", "outputs", "trace", "criteria"] : ["inputs", "outputs", "trace"];
 }
 
@@ -36,6 +38,7 @@ interface TestPanelProps {
 export function TestPanel({ row, onRow, contract, criteria, faults, running, onRun, onStop }: TestPanelProps) {
   const [filling, setFilling] = useState(false);
   const host = useHost();
+  const native = contract === null ? undefined : host?.contract_rows[contract];
   const wanted = fieldsOf(contract === null ? [] : (host?.contract_fields[contract] ?? []));
   const fields = (Object.keys(LABELS) as RowField[]).filter((field) => wanted.includes(field) || row[field] !== "").sort((one, other) => order(wanted, one) - order(wanted, other));
   return (
@@ -48,7 +51,7 @@ export function TestPanel({ row, onRow, contract, criteria, faults, running, onR
       </header>
       <div class="panel-body test-fields">
         {fields.map((field) => (
-          <RowEditor key={field} field={field} text={row[field]} fault={faults[field]} start={field === "criteria" ? criteria : null} onText={(text) => onRow({ ...row, [field]: text })} onRun={onRun} />
+          <RowEditor key={field} field={field} text={row[field]} fault={faults[field]} native={field === "variables" ? native : undefined} start={field === "criteria" ? criteria : field === "variables" ? (native ?? null) : null} onText={(text) => onRow({ ...row, [field]: text })} onRun={onRun} />
         ))}
       </div>
       <footer class="test-run">
@@ -74,8 +77,8 @@ function order(wanted: readonly RowField[], field: RowField): number {
   return wanted.includes(field) ? wanted.indexOf(field) : wanted.length;
 }
 
-function RowEditor({ field, text, fault, start, onText, onRun }: { field: RowField; text: string; fault: string | undefined; start: unknown; onText: (text: string) => void; onRun: () => void }) {
-  const { label, hint } = LABELS[field];
+function RowEditor({ field, text, fault, native, start, onText, onRun }: { field: RowField; text: string; fault: string | undefined; native: unknown; start: unknown; onText: (text: string) => void; onRun: () => void }) {
+  const { label, hint } = native === undefined ? LABELS[field] : { label: "Row of the platform", hint: JSON.stringify(native) };
   const broken = !readJson(text).ok;
   return (
     <div class="row-field">
@@ -86,9 +89,10 @@ function RowEditor({ field, text, fault, start, onText, onRun }: { field: RowFie
           {fault}
         </p>
       )}
+      {native !== undefined && text === "" && <p class="muted">If this is empty, it is made from the inputs and outputs.</p>}
       {text === "" && start !== null && (
         <Button small onClick={() => onText(JSON.stringify(start, null, 2))}>
-          Start from its fields
+          {native === undefined ? "Start from its fields" : "Start from an example"}
         </Button>
       )}
       {broken && (field === "outputs" || field === "criteria") && (

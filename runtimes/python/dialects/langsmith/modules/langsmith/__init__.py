@@ -1,6 +1,7 @@
 """Light modules in place of the package `langsmith`, checked against 0.15.0: what modules with evaluators import.
 
-A client can be made, as evaluators' modules do that beside their functions, but not used.
+A client can be made, as evaluators' modules do that beside their functions. An experiment at the end of such a module
+does nothing; its results cannot be used.
 """
 
 __pin__ = "langsmith==0.15.0"
@@ -11,11 +12,26 @@ def _refuse(what):
     return ImportError(f"{what} needs the package: pin {__pin__}")
 
 
+class NotRun:
+    """Results of an experiment that did not run."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _refuse("the result of an experiment")
+
+
 class Client:
-    """A client that can only be made."""
+    """A client that can only be made, and asked for experiments and data sets, which does nothing."""
 
     def __init__(self, *args, **kwargs):
         pass
+
+    def evaluate(self, *_args, **_kwargs):
+        """Do nothing: no experiment runs here."""
+        return NotRun()
+
+    aevaluate = create_dataset = create_example = create_examples = evaluate
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -31,8 +47,8 @@ def traceable(*args, **kwargs):
 
 
 def evaluate(*args, **kwargs):
-    """Raise ImportError: experiments need the package."""
-    raise _refuse("langsmith.evaluate")
+    """Do nothing: no experiment runs here."""
+    return NotRun()
 
 
 aevaluate = evaluate

@@ -1,5 +1,7 @@
-"""Results of evaluators."""
+"""Results of evaluators, and experiments, which do nothing here."""
 
+from langsmith import aevaluate as aevaluate
+from langsmith import evaluate as evaluate
 from langsmith.evaluation.evaluator import (
     EvaluationResult as EvaluationResult,
 )

@@ -1,0 +1,62 @@
+import { digestHeader, Http, type HostOptions } from "./http.js";
+import { Jobs } from "./jobs.js";
+import { Datasets, Evaluators, Secrets } from "./resources.js";
+import type { Batch, CheckReport, Evaluator, HostInfo, Isolation, Migration, MigrationIn, Result, Row, UsageReport } from "./types.js";
+
+/**
+ * Client of a running host.
+ *
+ * Every method throws HostUnreachable when nothing answers, and HostError when the host refuses.
+ */
+export class EvaluatorHost {
+  readonly evaluators: Evaluators;
+  readonly datasets: Datasets;
+  readonly jobs: Jobs;
+  readonly secrets: Secrets;
+  readonly #http: Http;
+
+  constructor(options: HostOptions = {}) {
+    this.#http = new Http(options);
+    this.evaluators = new Evaluators(this.#http);
+    this.datasets = new Datasets(this.#http);
+    this.jobs = new Jobs(this.#http);
+    this.secrets = new Secrets(this.#http);
+  }
+
+  /** Evaluate one row. A failure of the evaluator's code is a result with `status: "failed"`. */
+  async evaluate(evaluator: Evaluator, row: Row = {}, { signal }: { signal?: AbortSignal } = {}): Promise<Result> {
+    const headers = await digestHeader(evaluator);
+    return this.#http.json("POST", "/v1/evaluate", { body: { evaluator, ...row }, headers, ...(signal ? { signal } : {}) });
+  }
+
+  /** Evaluate rows in one request; results keep their order. `isolation: "batch"` lets rows share a process, for speed. */
+  async evaluateBatch(evaluator: Evaluator, rows: Row[], { isolation = "row", signal }: { isolation?: Isolation; signal?: AbortSignal } = {}): Promise<Batch> {
+    const headers = await digestHeader(evaluator);
+    return this.#http.json("POST", "/v1/evaluate/batch", { body: { evaluator, rows, isolation }, headers, ...(signal ? { signal } : {}) });
+  }
+
+  /** Load an evaluator in a sandbox without running a row. */
+  async check(evaluator: Evaluator): Promise<CheckReport> {
+    return this.#http.json("POST", "/v1/check", { body: { evaluator }, headers: await digestHeader(evaluator) });
+  }
+
+  /** Rewrite a legacy evaluator, and prove on rows that its scores stay the same. */
+  migrate(migration: MigrationIn): Promise<Migration> {
+    return this.#http.json("POST", "/v1/migrate", { body: migration });
+  }
+
+  /** Return the version of the host, its backend and its limits. */
+  info(): Promise<HostInfo> {
+    return this.#http.json("GET", "/v1/info");
+  }
+
+  /** Return what the workspace of the key stores, in bytes, and what it may store. */
+  usage(): Promise<UsageReport> {
+    return this.#http.json("GET", "/v1/usage");
+  }
+
+  /** Resolve when the host can start a sandbox. */
+  async ready(): Promise<void> {
+    await this.#http.send("GET", "/readyz");
+  }
+}

@@ -1,0 +1,7 @@
+/** Client of Evaluator Host, for Node, Deno, Bun and browsers; no dependencies. */
+export { EvaluatorHost } from "./client.js";
+export { HostError, HostUnreachable, type Problem } from "./errors.js";
+export type { HostOptions } from "./http.js";
+export { isFinal, type JobOptions, type Jobs } from "./jobs.js";
+export type { Datasets, Evaluators, Secrets } from "./resources.js";
+export type * from "./types.js";

@@ -1,0 +1,143 @@
+import { HostError } from "./errors.js";
+import { segment, type Http, type Query } from "./http.js";
+import type { Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobFigures, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
+
+const PAGE_ROWS = 500;
+const AGAIN_MS = 1000; // between two looks at a job whose events cannot be had
+
+/** How a job runs; what is left out is as the host has it. */
+export interface JobOptions {
+  /** Row fields by column or template of the data set: `{ outputs: "answer", correct_answer: "gold" }`. */
+  mapping?: Record<string, string>;
+  /** A model that makes the outputs first. */
+  target?: JobIn["target"];
+  config?: Partial<NonNullable<JobIn["config"]>>;
+  /** A repeated call with the same key returns the job that the first call made. */
+  idempotencyKey?: string;
+}
+
+/** Evaluators over data sets. */
+export class Jobs {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Start a job.
+   * @param evaluators Evaluators with their code, and names of stored ones.
+   * @param dataset Name of a data set, or rows.
+   */
+  create(evaluators: Evaluator[], dataset: string | JsonObject[], { idempotencyKey, ...more }: JobOptions = {}): Promise<JobReport> {
+    const body = { evaluators, dataset: typeof dataset === "string" ? dataset : { rows: dataset }, ...more };
+    return this.#http.json("POST", "/v1/jobs", { body, headers: idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey } });
+  }
+
+  list(query: { status?: JobStatus; limit?: number; before?: string } = {}): Promise<JobReport[]> {
+    return this.#http.json("GET", "/v1/jobs", { query });
+  }
+
+  get(id: string): Promise<JobReport> {
+    return this.#http.json("GET", path(id));
+  }
+
+  /** Yield the job whenever it changes, until it has ended. A connection that breaks is made again. */
+  async *watch(id: string, signal?: AbortSignal): AsyncGenerator<JobReport, void, undefined> {
+    for (let last = ""; ; ) {
+      let came = false;
+      try {
+        for await (const report of this.#http.events<JobReport>(path(id, "events"), signal)) {
+          if (isFinal(report.status)) break;
+          came = true;
+          last = JSON.stringify(report);
+          yield report;
+        }
+      } catch (error) {
+        if (!(error instanceof HostError)) throw error; // the request below raises it again, unless it was the connection
+      }
+      const report = await this.get(id);
+      if (JSON.stringify(report) !== last) yield report;
+      if (isFinal(report.status)) return;
+      last = JSON.stringify(report);
+      if (!came) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+
+  /** Wait until the job has ended, and return it. */
+  async wait(id: string, onProgress?: (report: JobReport) => void, signal?: AbortSignal): Promise<JobReport> {
+    for await (const report of this.watch(id, signal)) {
+      onProgress?.(report);
+      if (isFinal(report.status)) return report;
+    }
+    return this.get(id);
+  }
+
+  pause(id: string): Promise<JobReport> {
+    return this.#http.json("POST", path(id, "pause"));
+  }
+
+  resume(id: string): Promise<JobReport> {
+    return this.#http.json("POST", path(id, "resume"));
+  }
+
+  cancel(id: string): Promise<JobReport> {
+    return this.#http.json("POST", path(id, "cancel"));
+  }
+
+  delete(id: string): Promise<void> {
+    return this.#http.json("DELETE", path(id));
+  }
+
+  /** Return its figures: mean, pass rate, percentiles, failures. */
+  results(id: string): Promise<JobFigures> {
+    return this.#http.json("GET", path(id, "results"));
+  }
+
+  /** Yield the rows that pass the filters, with their results. */
+  async *rows(id: string, filters: RowFilters = {}): AsyncGenerator<JobRow, void, undefined> {
+    for (let cursor: string | null = null; ; ) {
+      const page: JobRowPage = await this.#http.json("GET", path(id, "rows"), { query: { ...filters, cursor, limit: PAGE_ROWS } as Query });
+      yield* page.rows;
+      cursor = page.next_cursor;
+      if (cursor === null) return;
+    }
+  }
+
+  /** Return one row with the results of every evaluator. */
+  row(id: string, index: number): Promise<JobRowDetail> {
+    return this.#http.json("GET", path(id, `rows/${index}`));
+  }
+
+  failures(id: string, query: { evaluator?: string } = {}): Promise<FailureGroup[]> {
+    return this.#http.json("GET", path(id, "failures"), { query });
+  }
+
+  evaluators(id: string): Promise<JobEvaluatorReport[]> {
+    return this.#http.json("GET", path(id, "evaluators"));
+  }
+
+  /** Compare an earlier job with a later one over the same rows. */
+  compare(id: string, other: string, query: { evaluator?: string } = {}): Promise<Comparison[]> {
+    return this.#http.json("GET", path(id, `compare/${segment(other)}`), { query });
+  }
+
+  pairs(id: string, other: string, query: { evaluator?: string; metric?: string } = {}): Promise<Pairs> {
+    return this.#http.json("GET", path(id, `compare/${segment(other)}/pairs`), { query });
+  }
+
+  /** Return all rows as a file, as a stream of bytes. */
+  async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string } = {}): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.#http.send("GET", path(id, `rows.${format}`), { query });
+    return response.body ?? new Blob([]).stream();
+  }
+}
+
+/** Whether a job of this status has ended. */
+export function isFinal(status: JobStatus): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+function path(id: string, rest = ""): string {
+  return `/v1/jobs/${segment(id)}${rest && `/${rest}`}`;
+}

@@ -1,0 +1,124 @@
+import { segment, type Http } from "./http.js";
+import type { DatasetReport, EvaluatorReport, JsonObject, PastedEvaluator, SecretReport, TraceReport } from "./types.js";
+
+const PAGE_ROWS = 500;
+const MEDIA_TYPES: Record<string, string> = {
+  jsonl: "application/jsonl",
+  json: "application/json",
+  csv: "text/csv",
+  tsv: "text/tab-separated-values",
+  parquet: "application/vnd.apache.parquet",
+};
+
+/** Evaluators that the host keeps, with their versions. */
+export class Evaluators {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** Store an evaluator under a name; `force` stores one that does not load, too. */
+  create(name: string, evaluator: PastedEvaluator, { force = false, ...more }: { description?: string; sampling?: number; force?: boolean } = {}): Promise<EvaluatorReport> {
+    return this.#http.json("POST", "/v1/evaluators", { query: { force }, body: { name, ...more, ...evaluator } });
+  }
+
+  /** Make a new version; `description` and `sampling` stay as they are unless given. */
+  update(name: string, evaluator: PastedEvaluator, { force = false, ...more }: { description?: string; sampling?: number; force?: boolean } = {}): Promise<EvaluatorReport> {
+    return this.#http.json("PUT", `/v1/evaluators/${segment(name)}`, { query: { force }, body: { ...more, ...evaluator } });
+  }
+
+  list(): Promise<EvaluatorReport[]> {
+    return this.#http.json("GET", "/v1/evaluators");
+  }
+
+  /** Return one version; the newest unless given. */
+  get(name: string, version?: number): Promise<EvaluatorReport> {
+    return this.#http.json("GET", `/v1/evaluators/${segment(name)}${version === undefined ? "" : `/versions/${version}`}`);
+  }
+
+  versions(name: string): Promise<EvaluatorReport[]> {
+    return this.#http.json("GET", `/v1/evaluators/${segment(name)}/versions`);
+  }
+
+  /** Return live traces that it scored, newest first. */
+  traces(name: string, query: { status?: "scored" | "failed"; limit?: number; before?: number } = {}): Promise<TraceReport[]> {
+    return this.#http.json("GET", `/v1/evaluators/${segment(name)}/traces`, { query });
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#http.json("DELETE", `/v1/evaluators/${segment(name)}`);
+  }
+}
+
+/** Rows that the host keeps, for jobs. */
+export class Datasets {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Store rows under a name.
+   * @param data Rows, or a file as a Blob (in Node: `await openAsBlob(path)` of `node:fs`) with `format`.
+   * @param options `format` of a file: jsonl (default), json, csv, tsv, parquet; `replace` replaces the data set of that name.
+   */
+  async upload(name: string, data: Iterable<JsonObject> | AsyncIterable<JsonObject> | Blob, { format = "jsonl", replace = false }: { format?: keyof typeof MEDIA_TYPES; replace?: boolean } = {}): Promise<DatasetReport> {
+    const raw = data instanceof Blob ? data : await jsonLines(data);
+    const type = MEDIA_TYPES[data instanceof Blob ? format : "jsonl"] ?? "application/octet-stream";
+    return this.#http.json("POST", "/v1/datasets", { query: { name, replace }, raw, headers: { "Content-Type": type } });
+  }
+
+  list(): Promise<DatasetReport[]> {
+    return this.#http.json("GET", "/v1/datasets");
+  }
+
+  get(name: string): Promise<DatasetReport> {
+    return this.#http.json("GET", `/v1/datasets/${segment(name)}`);
+  }
+
+  /** Yield its rows. */
+  async *rows(name: string): AsyncGenerator<JsonObject, void, undefined> {
+    for (let first = 0; ; first += PAGE_ROWS) {
+      const page = await this.#http.json<JsonObject[]>("GET", `/v1/datasets/${segment(name)}/rows`, { query: { first, limit: PAGE_ROWS } });
+      yield* page;
+      if (page.length < PAGE_ROWS) return;
+    }
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#http.json("DELETE", `/v1/datasets/${segment(name)}`);
+  }
+}
+
+/** Keys of models' APIs, which the host keeps encrypted and never shows. */
+export class Secrets {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  set(name: string, value: string): Promise<SecretReport> {
+    return this.#http.json("PUT", `/v1/secrets/${segment(name)}`, { body: { value } });
+  }
+
+  list(): Promise<SecretReport[]> {
+    return this.#http.json("GET", "/v1/secrets");
+  }
+
+  get(name: string): Promise<SecretReport> {
+    return this.#http.json("GET", `/v1/secrets/${segment(name)}`);
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#http.json("DELETE", `/v1/secrets/${segment(name)}`);
+  }
+}
+
+async function jsonLines(rows: Iterable<JsonObject> | AsyncIterable<JsonObject>): Promise<Blob> {
+  const lines: string[] = [];
+  for await (const row of rows) lines.push(`${JSON.stringify(row)}\n`);
+  return new Blob(lines);
+}

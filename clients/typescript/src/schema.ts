@@ -1,0 +1,939 @@
+// Generated from the host's OpenAPI document by `make types`; do not edit.
+
+export type paths = Record<string, never>;
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Aggregate: {
+            count: number;
+            histogram: components["schemas"]["Bin"][];
+            max: number | null;
+            mean: number | null;
+            min: number | null;
+            mode_category: string | null;
+            name: string;
+            nan_count: number;
+            percentiles: {
+                [key: string]: number;
+            } | null;
+            rubric_distribution: components["schemas"]["LevelCount"][] | null;
+            std_dev: number | null;
+            sum: number | null;
+            variance: number | null;
+        };
+        BadLine: {
+            line: number;
+            message: string;
+        };
+        Batch: {
+            results: components["schemas"]["EvaluationResult"][];
+            summary: components["schemas"]["BatchSummary"];
+            together: components["schemas"]["EvaluationResult"] | null;
+        };
+        BatchIn: {
+            evaluator: components["schemas"]["EvaluatorIn"] | string;
+            isolation?: components["schemas"]["Isolation"];
+            replay?: components["schemas"]["Replay"];
+            rows: components["schemas"]["RowIn"][];
+        };
+        BatchSummary: {
+            errors: {
+                [key: string]: number;
+            };
+            failed: number;
+            mean: number | null;
+            pass_rate: number | null;
+            rows: number;
+            rows_per_s: number;
+            scored: number;
+            skipped: number;
+        };
+        Bin: {
+            count: number;
+            lower_bound: number;
+            upper_bound: number;
+        };
+        BudgetIn: {
+            cost?: number | null;
+            requests?: number | null;
+            tokens?: number | null;
+        };
+        /** @enum {string} */
+        BuildStatus: "building" | "ready" | "failed";
+        Change: {
+            after: number | null;
+            before: number | null;
+            row: number;
+        };
+        CheckIn: {
+            evaluator: components["schemas"]["EvaluatorIn"] | string;
+        };
+        CheckReport: {
+            classes: components["schemas"]["EvaluatorClass"][];
+            contract: string | null;
+            contract_source: string | null;
+            environment: components["schemas"]["EnvironmentInfo"];
+            logs: components["schemas"]["Logs"];
+            missing_imports: components["schemas"]["MissingImport"][];
+            models: string[];
+            notes: components["schemas"]["Note"][];
+            ok: boolean;
+            parameters: string[];
+            problems: components["schemas"]["EvaluationError"][];
+            reason: string | null;
+            slices: components["schemas"]["Slice"][];
+        };
+        Comparison: {
+            after: string;
+            before: string;
+            improved: number;
+            improvements: components["schemas"]["Change"][];
+            metrics: components["schemas"]["Difference"][];
+            regressed: number;
+            regressions: components["schemas"]["Change"][];
+        };
+        /** @enum {string} */
+        Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "nemo" | "uipath" | "langfuse" | "opik" | "langsmith" | "mlflow" | "ragas" | "deepeval" | "inspect" | "promptfoo" | "agentcore" | "patronus" | "honeyhive" | "phoenix" | "weave" | "openai-grader" | "coze" | "braintrust" | "vertex" | "galileo" | "maxim" | "rewards" | "script";
+        DatasetReport: {
+            bad_row_count: number;
+            bad_rows: components["schemas"]["BadLine"][];
+            columns: string[];
+            /** Format: date-time */
+            created_at: string;
+            digest: string;
+            format: string;
+            id: string;
+            name: string;
+            rows: number;
+            size_bytes: number;
+        };
+        DayUsage: {
+            cost: number;
+            day: string;
+            input_tokens: number;
+            model: string;
+            output_tokens: number;
+            replayed: number;
+            requests: number;
+        };
+        Difference: {
+            after: number | null;
+            before: number | null;
+            better: number;
+            difference: number | null;
+            interval: [
+                number,
+                number
+            ] | null;
+            metric: string;
+            n: number;
+            significant: boolean;
+            worse: number;
+        };
+        EnvironmentIn: {
+            language?: components["schemas"]["Language"];
+            packages: (string | components["schemas"]["PinIn"])[];
+            python?: string | null;
+        };
+        EnvironmentInfo: {
+            digest: string;
+            packages: components["schemas"]["Package"][];
+            runtime: string;
+        };
+        EnvironmentReport: {
+            build_s: number | null;
+            built_at: string | null;
+            digest: string | null;
+            error: string | null;
+            import_ms: {
+                [key: string]: number;
+            };
+            key: string;
+            language: components["schemas"]["Language"];
+            lock: string | null;
+            notes: string[];
+            packages: components["schemas"]["Package"][];
+            runtime: string;
+            size_bytes: number;
+            status: components["schemas"]["BuildStatus"];
+        };
+        /** @enum {string} */
+        ErrorCode: "syntax_error" | "load_error" | "entry_not_found" | "entry_ambiguous" | "binding_error" | "missing_input" | "user_exception" | "invalid_result" | "non_finite" | "result_too_large" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "crashed" | "policy_violation" | "sandbox_lost" | "host_busy" | "target_failed" | "budget_exceeded";
+        ErrorCount: {
+            code: string;
+            count: number;
+            example_row: number;
+        };
+        EvalSetIn: {
+            eval_set: {
+                [key: string]: unknown;
+            };
+            executions?: {
+                [key: string]: unknown;
+            }[] | null;
+        };
+        EvaluateIn: {
+            criteria?: unknown;
+            evaluator: components["schemas"]["EvaluatorIn"] | string;
+            inputs?: {
+                [key: string]: unknown;
+            };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
+            outputs?: unknown;
+            replay?: components["schemas"]["Replay"];
+            trace?: {
+                [key: string]: unknown;
+            } | null;
+            variables?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        EvaluationError: {
+            code: components["schemas"]["ErrorCode"];
+            column: number | null;
+            fix: components["schemas"]["Fix"] | null;
+            hint: string | null;
+            line: number | null;
+            message: string;
+            traceback: string | null;
+            type: string | null;
+        };
+        EvaluationResult: {
+            environment: components["schemas"]["EnvironmentInfo"];
+            error: components["schemas"]["EvaluationError"] | null;
+            evaluator: components["schemas"]["EvaluatorInfo"];
+            label: string | null;
+            logs: components["schemas"]["Logs"];
+            metrics: {
+                [key: string]: number;
+            };
+            native: {
+                [key: string]: unknown;
+            }[];
+            passed: boolean | null;
+            reason: string | null;
+            requests: unknown[];
+            sandbox: components["schemas"]["SandboxInfo"];
+            score: number | null;
+            status: components["schemas"]["Status"];
+            timing_ms: components["schemas"]["Timing"];
+            usage: components["schemas"]["ModelUsage"] | null;
+            value: unknown;
+            warnings: components["schemas"]["Note"][];
+        };
+        Evaluator: {
+            budget: components["schemas"]["ModelBudget"];
+            code: string;
+            contract: components["schemas"]["Contract"];
+            files: {
+                [key: string]: string;
+            };
+            language: components["schemas"]["Language"];
+            limits: components["schemas"]["Limits"];
+            models: string[];
+            name: string | null;
+            packages: string[];
+            path: string | null;
+            policy: components["schemas"]["Policy"];
+            python: string | null;
+            settings: components["schemas"]["EvaluatorSettings"];
+            threshold: number | null;
+            version: number | null;
+        };
+        EvaluatorClass: {
+            abstract: string[];
+            config: {
+                [key: string]: unknown;
+            } | null;
+            docstring: string | null;
+            error: components["schemas"]["EvaluationError"] | null;
+            id: string | null;
+            line: number | null;
+            name: string;
+            types: {
+                [key: string]: unknown;
+            } | null;
+        };
+        EvaluatorFigures: {
+            errors: components["schemas"]["ErrorCount"][];
+            evaluator: string;
+            failed: number;
+            metrics: components["schemas"]["Aggregate"][];
+            pass_rate: number | null;
+            rows: number;
+            run_ms: components["schemas"]["Latency"] | null;
+            scored: number;
+            skipped: number;
+            together: components["schemas"]["EvaluationResult"] | null;
+            usage: components["schemas"]["ModelUsage"] | null;
+        };
+        EvaluatorIn: {
+            budget?: components["schemas"]["BudgetIn"];
+            code: string;
+            contract?: components["schemas"]["Contract"];
+            files?: {
+                [key: string]: string;
+            };
+            language?: components["schemas"]["Language"];
+            limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
+            packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
+            policy?: components["schemas"]["Policy"];
+            python?: string | null;
+            settings?: components["schemas"]["SettingsIn"];
+            threshold?: number | null;
+        };
+        EvaluatorInfo: {
+            contract: components["schemas"]["Contract"] | null;
+            contract_source: string | null;
+            digest: string;
+            language: components["schemas"]["Language"];
+            name: string | null;
+            version: number | null;
+        };
+        EvaluatorReport: {
+            contract: components["schemas"]["Contract"] | null;
+            contract_source: string | null;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string | null;
+            description: string;
+            digest: string;
+            environment: components["schemas"]["EnvironmentInfo"] | null;
+            evaluator: components["schemas"]["Evaluator"];
+            latest: number;
+            name: string;
+            origin: components["schemas"]["Origin"] | null;
+            problem: components["schemas"]["EvaluationError"] | null;
+            sampling: number;
+            version: number;
+        };
+        EvaluatorSettings: {
+            config: {
+                [key: string]: unknown;
+            };
+            correct_answer_key: string;
+            entry: string | null;
+            repair: boolean;
+            score_output: string | null;
+        };
+        FailureGroup: {
+            code: string;
+            count: number;
+            evaluator: string;
+            line: number | null;
+            message: string;
+            rows: number[];
+            type: string | null;
+        };
+        FieldProblem: {
+            field: string;
+            hint: string | null;
+            message: string;
+        };
+        Fix: {
+            candidates: components["schemas"]["FixCandidate"][];
+            code: string | null;
+            diff: string | null;
+            unique: boolean;
+        };
+        FixCandidate: {
+            code: string;
+            diff: string;
+        };
+        HostInfo: {
+            backend: string;
+            contract_fields: {
+                [key: string]: string[];
+            };
+            contract_rows: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
+            contracts: string[];
+            default_limits: components["schemas"]["Limits"];
+            languages: string[];
+            limit_ceilings: components["schemas"]["Limits"];
+            max_sandboxes: number;
+            pythons: string[];
+            runtimes: {
+                [key: string]: string;
+            };
+            sandboxes: number;
+            version: string;
+            waiting: number;
+        };
+        Import: {
+            datasets: components["schemas"]["ImportedDataset"][];
+            dry_run: boolean;
+            evaluators: components["schemas"]["ImportedEvaluator"][];
+            left_out: components["schemas"]["ImportRemark"][];
+            platform: string;
+        };
+        ImportedDataset: {
+            columns: string[];
+            name: string;
+            rows: number;
+            where: string;
+        };
+        ImportedEvaluator: {
+            contract: components["schemas"]["Contract"] | null;
+            evaluator: {
+                [key: string]: unknown;
+            };
+            name: string;
+            version: number | null;
+            where: string;
+        };
+        ImportIn: {
+            contract?: components["schemas"]["Contract"];
+            dry_run?: boolean;
+            files: {
+                [key: string]: string;
+            };
+            force?: boolean;
+            name?: string | null;
+            packages?: string[];
+            path: string;
+            platform?: string | null;
+            replace?: boolean;
+        };
+        ImportRemark: {
+            reason: string;
+            value: unknown;
+            where: string;
+        };
+        InlineRowsIn: {
+            rows: {
+                [key: string]: unknown;
+            }[];
+        };
+        /** @enum {string} */
+        Isolation: "row" | "batch";
+        JobConfig: {
+            budget: components["schemas"]["ModelBudget"];
+            isolation: components["schemas"]["Isolation"];
+            limit_samples: number | null;
+            max_failures: number | null;
+            parallelism: number | null;
+            replay: components["schemas"]["Replay"];
+        };
+        JobConfigIn: {
+            budget?: components["schemas"]["BudgetIn"];
+            isolation?: components["schemas"]["Isolation"];
+            limit_samples?: number | null;
+            max_failures?: number | null;
+            parallelism?: number | null;
+            replay?: components["schemas"]["Replay"];
+        };
+        JobError: {
+            code: string;
+            message: string;
+            row: number | null;
+        };
+        JobEvaluatorReport: {
+            digest: string;
+            evaluator: components["schemas"]["Evaluator"];
+            label: string;
+            name: string | null;
+            version: number | null;
+        };
+        JobFigures: {
+            evaluators: components["schemas"]["EvaluatorFigures"][];
+        };
+        JobIn: {
+            config?: components["schemas"]["JobConfigIn"];
+            dataset: string | components["schemas"]["InlineRowsIn"] | components["schemas"]["EvalSetIn"];
+            evaluators?: (components["schemas"]["EvaluatorIn"] | string)[];
+            mapping?: {
+                [key: string]: string;
+            };
+            target?: components["schemas"]["TargetIn"] | null;
+        };
+        JobProgress: {
+            done: number;
+            eta_s: number | null;
+            failed: number;
+            generated: number | null;
+            rows: number;
+            rows_per_s: number | null;
+        };
+        JobReport: {
+            config: components["schemas"]["JobConfig"];
+            /** Format: date-time */
+            created_at: string;
+            dataset: string;
+            error: components["schemas"]["JobError"] | null;
+            evaluators: string[];
+            finished_at: string | null;
+            id: string;
+            mapping: {
+                [key: string]: string;
+            };
+            progress: components["schemas"]["JobProgress"];
+            started_at: string | null;
+            status: components["schemas"]["JobStatus"];
+            target: components["schemas"]["Target"] | null;
+        };
+        JobRow: {
+            evaluator: string;
+            index: number;
+            output: unknown;
+            request: {
+                [key: string]: unknown;
+            } | null;
+            result: {
+                [key: string]: unknown;
+            };
+            row: {
+                [key: string]: unknown;
+            };
+        };
+        JobRowDetail: {
+            given: {
+                [key: string]: unknown;
+            } | null;
+            index: number;
+            results: components["schemas"]["JobRow"][];
+            row: {
+                [key: string]: unknown;
+            };
+        };
+        JobRowPage: {
+            next_cursor: string | null;
+            rows: components["schemas"]["JobRow"][];
+            total: number | null;
+        };
+        /** @enum {string} */
+        JobStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
+        /** @enum {string} */
+        Language: "python" | "javascript" | "typescript";
+        Latency: {
+            p50: number;
+            p90: number;
+            p99: number;
+        };
+        LevelCount: {
+            count: number;
+            label: string;
+        };
+        Limits: {
+            disk_mb: number;
+            log_kb: number;
+            memory_mb: number;
+            processes: number;
+            result_kb: number;
+            timeout_s: number;
+        };
+        LimitsIn: {
+            disk_mb?: number;
+            log_kb?: number;
+            memory_mb?: number;
+            processes?: number;
+            result_kb?: number;
+            timeout_s?: number;
+        };
+        Logs: {
+            stderr: string;
+            stdout: string;
+            truncated: boolean;
+        };
+        MigrateIn: {
+            adapt?: boolean;
+            budget?: components["schemas"]["BudgetIn"];
+            code: string;
+            contract?: components["schemas"]["Contract"];
+            dataset?: string | null;
+            files?: {
+                [key: string]: string;
+            };
+            job?: string | null;
+            language?: components["schemas"]["Language"];
+            limits?: components["schemas"]["LimitsIn"];
+            mapping?: {
+                [key: string]: string;
+            };
+            models?: string[];
+            packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
+            policy?: components["schemas"]["Policy"];
+            python?: string | null;
+            rows?: components["schemas"]["RowIn"][];
+            settings?: components["schemas"]["SettingsIn"];
+            threshold?: number | null;
+            /** @enum {string} */
+            to?: "evaluate" | "main";
+        };
+        MigrateStoredIn: {
+            adapt?: boolean;
+            dataset?: string | null;
+            dry_run?: boolean;
+            force?: boolean;
+            job?: string | null;
+            mapping?: {
+                [key: string]: string;
+            };
+            names?: string[];
+            rows?: components["schemas"]["RowIn"][];
+        };
+        Migration: {
+            changes: components["schemas"]["Remark"][];
+            code: string;
+            diff: string;
+            language: components["schemas"]["Language"];
+            proof: components["schemas"]["Proof"] | null;
+            status: components["schemas"]["MigrationStatus"];
+            unresolved: components["schemas"]["Remark"][];
+        };
+        /** @enum {string} */
+        MigrationStatus: "migrated" | "adapted" | "current" | "refused" | "no_evaluator";
+        MissingImport: {
+            file: string | null;
+            line: number;
+            module: string;
+            path: string | null;
+            pin: string | null;
+        };
+        ModelBudget: {
+            cost: number | null;
+            requests: number | null;
+            tokens: number | null;
+        };
+        ModelIn: {
+            input_price?: number | null;
+            kind?: components["schemas"]["ModelKind"];
+            model?: string | null;
+            name: string;
+            output_price?: number | null;
+            retries?: number;
+            secret?: string | null;
+            timeout_s?: number;
+            url: string;
+        };
+        /** @enum {string} */
+        ModelKind: "openai" | "anthropic";
+        ModelTest: {
+            cost: number | null;
+            error: string | null;
+            input_tokens: number;
+            latency_ms: number;
+            ok: boolean;
+            output: string | null;
+            output_tokens: number;
+        };
+        ModelUsage: {
+            cost: number | null;
+            input_tokens: number;
+            output_tokens: number;
+            replayed: number;
+            requests: number;
+            wait_ms: number;
+        };
+        NewEvaluatorIn: {
+            budget?: components["schemas"]["BudgetIn"];
+            code: string;
+            contract?: components["schemas"]["Contract"];
+            description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
+            language?: components["schemas"]["Language"];
+            limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
+            name: string;
+            packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
+            policy?: components["schemas"]["Policy"];
+            python?: string | null;
+            sampling?: number | null;
+            settings?: components["schemas"]["SettingsIn"];
+            threshold?: number | null;
+        };
+        NewVersionIn: {
+            budget?: components["schemas"]["BudgetIn"];
+            code: string;
+            contract?: components["schemas"]["Contract"];
+            description?: string | null;
+            files?: {
+                [key: string]: string;
+            };
+            language?: components["schemas"]["Language"];
+            limits?: components["schemas"]["LimitsIn"];
+            models?: string[];
+            packages?: (string | components["schemas"]["PinIn"])[];
+            path?: string | null;
+            policy?: components["schemas"]["Policy"];
+            python?: string | null;
+            sampling?: number | null;
+            settings?: components["schemas"]["SettingsIn"];
+            threshold?: number | null;
+        };
+        Note: {
+            code: string;
+            message: string;
+        };
+        Origin: {
+            proof: components["schemas"]["Proof"];
+            version: number;
+        };
+        Package: {
+            name: string;
+            requested: boolean;
+            version: string;
+        };
+        PackageVersions: {
+            language: components["schemas"]["Language"];
+            name: string;
+            versions: string[];
+        };
+        Pairs: {
+            after: string;
+            before: string;
+            binned: boolean;
+            metric: string;
+            n: number;
+            points: components["schemas"]["Point"][];
+        };
+        PinIn: {
+            name: string;
+            version: string;
+        };
+        Point: {
+            after: number;
+            before: number;
+            count: number;
+            row: number;
+        };
+        /** @enum {string} */
+        Policy: "none" | "restricted";
+        ProblemBody: {
+            code: string;
+            detail: string;
+            errors: components["schemas"]["FieldProblem"][];
+            status: number;
+            title: string;
+            type: string;
+        };
+        Proof: {
+            differences: components["schemas"]["RowDifference"][];
+            differing: number;
+            generated: boolean;
+            left_out: number;
+            rows: number;
+            scored: number;
+            verdict: components["schemas"]["Verdict"];
+            why: string | null;
+        };
+        RecordedAnswers: {
+            answers: number;
+            stored_bytes: number;
+        };
+        RegisteredModel: {
+            created_at: string | null;
+            input_price: number | null;
+            kind: components["schemas"]["ModelKind"];
+            model: string;
+            name: string;
+            operator: boolean;
+            output_price: number | null;
+            retries: number;
+            secret: string | null;
+            timeout_s: number;
+            url: string;
+        };
+        Remark: {
+            line: number | null;
+            message: string;
+        };
+        /** @enum {string} */
+        Replay: "off" | "prefer" | "require";
+        Row: {
+            answers: {
+                [key: string]: unknown;
+            };
+            criteria: unknown;
+            index: number | null;
+            inputs: {
+                [key: string]: unknown;
+            };
+            messages: unknown[] | null;
+            outputs: unknown;
+            requests: unknown[];
+            response: {
+                [key: string]: unknown;
+            } | null;
+            trace: {
+                [key: string]: unknown;
+            } | null;
+            variables: {
+                [key: string]: unknown;
+            } | null;
+        };
+        RowDifference: {
+            given: components["schemas"]["Row"];
+            message: string;
+            new: components["schemas"]["EvaluationResult"];
+            old: components["schemas"]["EvaluationResult"];
+            row: number;
+        };
+        RowIn: {
+            criteria?: unknown;
+            inputs?: {
+                [key: string]: unknown;
+            };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
+            outputs?: unknown;
+            trace?: {
+                [key: string]: unknown;
+            } | null;
+            variables?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        RunIn: {
+            argv?: string[];
+            code: string;
+            env?: {
+                [key: string]: string;
+            };
+            files?: {
+                [key: string]: string;
+            };
+            language?: components["schemas"]["Language"];
+            limits?: components["schemas"]["LimitsIn"];
+            packages?: (string | components["schemas"]["PinIn"])[];
+            python?: string | null;
+            stdin?: string;
+        };
+        RunReport: {
+            error: {
+                [key: string]: unknown;
+            } | null;
+            exit_code: number | null;
+            stderr: string;
+            stdout: string;
+            truncated: boolean;
+        };
+        SandboxInfo: {
+            backend: string;
+            peak_memory_kb: number | null;
+            warm: boolean;
+        };
+        SecretIn: {
+            /** Format: password */
+            value: string;
+        };
+        SecretNameIn: {
+            secret: string;
+        };
+        SecretReport: {
+            /** Format: date-time */
+            created_at: string;
+            name: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        SettingsIn: {
+            config?: {
+                [key: string]: unknown;
+            };
+            correct_answer_key?: string;
+            entry?: string | null;
+            repair?: boolean;
+            score_output?: string | null;
+        };
+        Slice: {
+            code: string;
+            entry: string;
+        };
+        /** @enum {string} */
+        Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms";
+        /** @enum {string} */
+        Status: "scored" | "skipped" | "failed";
+        StoredMigration: {
+            made: number | null;
+            migration: components["schemas"]["Migration"];
+            name: string;
+            version: number;
+        };
+        Target: {
+            api_key: string | null;
+            base_url: string;
+            completion: boolean;
+            concurrency: number;
+            inference: {
+                [key: string]: unknown;
+            };
+            messages: {
+                [key: string]: unknown;
+            }[];
+            model: string;
+            prompt_template: string | null;
+            retries: number;
+            system: string | null;
+            timeout_s: number;
+        };
+        TargetIn: {
+            api_key?: components["schemas"]["SecretNameIn"] | null;
+            base_url: string;
+            completion?: boolean;
+            concurrency?: number;
+            inference?: {
+                [key: string]: unknown;
+            };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
+            model: string;
+            prompt_template?: string | null;
+            retries?: number;
+            system?: string | null;
+            timeout_s?: number;
+        };
+        Timing: {
+            environment: number;
+            load: number;
+            queue: number;
+            run: number;
+            total: number;
+        };
+        TraceReport: {
+            evaluator: string;
+            number: number;
+            /** Format: date-time */
+            received_at: string;
+            result: {
+                [key: string]: unknown;
+            };
+            trace: {
+                [key: string]: unknown;
+            };
+            trace_id: string;
+        };
+        UsageReport: {
+            datasets_bytes: number;
+            evaluators_bytes: number;
+            files_bytes: number;
+            jobs_bytes: number;
+            quota_bytes: number;
+            total_bytes: number;
+            traces_bytes: number;
+            workspace: string;
+        };
+        /** @enum {string} */
+        Verdict: "proven" | "differs" | "not_comparable";
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export type operations = Record<string, never>;

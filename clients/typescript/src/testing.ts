@@ -1,0 +1,52 @@
+/** Assertions over evaluators, for `node:test`, vitest and any other runner that takes a thrown error as a failure. */
+import type { EvaluatorHost } from "./client.js";
+import type { Evaluator, Result, Row } from "./types.js";
+
+/** What a score has to be; `atLeast: 0.5` when nothing is given. */
+export interface Expected {
+  atLeast?: number;
+  atMost?: number;
+  /** The score itself, within `tolerance` (0.000001). */
+  equal?: number;
+  tolerance?: number;
+  /** Whether the evaluator's threshold is met. */
+  passed?: boolean;
+}
+
+/** A score was not as expected; `result` is the whole result. */
+export class ScoreAssertionError extends Error {
+  constructor(message: string, readonly result: Result) {
+    super(message);
+    this.name = "ScoreAssertionError";
+  }
+}
+
+/**
+ * Evaluate a row and throw unless its score is as expected.
+ * @returns the result, for further assertions.
+ * @throws ScoreAssertionError with the score, the reason, and the line of the evaluator that failed.
+ */
+export async function assertScore(host: EvaluatorHost, evaluator: Evaluator, row: Row, expected: Expected = {}): Promise<Result> {
+  const result = await host.evaluate(evaluator, row);
+  const wrong = fault(result, expected);
+  if (wrong !== null) throw new ScoreAssertionError(wrong, result);
+  return result;
+}
+
+function fault(result: Result, expected: Expected): string | null {
+  if (result.status !== "scored" || result.score === null) return `no score, the row is ${result.status}: ${result.error ? told(result.error) : (result.reason ?? "no reason was given")}`;
+  const { equal, tolerance = 1e-6, passed } = expected;
+  const nothing = equal === undefined && passed === undefined && expected.atMost === undefined;
+  const { atLeast = nothing ? 0.5 : undefined, atMost } = expected;
+  const { score } = result;
+  const because = result.reason ? `: ${result.reason}` : "";
+  if (equal !== undefined && Math.abs(score - equal) > tolerance) return `the score is ${score}, not ${equal}${because}`;
+  if (atLeast !== undefined && score < atLeast) return `the score is ${score}, below ${atLeast}${because}`;
+  if (atMost !== undefined && score > atMost) return `the score is ${score}, above ${atMost}${because}`;
+  if (passed !== undefined && result.passed !== passed) return `the row ${result.passed ? "passed" : "did not pass"} with ${score}${because}`;
+  return null;
+}
+
+function told({ code, message, line }: NonNullable<Result["error"]>): string {
+  return `${code}: ${message}${line ? ` (line ${line})` : ""}`;
+}

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Scores a data file with an evaluator in a CI job, and writes a JUnit and a Markdown report. The exit code is that of
+# `evaluator-host run`: 0, or 1 when rows failed, the mean is under FAIL_UNDER, or lower than the baseline by over MAX_DROP.
+#
+# Environment:
+#   EVALUATOR   the file of the evaluator (required)
+#   DATA        the file of rows (required)
+#   MAP         fields of a row by column, separated by spaces: outputs=answer
+#   FAIL_UNDER  the lowest mean
+#   BASELINE    results of an earlier run; not there yet is no error
+#   MAX_DROP    by how much the mean may be lower than in BASELINE
+#   OPTIONS     further options of `evaluator-host run`
+#   RESULTS     the folder of what is written (evaluator-results): results.jsonl, junit.xml, summary.md
+set -eu
+: "${EVALUATOR:?name the file of the evaluator}" "${DATA:?name the file of rows}"
+results=${RESULTS:-evaluator-results}
+mkdir -p "$results"
+rm -f "$results/summary.md"
+
+set -- run "$EVALUATOR" --data "$DATA" --out "$results/results.jsonl" --junit "$results/junit.xml" --markdown "$results/summary.md"
+for field in ${MAP:-}; do set -- "$@" --map "$field"; done
+[ -z "${FAIL_UNDER:-}" ] || set -- "$@" --fail-under "$FAIL_UNDER"
+if [ -n "${BASELINE:-}" ] && [ -f "$BASELINE" ]; then
+  set -- "$@" --baseline "$BASELINE"
+  [ -z "${MAX_DROP:-}" ] || set -- "$@" --max-drop "$MAX_DROP"
+fi
+
+code=0
+# shellcheck disable=SC2086 # options are words
+evaluator-host "$@" ${OPTIONS:-} || code=$?
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$results/summary.md" ]; then cat "$results/summary.md" >>"$GITHUB_STEP_SUMMARY"; fi
+exit "$code"

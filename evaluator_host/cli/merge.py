@@ -1,0 +1,155 @@
+"""`merge`: join the results of all shards of a run into one file and one summary."""
+
+from array import array
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Final
+
+import typer
+from pydantic import TypeAdapter
+
+from evaluator_host.cli import options
+from evaluator_host.cli.console import err, out, print_json
+from evaluator_host.cli.summary import Summary
+from evaluator_host.datasets.rows import Shard
+from evaluator_host.dialects.table import dialect_of
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.model.outcome import EvaluationResult
+
+_NONE: Final = (1 << 64) - 1
+_read_result: Final = TypeAdapter(EvaluationResult).validate_python
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The results of one shard: what its closing line says, and where the line of each row begins."""
+
+    path: Path
+    shard: Shard
+    rows: int
+    bad_lines: int
+    places: dict[int, int]
+
+
+def merge(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What `run --shard --out` wrote, all shards.")],
+    *,
+    target: Annotated[
+        Path | None, typer.Option("--out", help="Write the results of all rows to this file, in the rows' order.")
+    ] = None,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data was bad.")] = False,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Join the results of all shards of a run; the figures and the exit code are those of one run over all rows."""
+    parts = [_read_part(path) for path in files]
+    _require_all(parts)
+    summary = Summary()
+    together = False
+    with ExitStack() as stack:
+        merged = stack.enter_context(_open(target, "wb")) if target is not None else None
+        opened = {part.shard.number: stack.enter_context(_open(part.path, "rb")) for part in parts}
+        for entry, line in _lines(parts, opened):
+            result = _read_result(entry["result"])
+            summary.add(result, line=entry["line"])
+            together = together or _scores_together(result)
+            if merged is not None:
+                merged.write(line)
+    bad_lines = max(part.bad_lines for part in parts)
+    if as_json:
+        print_json(summary.to_json(bad_lines=bad_lines, seconds=0))
+    else:
+        out.print(summary.to_table(bad_lines=bad_lines, seconds=0))
+    if together:
+        err.print("there are no corpus scores, because each shard had a part of the rows; score them as a job")
+    raise typer.Exit(summary.exit_code(bad_lines=bad_lines, fail_under=fail_under, strict=strict))
+
+
+def _scores_together(result: EvaluationResult) -> bool:
+    contract = result.evaluator.contract
+    return contract is not None and dialect_of(contract).bind_one_of_many is not None
+
+
+def _read_part(path: Path) -> _Part:
+    """Return where the results of a shard are.
+
+    Raises:
+      InvalidRequest: the file cannot be read, is no shard's, or is not whole.
+    """
+    places: dict[int, int] = {}
+    closing: dict[str, Any] | None = None
+    place, number = 0, 0
+    with _open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            entry = _entry(path, number, line)
+            if "shard" in entry:
+                closing = entry
+            elif entry["index"] in places or closing is not None:
+                raise InvalidRequest(f"{path}:{number} is a second result of a row; run that shard again")
+            else:
+                places[entry["index"]] = place
+            place += len(line)
+    if closing is None:
+        raise InvalidRequest(
+            f"{path} has {number} lines and no last one that names its shard: its run did not end, or had no --shard; "
+            "run that shard again"
+        )
+    return _Part(path, Shard.parse(closing["shard"]), closing["rows"], closing["bad_lines"], places)
+
+
+def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        entry = decode_json(line)
+        if {"shard", "rows", "bad_lines"} <= {*entry} or {"index", "line", "result"} <= {*entry}:
+            return dict(entry)
+    except (InvalidJson, TypeError):
+        pass
+    raise InvalidRequest(f"{path}:{number} is no line of `run --shard … --out`; the file may have been cut off")
+
+
+def _require_all(parts: list[_Part]) -> None:
+    """Check that the parts are all shards of one run, each once and whole.
+
+    Raises:
+      InvalidRequest: they are not; the message names the shards to run.
+    """
+    first = parts[0]
+    found = {part.shard.number: part for part in parts}
+    for part in parts:
+        if (part.shard.of, part.rows) != (first.shard.of, first.rows):
+            raise InvalidRequest(
+                f"{part.path} is shard {part.shard} of {part.rows} rows, and {first.path} is shard {first.shard} of "
+                f"{first.rows}: they are of different runs"
+            )
+        if found[part.shard.number] is not part:
+            raise InvalidRequest(f"{part.path} and {found[part.shard.number].path} are both shard {part.shard}")
+        due = range(part.shard.number, part.rows, part.shard.of)
+        if {*due} != part.places.keys():
+            raise InvalidRequest(f"{part.path} has {len(part.places)} of {len(due)} rows; run shard {part.shard} again")
+    if missing := sorted({*range(first.shard.of)} - {*found}):
+        named = ", ".join(f"{number}/{first.shard.of}" for number in missing[:10])
+        raise InvalidRequest(f"{len(missing)} of {first.shard.of} shards are missing: {named}")
+
+
+def _lines(parts: list[_Part], opened: dict[int, BinaryIO]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield the line of each row, decoded and as it is, in the rows' order."""
+    shards = len(parts)
+    places = array("Q", [_NONE]) * parts[0].rows
+    for part in parts:
+        for index, place in part.places.items():
+            places[index] = place
+    for index, place in enumerate(places):
+        file = opened[index % shards]
+        file.seek(place)
+        line = file.readline()
+        yield decode_json(line), line
+
+
+def _open(path: Path, mode: str) -> BinaryIO:
+    try:
+        return path.open(mode)  # type: ignore[return-value] # both modes are binary
+    except OSError as error:
+        raise InvalidRequest(f"cannot {'read' if mode == 'rb' else 'write'} {path}: {error.strerror}") from error

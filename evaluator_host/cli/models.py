@@ -1,0 +1,169 @@
+"""`models`: models that evaluators may be granted, what they were used for, and their recorded answers."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json, table
+from evaluator_host.cli.options import JsonOption
+from evaluator_host.cli.remote_service import HostOption, host
+from evaluator_host.client import DEFAULT_URL
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import ModelKind
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.schemas.models import DayUsage, RegisteredModel
+
+app = typer.Typer(name="models", help="Models that evaluators may be granted, on a host.", no_args_is_help=True)
+
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model, as evaluators are granted it.")]
+
+
+@app.command()
+def add(
+    name: _NameArgument,
+    *,
+    model_url: Annotated[str, typer.Option("--model-url", help="Base URL of its API: https://api.openai.com/v1")],
+    kind: Annotated[ModelKind, typer.Option(help="The API; openai is that of compatible ones too.")] = ModelKind.OPENAI,
+    model: Annotated[str | None, typer.Option(help="Its name at the provider.", show_default="NAME")] = None,
+    secret: Annotated[str | None, typer.Option(help="Secret that is its key (`evaluator-host secrets set`).")] = None,
+    input_price: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of requests.")] = None,
+    output_price: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of answers.")] = None,
+    timeout_s: Annotated[float, typer.Option(help="Seconds for one answer.")] = 60.0,
+    retries: Annotated[int, typer.Option(min=0, max=10, help="Tries after the first one.")] = 2,
+    url: HostOption = DEFAULT_URL,
+    as_json: JsonOption = False,
+) -> None:
+    """Register a model of the workspace. The operator decides on which hosts it may be."""
+    made = RegisteredModel(
+        name=name,
+        url=model_url,
+        kind=kind,
+        model=model or name,
+        secret=secret,
+        input_price=input_price,
+        output_price=output_price,
+        timeout_s=timeout_s,
+        retries=retries,
+    )
+    with host(url) as client:
+        added = client.models.add(made)
+    if as_json:
+        print_json(added)
+    else:
+        err.print(plain(f"model {added.name} is registered; test it with evaluator-host models test {added.name}"))
+
+
+@app.command(name="list")
+def list_(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+    """List the models that evaluators may be granted: the operator's, and those of the workspace."""
+    with host(url) as client:
+        found = client.models.all()
+    none = "there are no models; register one with evaluator-host models add NAME"
+    print_found(found, _models_table, as_json=as_json, none=none)
+
+
+@app.command(name="test")
+def ask(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+    """Ask a model one short question. Exit code 1: it does not answer."""
+    with host(url) as client:
+        outcome = client.models.test(name)
+    if as_json:
+        print_json(outcome)
+    else:
+        rows = (
+            ("answers", "yes" if outcome.ok else "no"),
+            ("output", outcome.output),
+            ("error", outcome.error),
+            ("tokens", f"{outcome.input_tokens} in, {outcome.output_tokens} out"),
+            ("cost", None if outcome.cost is None else f"{outcome.cost:g}"),
+            ("took", f"{outcome.latency_ms:.0f} ms"),
+        )
+        out.print(facts(rows))
+    raise typer.Exit(0 if outcome.ok else 1)
+
+
+@app.command()
+def remove(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Remove a model of the workspace. Evaluators that were granted it are refused from then on."""
+    with host(url) as client:
+        client.models.delete(name)
+    err.print(plain(f"removed {name}"))
+
+
+@app.command()
+def usage(
+    *,
+    days: Annotated[int, typer.Option(min=1, help="How many days, today included.")] = 30,
+    url: HostOption = DEFAULT_URL,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the workspace used of each model by day (UTC)."""
+    with host(url) as client:
+        found = client.models.usage(days=days)
+    print_found(found, _usage_table, as_json=as_json, none="no model was asked in these days")
+
+
+@app.command(name="export")
+def export_answers(*, url: HostOption = DEFAULT_URL) -> None:
+    """Print the recorded answers of models as JSON, one per line."""
+    with host(url) as client:
+        for one in client.models.export_answers():
+            sys.stdout.buffer.write(encode_json(one) + b"\n")
+    sys.stdout.flush()
+
+
+@app.command(name="import")
+def import_answers(
+    file: Annotated[Path, typer.Argument(help="What `models export` printed.")],
+    *,
+    url: HostOption = DEFAULT_URL,
+    as_json: JsonOption = False,
+) -> None:
+    """Record the answers in a file, in place of those of the same requests."""
+    try:
+        with file.open("rb") as lines, host(url) as client:
+            kept = client.models.import_answers(decode_json(line) for line in lines if line.strip())
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
+    except InvalidJson as error:
+        raise InvalidRequest(f"{file} has a line that is {error}; import what export printed") from error
+    if as_json:
+        print_json(kept)
+    else:
+        err.print(plain(f"{kept.answers} answers are recorded now"))
+
+
+@app.command(name="forget")
+def delete_answers(
+    *,
+    model: Annotated[str | None, typer.Option(help="Only those of this model.", show_default="all")] = None,
+    url: HostOption = DEFAULT_URL,
+) -> None:
+    """Delete the recorded answers of the workspace."""
+    with host(url) as client:
+        client.models.delete_answers(model=model)
+    err.print("removed")
+
+
+def _models_table(found: list[RegisteredModel]) -> object:
+    rows = [
+        (one.name, one.kind.value, one.model, one.url, one.secret or "", _price(one), "yes" if one.operator else "")
+        for one in found
+    ]
+    return table(("NAME", "KIND", "MODEL", "URL", "SECRET", "PRICE IN/OUT", "OPERATOR'S"), rows)
+
+
+def _price(one: RegisteredModel) -> str:
+    if one.input_price is None or one.output_price is None:
+        return ""
+    return f"{one.input_price:g}/{one.output_price:g}"
+
+
+def _usage_table(found: list[DayUsage]) -> object:
+    rows = [
+        (one.day, one.model, one.requests, one.replayed, one.input_tokens, one.output_tokens, f"{one.cost:.6g}")
+        for one in found
+    ]
+    return table(("DAY", "MODEL", "REQUESTS", "REPLAYED", "TOKENS IN", "TOKENS OUT", "COST"), rows)

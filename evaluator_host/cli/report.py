@@ -1,0 +1,230 @@
+"""Reports of a run for other programs: JUnit XML for CI systems, Markdown with the change against an earlier run.
+
+Both are made of the file that `run --out` writes, so they need no more memory than a line of figures for each row.
+"""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.cli.console import err, plain
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.model.outcome import Status
+
+_SHOWN: Final = 5
+_MESSAGE_CHARACTERS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRow:
+    """The figures of one row: its index and line in the data, and its result in short."""
+
+    index: int
+    line: int
+    status: str
+    score: float | None
+    passed: bool | None
+    message: str | None
+    run_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The rows of one run in their order.
+
+    Attributes:
+      name: The evaluator, as people know it.
+    """
+
+    name: str
+    rows: tuple[ReportedRow, ...]
+
+    @property
+    def mean(self) -> float | None:
+        """Mean score; None if no row has one."""
+        scores = [row.score for row in self.rows if row.score is not None]
+        return sum(scores) / len(scores) if scores else None
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Fraction of rows that passed, among those with a verdict."""
+        verdicts = [row.passed for row in self.rows if row.passed is not None]
+        return sum(verdicts) / len(verdicts) if verdicts else None
+
+    def count(self, status: Status) -> int:
+        """Return the number of rows that ended so."""
+        return sum(row.status == status for row in self.rows)
+
+    def drop(self, baseline: "Report") -> float:
+        """Return by how much the mean is lower than an earlier one; 0 where either has no score."""
+        return 0.0 if self.mean is None or baseline.mean is None else baseline.mean - self.mean
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFiles:
+    """The reports that a command writes at the end of a run.
+
+    Attributes:
+      junit: File for JUnit XML.
+      markdown: File that Markdown is added to, as CI systems' summaries want it.
+      baseline: Results of an earlier run.
+      max_drop: By how much the mean may be lower than in the baseline.
+    """
+
+    junit: Path | None = None
+    markdown: Path | None = None
+    baseline: Path | None = None
+    max_drop: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_drop is not None and self.baseline is None:
+            raise InvalidRequest("--max-drop needs --baseline: the results of the run to compare with")
+        if self.baseline is not None:
+            read_report(self.baseline, "baseline")  # a wrong file is told before the run
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is any."""
+        return any((self.junit, self.markdown, self.baseline))
+
+    def write(self, results: Path, name: str) -> int:
+        """Write the reports of a file of results; return 1 if the mean dropped too far, else 0.
+
+        Raises:
+          InvalidRequest: a file cannot be written.
+        """
+        report = read_report(results, name)
+        baseline = None if self.baseline is None else read_report(self.baseline, "baseline")
+        try:
+            if self.junit is not None:
+                self.junit.write_bytes(junit(report))
+            if self.markdown is not None:
+                with self.markdown.open("a", encoding="utf-8") as file:
+                    file.write(markdown(report, baseline))
+        except OSError as error:
+            raise InvalidRequest(f"cannot write {error.filename}: {error.strerror}") from error
+        if baseline is None:
+            return 0
+        drop = report.drop(baseline)
+        err.print(plain(f"the mean is {abs(drop):.4g} {'lower' if drop > 0 else 'higher'} than in {self.baseline}"))
+        return int(self.max_drop is not None and drop > self.max_drop)
+
+
+def read_report(file: Path, name: str) -> Report:
+    """Return the report of a file of results (`run --out`).
+
+    Raises:
+      InvalidRequest: it cannot be read, or is no such file.
+    """
+    try:
+        with file.open("rb") as lines:
+            rows = tuple(sorted(_rows(lines, file), key=lambda row: row.index))
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
+    return Report(name, rows)
+
+
+def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = decode_json(line)
+            if "shard" in entry:  # the closing line of a shard
+                continue
+            result = entry["result"]
+            error, timing = result["error"], result["timing_ms"]
+            message = f"{error['code']}: {error['message']}" if error else result["reason"]
+            yield ReportedRow(
+                entry["index"], entry["line"], result["status"], result["score"], result["passed"],
+                message and message[:_MESSAGE_CHARACTERS], timing["run"] / 1000,
+            )  # fmt: skip
+        except (InvalidJson, KeyError, TypeError) as error:
+            raise InvalidRequest(
+                f"line {number} of {file} is no result; give a file that `run --out` has written"
+            ) from error
+
+
+def junit(report: Report) -> bytes:
+    """Return a report as JUnit XML: a row is a test case, a failure if it did not pass, an error if it failed."""
+    suite = ET.Element("testsuite", name=report.name, tests=str(len(report.rows)))
+    suite.set("failures", str(sum(row.passed is False for row in report.rows)))
+    suite.set("errors", str(report.count(Status.FAILED)))
+    suite.set("skipped", str(report.count(Status.SKIPPED)))
+    suite.set("time", f"{sum(row.run_s for row in report.rows):.3f}")
+    for row in report.rows:
+        case = ET.SubElement(suite, "testcase", classname=report.name, name=f"row {row.index}")
+        case.set("line", str(row.line))
+        case.set("time", f"{row.run_s:.6f}")
+        kind = {Status.FAILED: "error", Status.SKIPPED: "skipped"}.get(Status(row.status))
+        kind = kind or ("failure" if row.passed is False else None)
+        if kind is not None:
+            told = _printable(row.message or "")
+            ET.SubElement(case, kind, message=told if kind != "failure" else f"score {row.score}. {told}".strip())
+    suites = ET.Element("testsuites")
+    suites.append(suite)
+    written: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def markdown(report: Report, baseline: Report | None = None) -> str:
+    """Return a report as Markdown, with the change against an earlier one: figures, new failures, the lowest rows."""
+    lines = [f"### {_cell(report.name)}", ""]
+    head = ["", "now"] if baseline is None else ["", "now", "baseline", "change"]
+    lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for name, form, figure in _FIGURES:
+        now, before = figure(report), None if baseline is None else figure(baseline)
+        if now is not None or before is not None:
+            lines.append(_line(name, now, before, form, with_baseline=baseline is not None))
+    worse = _worse(report, baseline) if baseline is not None else []
+    if worse:
+        lines += ["", f"{len(worse)} rows are worse than in the baseline:", "", *_table(worse)]
+    lowest = sorted((row for row in report.rows if row.score is not None), key=lambda row: (row.score, row.index))
+    failed = [row for row in report.rows if row.status == Status.FAILED]
+    if failed:
+        lines += ["", f"{len(failed)} rows failed:", "", *_table(failed)]
+    if lowest and not worse:
+        lines += ["", "The lowest scores:", "", *_table(lowest)]
+    return "\n".join(lines) + "\n"
+
+
+def _worse(report: Report, baseline: Report) -> list[ReportedRow]:
+    before = {row.index: row for row in baseline.rows}
+    pairs = ((row, before[row.index]) for row in report.rows if row.index in before)
+    return [now for now, then in pairs if then.score is not None and (now.score is None or now.score < then.score)]
+
+
+def _line(name: str, now: Any, before: Any, form: str, *, with_baseline: bool) -> str:
+    if not with_baseline:
+        return f"| {name} | {_number(now, form)} |"
+    change = None if now is None or before is None else now - before
+    return f"| {name} | {_number(now, form)} | {_number(before, form)} | {_number(change, '+' + form)} |"
+
+
+def _number(value: Any, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _table(rows: list[ReportedRow]) -> list[str]:
+    shown = [f"| {row.index} | {_number(row.score, '.4g')} | {_cell(row.message or '')} |" for row in rows[:_SHOWN]]
+    return ["| row | score | reason |", "|---|---|---|", *shown]
+
+
+def _cell(text: str) -> str:
+    """Return a text that cannot leave its cell: what a caller's code says is no markup."""
+    plain = " ".join(text.split()).replace("\\", "\\\\")
+    return "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in plain)
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+_FIGURES: Final[tuple[tuple[str, str, Callable[[Report], float | None]], ...]] = (
+    ("rows", "d", lambda report: len(report.rows)),
+    ("failed", "d", lambda report: report.count(Status.FAILED)),
+    ("skipped", "d", lambda report: report.count(Status.SKIPPED)),
+    ("mean", ".4g", lambda report: report.mean),
+    ("passed", ".1%", lambda report: report.pass_rate),
+)

@@ -1,0 +1,1 @@
+"""The requests of Coze Loop to its runtimes."""

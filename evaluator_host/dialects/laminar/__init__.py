@@ -1,0 +1,1 @@
+"""Online evaluators of Laminar."""

@@ -1,0 +1,1 @@
+"""The grader routes of the API of OpenAI."""

@@ -1,0 +1,1 @@
+"""The requests of Opik to its Python backend."""

@@ -1,0 +1,1 @@
+"""Dialect `script`: programs that run from their first line to their last."""

@@ -1,0 +1,107 @@
+"""`Script`: a program to run once; `ScriptResult`: what it made. Python programs share warm sandboxes.
+
+The text of a Python program travels with its row, in an evaluator that is the same for all: a new program starts in a
+sandbox that is there already, in a process of its own, as every row does. JavaScript is compiled when it is loaded, so
+each program of it is an evaluator of its own.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from evaluator_host.model.evaluator import Contract, Evaluator, Json, Language, Limits, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult
+
+_CARRIER: Final = "# the program comes with each row\n"
+_CALLED: Final = re.compile(r"^process\.exit\((\d{1,9})\) was called$")
+_FAILED: Final = frozenset({ErrorCode.USER_EXCEPTION, ErrorCode.LOAD_ERROR, ErrorCode.SYNTAX_ERROR})
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A program to run once.
+
+    Attributes:
+      code: Its text.
+      argv: Its arguments.
+      env: Variables of its environment, besides those of the sandbox.
+      stdin: Its standard input; Python only.
+      files: Texts of further files, by path.
+    """
+
+    code: str
+    language: Language = Language.PYTHON
+    packages: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    stdin: str = ""
+    python: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator that runs it."""
+        return Evaluator(
+            _CARRIER if self.language is Language.PYTHON else self.code,
+            language=self.language,
+            contract=Contract.SCRIPT,
+            packages=self.packages,
+            limits=self.limits,
+            python=self.python,
+            files=self.files,
+        )
+
+    @property
+    def row(self) -> Row:
+        """The row that carries it."""
+        variables: dict[str, Json] = {"argv": list(self.argv), "env": self.env, "stdin": self.stdin}
+        if self.language is Language.PYTHON:
+            variables["code"] = self.code
+        return Row(variables=variables)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptResult:
+    """What a program made.
+
+    Attributes:
+      exit_code: None for a program that did not come to an end: a time or memory limit, a fault of the host.
+      stdout: What it printed, cut at `log_kb`.
+      stderr: The same of standard error; the traceback of an exception is at its end.
+      truncated: Whether one was cut.
+      error: Why it has no exit code.
+    """
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    truncated: bool
+    error: EvaluationError | None
+
+
+def script_result(found: EvaluationResult | EvaluationError) -> ScriptResult:
+    """Return what a program made, from the result of its row."""
+    if isinstance(found, EvaluationError):
+        return ScriptResult(None, "", "", truncated=False, error=found)
+    logs, error = found.logs, found.error
+    if error is None:
+        return ScriptResult(int(found.native[0]["exit_code"]), logs.stdout, logs.stderr, logs.truncated, None)
+    if (status := _exit_status(error)) is not None:
+        return ScriptResult(status, logs.stdout, logs.stderr, logs.truncated, None)
+    if error.code in _FAILED:  # JavaScript's exceptions end a row, as those of Python end a program
+        told = error.traceback or f"{error.type or 'Error'}: {error.message}\n"
+        return ScriptResult(1, logs.stdout, f"{logs.stderr}{told}", logs.truncated, None)
+    return ScriptResult(None, logs.stdout, logs.stderr, logs.truncated, error)
+
+
+def _exit_status(error: EvaluationError) -> int | None:
+    """Return the code with which a program ended its process (`os._exit`, `process.exit`), or None."""
+    if (called := _CALLED.search(error.message)) is not None:
+        return int(called[1]) & 255
+    if error.code is not ErrorCode.CRASHED:
+        return None
+    words = error.message.replace(",", " ").replace(";", " ").replace(":", " ").split()
+    at = next((at for at, word in enumerate(words) if word in ("code", "status")), None)
+    known = at is not None and at + 1 < len(words) and words[at + 1].isdecimal()
+    return int(words[at + 1]) & 255 if known and at is not None else None

@@ -1,0 +1,1 @@
+"""Code execution of Vellum; its metrics are contract `main`."""

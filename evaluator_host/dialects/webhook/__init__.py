@@ -1,0 +1,1 @@
+"""Webhooks by which other platforms let an evaluator of this host score."""

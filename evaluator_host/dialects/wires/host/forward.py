@@ -1,0 +1,51 @@
+"""Passes a request on to the platform's own server, for paths that a wire does not answer."""
+
+import asyncio
+from typing import Final
+
+import httpx
+from starlette.requests import Request
+from starlette.responses import Response
+
+from evaluator_host.dialects.wires.host.calls import WireCalls
+from evaluator_host.dialects.wires.host.wire import wire_request
+from evaluator_host.model.errors import HostBusy, NotFound, TooLarge
+
+_ANSWER_BYTES: Final = 16 << 20
+_PASSED_ON: Final = ("accept", "content-type")  # never a key of this host
+
+
+async def forward(calls: WireCalls, request: Request) -> Response:
+    """Return what the server at the option `upstream` answers; it has the same clock as every request.
+
+    Raises:
+      NotFound: there is no `upstream`.
+      TooLarge: it answers with over 16 MB.
+      HostBusy: it does not answer in time.
+    """
+    below = wire_request(request.scope).below
+    if calls.options.upstream is None:
+        raise NotFound(f"{below[:200]} is not served here, and no `upstream` is set that it could be passed on to")
+    body = await request.body()
+    wire_request(request.scope).require_signature(body)
+    headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+    address = httpx.URL(calls.options.upstream.rstrip("/") + below, query=request.scope["query_string"] or None)
+    wait_s = max(0.1, wire_request(request.scope).ends_at - asyncio.get_running_loop().time())
+    try:
+        async with (
+            asyncio.timeout(wait_s),
+            httpx.AsyncClient(trust_env=False, timeout=wait_s) as client,
+            client.stream(request.method, address, content=body, headers=headers) as answer,
+        ):
+            return await _bounded(answer)
+    except (TimeoutError, httpx.HTTPError) as error:
+        raise HostBusy("the server at `upstream` does not answer", retry_after_s=1.0) from error
+
+
+async def _bounded(answer: httpx.Response) -> Response:
+    content = bytearray()
+    async for part in answer.aiter_bytes():
+        content += part
+        if len(content) > _ANSWER_BYTES:
+            raise TooLarge(f"the server at `upstream` answers with over {_ANSWER_BYTES >> 20} MB")
+    return Response(bytes(content), answer.status_code, media_type=answer.headers.get("content-type"))

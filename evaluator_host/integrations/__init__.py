@@ -1,0 +1,1 @@
+"""Evaluator Host inside other tools: coding agents (MCP), pytest, notebooks."""

@@ -1,0 +1,297 @@
+"""`evaluator-host mcp`: tools for coding agents over the Model Context Protocol, by its official SDK.
+
+Without `--url` code runs in sandboxes of this process. With it, code runs on a running host, and its evaluators,
+data sets and jobs have tools too. Answers are bounded, since an agent reads them: long texts are cut, and of many
+failures the first are shown.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
+from pathlib import Path
+from typing import Annotated, Any, Final, cast
+
+import pydantic
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from evaluator_host import __version__
+from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service
+from evaluator_host.client import AsyncClient
+from evaluator_host.config.settings import Settings
+from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.rows import RowFile
+from evaluator_host.migration.migrate import MigrationContext
+from evaluator_host.migration.migrate import migrate as rewrite_and_prove
+from evaluator_host.model.errors import HostError, InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Language, Row
+from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.system.limited_process import LimitedProcesses
+from evaluator_host.web.api.bodies import EvaluatorIn
+
+_TEXT_CHARACTERS: Final = 4_000
+_ROWS: Final = 500
+_SHOWN: Final = 10
+
+_INSTRUCTIONS: Final = """\
+Write and test evaluators: functions that score one output of a model. The default form is
+`def evaluate(inputs, outputs, trace)` in Python (or a function of that name in JavaScript or TypeScript); it returns a
+number from 0 to 1, a boolean, or an object with "score" and "reason". `check` after each change, then `evaluate` on a
+row or `evaluate_file` on a file of rows. Code has no network; packages are pinned exactly (numpy==2.1.0,
+lodash@4.17.21). Evaluators written for other platforms run as they are: `check` says which platform's form it is."""
+
+Code = Annotated[str, Field(description="Source code of the evaluator.")]
+Packages = Annotated[list[str] | None, Field(description="Exact pins: numpy==2.1.0, lodash@4.17.21.")]
+Named = Annotated[str, Field(description="Name of a stored evaluator, with or without a version: exact-match@3.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """What the tools use: a service to evaluate with, and the running host, if there is one."""
+
+    service: EvaluationService
+    client: AsyncClient | None
+    settings: Settings
+
+
+def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
+    """Return the server with its tools; it opens its sandboxes or its host when it runs.
+
+    Args:
+      settings: Of this process; `key` is sent to the host.
+      url: URL of a running host; None evaluates in this process.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[_Hosts]) -> AsyncIterator[_Hosts]:
+        async with AsyncExitStack() as stack:
+            service = await stack.enter_async_context(open_evaluation_service(settings, url))
+            key = settings.key.get_secret_value() if settings.key is not None else None
+            client = None if url is None else await stack.enter_async_context(AsyncClient(url, key=key))
+            yield _Hosts(service, client, settings)
+
+    server = MCPServer("evaluator-host", instructions=_INSTRUCTIONS, version=__version__, lifespan=lifespan)
+    for tool in _TOOLS if url is None else (*_TOOLS, *_HOST_TOOLS):
+        server.add_tool(_told(tool))
+    return server
+
+
+async def check(
+    context: Context[_Hosts], code: Code, language: Language = Language.PYTHON, packages: Packages = None
+) -> dict[str, Any]:
+    """Load an evaluator in a sandbox without a row: its form, its parameters, problems with line and hint."""
+    return _brief(await _hosts(context).service.check(_evaluator(code, language, packages)))
+
+
+async def evaluate(
+    context: Context[_Hosts],
+    code: Code,
+    inputs: dict[str, Any] | None = None,
+    outputs: Any = None,
+    trace: dict[str, Any] | None = None,
+    language: Language = Language.PYTHON,
+    packages: Packages = None,
+) -> dict[str, Any]:
+    """Score one row. `inputs` has the columns of the test case, `outputs` is the output to score."""
+    row = Row(inputs or {}, outputs, trace)
+    return _brief(await _hosts(context).service.evaluate(_evaluator(code, language, packages), row))
+
+
+async def evaluate_file(
+    context: Context[_Hosts],
+    code: Code,
+    path: Annotated[str, Field(description="Rows on this machine: .jsonl .csv .tsv .json .parquet")],
+    mapping: Annotated[
+        dict[str, str] | None, Field(description='Fields of a row by column: {"outputs": "answer"}.')
+    ] = None,
+    limit: Annotated[int, Field(ge=1, le=_ROWS)] = 100,
+    language: Language = Language.PYTHON,
+    packages: Packages = None,
+) -> dict[str, Any]:
+    """Score the first rows of a file: mean, pass rate, and the rows that failed or scored lowest."""
+    hosts = _hosts(context)
+    bad: list[str] = []
+    columns = Mapping.parse([f"{field}={column}" for field, column in (mapping or {}).items()])
+    file = RowFile(
+        Path(path), columns, max_row_bytes=hosts.settings.body_mb << 20, limit=limit,
+        report=lambda line, fault: bad.append(f"line {line}: {fault}"),
+    )  # fmt: skip
+    rows = [one.row for one in file]
+    if not rows:
+        raise InvalidRequest(f"there is no row to score in {path}" + "".join(f"; {fault}" for fault in bad[:3]))
+    results = await _results(hosts.service, _evaluator(code, language, packages), rows)
+    return {**_figures(results), "bad_lines": bad[:_SHOWN]}
+
+
+async def migrate(context: Context[_Hosts], code: Code, language: Language = Language.PYTHON) -> dict[str, Any]:
+    """Rewrite an older evaluator to evaluate(inputs, outputs, trace), and prove on rows that its scores stay."""
+    service = _hosts(context).service
+    async with LimitedProcesses() as processes:
+        proof = MigrationContext(partial(_results, service), processes)
+        return _brief(await rewrite_and_prove(_evaluator(code, language, None), context=proof, adapt=True))
+
+
+async def list_evaluators(context: Context[_Hosts]) -> list[dict[str, Any]]:
+    """List the evaluators that the host keeps."""
+    return [_without_code(_brief(one)) for one in await _client(context).evaluators.all()]
+
+
+async def get_evaluator(context: Context[_Hosts], name: Named) -> dict[str, Any]:
+    """Return a stored evaluator with its code."""
+    base, _, version = name.partition("@")
+    return _brief(await _client(context).evaluators.get(base, int(version) if version.isdecimal() else None))
+
+
+async def save_evaluator(
+    context: Context[_Hosts],
+    name: Annotated[str, Field(description="Name to keep it under.")],
+    code: Code,
+    description: str = "",
+    language: Language = Language.PYTHON,
+    packages: Packages = None,
+) -> dict[str, Any]:
+    """Store an evaluator on the host, as a new version if the name is known. Code that does not load is refused."""
+    evaluators, given = _client(context).evaluators, _evaluator(code, language, packages)
+    known = {one.name for one in await evaluators.all()}
+    if name in known:
+        return _without_code(_brief(await evaluators.update(name, given, description=description or None)))
+    return _without_code(_brief(await evaluators.create(name, given, description=description)))
+
+
+async def list_datasets(context: Context[_Hosts]) -> list[dict[str, Any]]:
+    """List the data sets that the host keeps, with their columns."""
+    return [_brief(one) for one in await _client(context).datasets.all()]
+
+
+async def read_dataset(
+    context: Context[_Hosts], name: str, limit: Annotated[int, Field(ge=1, le=100)] = 10
+) -> list[dict[str, Any]]:
+    """Return the first rows of a data set."""
+    found: list[dict[str, Any]] = []
+    async with aclosing(_client(context).datasets.rows(name)) as rows:
+        async for row in rows:
+            found.append(_brief(row))
+            if len(found) == limit:
+                break
+    return found
+
+
+async def run_job(
+    context: Context[_Hosts],
+    evaluators: Annotated[list[str], Field(description="Names of stored evaluators: exact-match, exact-match@3.")],
+    dataset: Annotated[str, Field(description="Name of a data set.")],
+    mapping: Annotated[
+        dict[str, str] | None, Field(description='Fields of a row by column: {"outputs": "answer"}.')
+    ] = None,
+    limit: Annotated[int | None, Field(ge=1, description="Rows, from the first on; all by default.")] = None,
+) -> dict[str, Any]:
+    """Score a data set with stored evaluators and return the figures at the end; `explain_failures` has the rest."""
+    jobs = _client(context).jobs
+    job = await jobs.create(evaluators, dataset, mapping=mapping, limit_samples=limit)
+    async with aclosing(jobs.watch(job.id)) as reports:
+        async for report in reports:
+            job = report
+            await context.report_progress(report.progress.done, report.progress.rows)
+    return {"job": job.id, "status": job.status, "error": job.error, "figures": _brief(await jobs.results(job.id))}
+
+
+async def list_jobs(context: Context[_Hosts], limit: Annotated[int, Field(ge=1, le=100)] = 10) -> list[dict[str, Any]]:
+    """List the newest jobs."""
+    jobs: list[JobReport] = await _client(context).jobs.all(limit=limit)
+    return [_brief(job) for job in jobs]
+
+
+async def explain_failures(
+    context: Context[_Hosts], job: Annotated[str, Field(description="Id of a job.")]
+) -> list[dict[str, Any]]:
+    """Say why rows of a job failed: groups with one cause, the line of the evaluator's code, one row of each."""
+    jobs = _client(context).jobs
+    groups = (await jobs.failures(job))[:_SHOWN]
+    return [{**_brief(group), "example": _brief(await jobs.row(job, group.rows[0]))} for group in groups]
+
+
+def _hosts(context: Context[_Hosts]) -> _Hosts:
+    return context.request_context.lifespan_context
+
+
+def _client(context: Context[_Hosts]) -> AsyncClient:
+    client = _hosts(context).client
+    assert client is not None, "these tools are added with a URL only"  # noqa: S101
+    return client
+
+
+def _evaluator(code: str, language: Language, packages: list[str] | None) -> Evaluator:
+    return EvaluatorIn(code=code, language=language, contract=Contract.AUTO, packages=list(packages or [])).to_model()
+
+
+async def _results(service: EvaluationService, evaluator: Evaluator, rows: list[Row]) -> list[EvaluationResult]:
+    stream = service.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=None)
+    async with aclosing(stream) as answers:
+        found = {index: result async for index, result in answers}
+    return [found[index] for index in range(len(rows))]
+
+
+def _figures(results: list[EvaluationResult]) -> dict[str, Any]:
+    scores = [(one.score, index) for index, one in enumerate(results) if one.score is not None]
+    verdicts = [one.passed for one in results if one.passed is not None]
+    failed = [index for index, one in enumerate(results) if one.error is not None]
+    lowest = [index for _, index in sorted(scores)[:_SHOWN]]
+    return {
+        "rows": len(results),
+        "statuses": dict(Counter(one.status for one in results)),
+        "mean": sum(score for score, _ in scores) / len(scores) if scores else None,
+        "pass_rate": sum(verdicts) / len(verdicts) if verdicts else None,
+        "failures": [{"row": index, "error": _brief(results[index].error)} for index in failed[:_SHOWN]],
+        "lowest": [{"row": n, "score": results[n].score, "reason": _cut(results[n].reason)} for n in lowest],
+    }
+
+
+def _brief(value: Any) -> dict[str, Any]:
+    """Return an answer as JSON with long texts cut."""
+    return cast("dict[str, Any]", _cut(decode_json(encode_json(value))))
+
+
+def _cut(value: Json) -> Any:
+    if isinstance(value, str) and len(value) > _TEXT_CHARACTERS:
+        return f"{value[:_TEXT_CHARACTERS]}… ({len(value)} characters)"
+    if isinstance(value, dict):
+        return {name: _cut(one) for name, one in value.items()}
+    return [_cut(one) for one in value] if isinstance(value, list) else value
+
+
+def _without_code(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in report.items() if name != "evaluator"}
+
+
+def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn the host's errors into errors of the tool, with what to do next."""
+
+    @wraps(tool)
+    async def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await tool(*args, **kwargs)
+        except HostError as error:
+            problems = [f"{one.field}: {one.message} {one.hint or ''}".rstrip() for one in error.problems]
+            raise ToolError("\n".join([f"{error.code}: {error.detail}", *problems])) from error
+        except pydantic.ValidationError as error:
+            raise ToolError(str(error)) from error
+
+    return told
+
+
+_TOOLS: Final = (check, evaluate, evaluate_file, migrate)
+_HOST_TOOLS: Final = (
+    list_evaluators,
+    get_evaluator,
+    save_evaluator,
+    list_datasets,
+    read_dataset,
+    run_job,
+    list_jobs,
+    explain_failures,
+)

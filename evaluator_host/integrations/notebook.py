@@ -1,0 +1,129 @@
+"""A cell magic for notebooks: `%load_ext evaluator_host.integrations.notebook`, then `%%evaluator NAME` above code."""
+
+import argparse
+import atexit
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+
+from evaluator_host.cli.options import evaluator_of
+from evaluator_host.client import Client
+from evaluator_host.datasets.mapping import Mapping, to_row
+from evaluator_host.model.errors import HostError
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.scale.sandbox_pool import SandboxPool
+from evaluator_host.schemas.evaluation import Batch
+
+_SHOWN = 20
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Add the magic to a notebook."""
+    magic = _EvaluatorMagic(shell)
+    atexit.register(magic.close)
+    shell.register_magic_function(magic.run, "cell", "evaluator")  # type: ignore[arg-type] # its types know functions only
+
+
+class Scores:
+    """The scores of rows; a notebook shows them as a table.
+
+    Attributes:
+      batch: Every result, and the summary.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the rows that scored."""
+        return self.batch.summary.mean
+
+    def _lines(self) -> Iterable[tuple[str, str, str]]:
+        for number, one in enumerate(self.batch.results[:_SHOWN]):
+            why = one.reason or (f"{one.error.code}: {one.error.message}" if one.error else "")
+            yield str(number), str(one.score if one.error is None else one.status), why
+
+    def __repr__(self) -> str:
+        summary = self.batch.summary
+        mean = "no score" if summary.mean is None else f"mean {summary.mean:.4g}"
+        head = f"{mean} over {summary.scored} of {summary.rows} rows, {summary.failed} failed"
+        return "\n".join([head, *("  ".join(line).rstrip() for line in self._lines())])
+
+    def _repr_html_(self) -> str:
+        from html import escape  # noqa: PLC0415
+
+        head, *_ = repr(self).splitlines()
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in self._lines())
+        return f"<p>{escape(head)}</p><table><tr><th>row</th><th>score</th><th>reason</th></tr>{rows}</table>"
+
+
+class _EvaluatorMagic:
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._pool: SandboxPool | None = None
+        parser = argparse.ArgumentParser(prog="%%evaluator", exit_on_error=False, add_help=False)
+        parser.add_argument("name", help="the evaluator becomes a variable of this name, its scores NAME_scores")
+        parser.add_argument("--rows", help="a variable: rows as objects, or a DataFrame")
+        parser.add_argument("--map", action="append", default=[], help="FIELD=COLUMN, as in outputs=answer")
+        parser.add_argument("--language", default="python")
+        parser.add_argument("--package", action="append", help="an exact pin; repeatable")
+        parser.add_argument("--threshold", type=float)
+        parser.add_argument("--url", help="a running host; without it, sandboxes of this process")
+        self._parser = parser
+
+    def run(self, line: str, cell: str) -> None:
+        """Load the cell as an evaluator, and score rows with it.
+
+        Usage: %%evaluator NAME [--rows VARIABLE] [--map FIELD=COLUMN] [--language L] [--package PIN] [--url URL]
+        """
+        try:
+            given = self._parser.parse_args(shlex.split(line))
+        except (argparse.ArgumentError, SystemExit) as error:
+            raise UsageError(f"{self._parser.format_usage().strip()} ({error})") from None
+        try:
+            self._score(given, cell)
+        except HostError as error:
+            problems = "".join(f"\n  {one.field}: {one.message}" for one in error.problems)
+            raise UsageError(f"{error.detail}{problems}") from None
+
+    def _score(self, given: argparse.Namespace, code: str) -> None:
+        evaluator = evaluator_of(code=code, language=given.language, packages=given.package, threshold=given.threshold)
+        self._shell.user_ns[given.name] = evaluator
+        if given.url is not None:
+            with Client(given.url) as client:
+                self._show(given, evaluator, client)
+            return
+        if self._pool is None:
+            self._pool = SandboxPool()
+            self._pool.open()
+        self._show(given, evaluator, self._pool)
+
+    def _show(self, given: argparse.Namespace, evaluator: Evaluator, engine: Any) -> None:
+        if given.rows is None:
+            report = engine.check(evaluator)
+            for problem in report.problems:
+                print(f"line {problem.line}: {problem.message}")
+            if report.ok:
+                print(f"{given.name} loads: {report.contract}({', '.join(report.parameters)})")
+            return
+        scores = Scores(engine.evaluate_batch(evaluator, self._rows(given.rows, Mapping.parse(given.map))))
+        self._shell.user_ns[f"{given.name}_scores"] = scores
+        display(scores)  # type: ignore[no-untyped-call]
+
+    def _rows(self, name: str, mapping: Mapping) -> list[Row]:
+        if name not in self._shell.user_ns:
+            raise UsageError(f"there is no variable {name}: --rows names a list of rows, or a DataFrame")
+        rows: Any = self._shell.user_ns[name]
+        records = rows.to_dict("records") if hasattr(rows, "to_dict") else rows
+        return [one if isinstance(one, Row) else to_row(decode_json(encode_json(one)), mapping) for one in records]
+
+    def close(self) -> None:
+        """End the sandboxes."""
+        if self._pool is not None:
+            self._pool.close()

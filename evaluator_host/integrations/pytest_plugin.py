@@ -1,0 +1,233 @@
+"""A pytest plugin: evaluators as fixtures, assertions on their scores, and a table of scores at the end of the run.
+
+Code runs in sandboxes of the test process, or on a running host with `--evaluator-host-url`. It costs a run without
+evaluators nothing: the host is imported when the first evaluator is asked for.
+"""
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from evaluator_host.client import Client
+    from evaluator_host.model.evaluator import Evaluator, Row
+    from evaluator_host.model.outcome import EvaluationError, EvaluationResult
+    from evaluator_host.scale.sandbox_pool import SandboxPool
+
+_PROPERTY: Final = "evaluator_host"
+_ENOUGH: Final = 0.5
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plugin."""
+    group = parser.getgroup("evaluator-host", "scores of evaluators")
+    group.addoption("--evaluator-host-url", help="use the running host at this URL (EVALUATOR_HOST_URL)")
+    group.addoption("--evaluator-report", metavar="FILE", help="write every score as JSON")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredEvaluator:
+    """One evaluator in a test.
+
+    Attributes:
+      name: The name of its file, in the report.
+      evaluator: Its code and settings, or the name of a stored one.
+    """
+
+    name: str
+    evaluator: "Evaluator | str"
+    _engine: Any  # a Client, or a SandboxPool: their methods are the same
+    _note: Callable[[str, object], None]
+
+    def score(self, **row: Any) -> "EvaluationResult":
+        """Evaluate one row and return its result; `row` is `inputs`, `outputs`, `trace`, `variables`, `criteria`."""
+        result: EvaluationResult = self._engine.evaluate(self.evaluator, **row)
+        error = None if result.error is None else f"{result.error.code}: {result.error.message}"
+        self._note(_PROPERTY, {"evaluator": self.name, "score": result.score, "passed": result.passed, "error": error})
+        return result
+
+    def assert_score(
+        self,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        equal: float | None = None,
+        passed: bool | None = None,
+        **row: Any,
+    ) -> "EvaluationResult":
+        """Evaluate one row and fail the test unless its score is as expected.
+
+        Args:
+          at_least: Lowest score; 0.5 when nothing is expected by name.
+          at_most: Highest score.
+          equal: The score, to within a millionth.
+          passed: Whether the row reaches the evaluator's threshold.
+          row: As in `score`.
+        """
+        __tracebackhide__ = True
+        result = self.score(**row)
+        if (wrong := _fault(result, at_least=at_least, at_most=at_most, equal=equal, passed=passed)) is not None:
+            pytest.fail(f"{self.name}: {wrong}", pytrace=False)
+        return result
+
+    def assert_mean(self, rows: "Iterable[Row | dict[str, Any]]", *, at_least: float, failures: int = 0) -> float:
+        """Evaluate rows and fail the test unless their mean score is high enough; return the mean.
+
+        Args:
+          rows: `Row`s, or objects `{"inputs": …, "outputs": …}`.
+          at_least: Lowest mean of the rows that scored.
+          failures: Rows that may fail.
+        """
+        __tracebackhide__ = True
+        results = [self.score(**(row if isinstance(row, dict) else _fields(row))) for row in rows]
+        scores = [one.score for one in results if one.score is not None]
+        failed = [number for number, one in enumerate(results) if one.error is not None]
+        if len(failed) > failures:
+            first = results[failed[0]].error
+            pytest.fail(f"{self.name}: {len(failed)} of {len(results)} rows failed, first row {failed[0]}: "
+                        f"{first and first.message}", pytrace=False)  # fmt: skip
+        if not scores:
+            pytest.fail(f"{self.name}: none of {len(results)} rows has a score", pytrace=False)
+        mean = sum(scores) / len(scores)
+        if mean < at_least:
+            lowest = min(range(len(results)), key=lambda n: _or_high(results[n].score))
+            pytest.fail(
+                f"{self.name}: the mean of {len(scores)} rows is {mean:.4g}, below {at_least}; "
+                f"the lowest is row {lowest} with {results[lowest].score}",
+                pytrace=False,
+            )
+        return mean
+
+
+def evaluator_fixture(source: Path | str, *, name: str | None = None, **fields: Any) -> Any:
+    """Return a fixture that is the evaluator of a file.
+
+    Example:
+      exact = evaluator_fixture("exact.py")
+
+    Args:
+      source: A file, relative to that of the test, whose imports of its project come along; or, with
+        `--evaluator-host-url`, the name of a stored evaluator (`exact-match@3`).
+      name: Name in the report.
+      fields: As in the body of `POST /v1/evaluate`: `packages`, `threshold`, `contract`, `timeout_s`, ….
+    """
+
+    @pytest.fixture
+    def fixture(make_evaluator: Callable[..., ScoredEvaluator]) -> ScoredEvaluator:
+        return make_evaluator(source, name=name, **fields)
+
+    return fixture
+
+
+@pytest.fixture(scope="session")
+def evaluation_engine(pytestconfig: pytest.Config) -> "Iterator[Client | SandboxPool]":
+    """The running host, or a pool of sandboxes of this process."""
+    if url := _url(pytestconfig):
+        from evaluator_host.client import Client  # noqa: PLC0415 - see the top
+
+        with Client(url, key=os.environ.get("EVALUATOR_HOST_KEY")) as client:
+            yield client
+        return
+    from evaluator_host.scale.sandbox_pool import SandboxPool  # noqa: PLC0415 - see the top
+
+    with SandboxPool() as pool:
+        yield pool
+
+
+@pytest.fixture
+def make_evaluator(
+    request: pytest.FixtureRequest, evaluation_engine: "Client | SandboxPool"
+) -> Callable[..., ScoredEvaluator]:
+    """A function that makes an evaluator of a file, as `evaluator_fixture` does."""
+
+    def note(name: str, value: object) -> None:
+        request.node.user_properties.append((name, value))
+
+    def make(source: Path | str, *, name: str | None = None, **fields: Any) -> ScoredEvaluator:
+        file = request.path.parent / source
+        if not file.is_file() and Path(source).suffix == "":
+            if not _url(request.config):
+                raise pytest.UsageError(
+                    f"there is no file {file}; for a stored evaluator of that name give --evaluator-host-url"
+                )
+            return ScoredEvaluator(name or str(source), str(source), evaluation_engine, note)
+        return ScoredEvaluator(name or file.name, _read(file, fields), evaluation_engine, note)
+
+    return make
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print the scores of each evaluator, and write the report."""
+    scores = [
+        {"test": report.nodeid, **value}
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for name, value in report.user_properties
+        if name == _PROPERTY
+    ]
+    if (file := config.getoption("--evaluator-report")) is not None:
+        Path(file).write_text(json.dumps({"scores": scores}, indent=2) + "\n")
+    if not scores:
+        return
+    terminalreporter.section("scores of evaluators")
+    by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in scores:
+        by_name[one["evaluator"]].append(one)
+    for name, found in sorted(by_name.items()):
+        numbers = [one["score"] for one in found if one["score"] is not None]
+        mean = f"mean {sum(numbers) / len(numbers):.4g}, lowest {min(numbers):.4g}" if numbers else "no score"
+        failed = sum(one["error"] is not None for one in found)
+        terminalreporter.line(f"{name}: {len(found)} rows, {mean}{f', {failed} failed' if failed else ''}")
+
+
+def _url(config: pytest.Config) -> str | None:
+    return config.getoption("--evaluator-host-url") or os.environ.get("EVALUATOR_HOST_URL")
+
+
+def _read(file: Path, fields: dict[str, Any]) -> "Evaluator":
+    from evaluator_host.cli.command import load_settings  # noqa: PLC0415 - see the top
+    from evaluator_host.cli.options import read_evaluator  # noqa: PLC0415
+
+    return read_evaluator(file, fields.pop("language", None), host=load_settings(), **fields).evaluator
+
+
+def _fault(
+    result: "EvaluationResult",
+    *,
+    at_least: float | None,
+    at_most: float | None,
+    equal: float | None,
+    passed: bool | None,
+) -> str | None:
+    score, because = result.score, f": {result.reason}" if result.reason else ""
+    if score is None:
+        return f"no score, the row is {result.status}{because if result.error is None else _told(result.error)}"
+    if at_least is None and at_most is None and equal is None and passed is None:
+        at_least = _ENOUGH
+    wrong = {
+        f"not {equal}": equal is not None and abs(score - equal) > 1e-6,
+        f"below {at_least}": at_least is not None and score < at_least,
+        f"above {at_most}": at_most is not None and score > at_most,
+        "and the row passed": passed is False and result.passed,
+        "and the row did not pass": passed is True and not result.passed,
+    }
+    return next((f"the score is {score}, {how}{because}" for how, holds in wrong.items() if holds), None)
+
+
+def _told(error: "EvaluationError") -> str:
+    return f": {error.code}: {error.message}{f' (line {error.line})' if error.line else ''}"
+
+
+def _fields(row: "Row") -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("inputs", "outputs", "trace", "variables", "criteria")}
+
+
+def _or_high(score: float | None) -> float:
+    return float("inf") if score is None else score

@@ -1,0 +1,541 @@
+"""Answers the requests that rows make to granted models: checks, budgets, recorded answers, and the provider itself.
+
+Rows are untrusted code. What reaches a provider is built here: the URL and key of the registered model, and the JSON
+body with the model's own name in it. What comes back is bounded, and the key is masked in it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.errors import HostError, InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Json, ModelBudget, ModelKind, Replay
+from evaluator_host.model.json_values import (
+    LARGE_BYTES,
+    InvalidJson,
+    decode_json,
+    decode_large,
+    encode_json,
+    memory_bytes,
+)
+from evaluator_host.model.outcome import ErrorCode, EvaluationError, ModelUsage
+from evaluator_host.models.endpoint import AGAIN, Redactor, pause_s, read_body, wait_s_of
+from evaluator_host.models.gateway.connection import BODY_BYTES, BadRequest, Connection, Request
+from evaluator_host.models.gateway.grants import ANY, DayMeters, GrantedModel, ModelDirectory, base_url
+from evaluator_host.models.gateway.protocols import (
+    EventStream,
+    Route,
+    canonical,
+    model_list,
+    refusal,
+    route_of,
+    tokens_of,
+)
+from evaluator_host.models.gateway.recordings import Answer, Recordings
+from evaluator_host.sandbox.base import Wire
+from evaluator_host.service.model_grants import Meter, ModelTerms, Used
+from evaluator_host.system.turns import Turns
+
+if TYPE_CHECKING:
+    from evaluator_host.store.store import Store
+
+ANSWER_BYTES: Final = 16 << 20
+_FAULT_BYTES: Final = 64 << 10
+_DECODED_BYTES: Final = 128 << 20  # of a request in memory
+_CONNECTIONS: Final = 64  # of a row at once
+_ROW_BYTES: Final = 2 * BODY_BYTES  # of the bodies of its unanswered requests
+MODELS_AT_ONCE: Final = 256  # requests to providers
+_JSON: Final = "application/json"
+_EVENTS: Final = "text/event-stream"
+_NO_RETRY: Final = ("x-should-retry", "false")  # which the clients of OpenAI and Anthropic obey
+_CHARACTERS_A_TOKEN: Final = 4  # where a provider counts none
+_FORWARDED: Final = ("anthropic-version", "anthropic-beta")
+_FORWARDED_CHARS: Final = 200
+
+_log = logging.getLogger(__name__)
+
+
+class _Refused(Exception):
+    """A request that no provider answers."""
+
+    def __init__(self, status: int, message: str, code: str, *, again: bool = False) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.again = again
+
+
+class Gateway:
+    """Opens gates for the rows of evaluators with granted models. Bound to one event loop.
+
+    Args:
+      settings: Ceilings, the operator's models, the budget of a day.
+      store: Models, secrets, usage and recorded answers; None on the command line, with the operator's models only.
+      client: Returns the HTTP client for a base URL.
+    """
+
+    def __init__(
+        self, settings: Settings, store: "Store | None", *, client: Callable[[str], httpx.AsyncClient]
+    ) -> None:
+        self.directory = ModelDirectory(settings, store)
+        self.settings = settings
+        self.days = DayMeters(settings.model_day or ModelBudget(), store)
+        self.recordings = (
+            Recordings(store.models, most_bytes=settings.model_answers_mb << 20) if store is not None else None
+        )
+        self.client = client
+        self.turns = Turns(MODELS_AT_ONCE)
+
+    async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> "Grant":
+        """Resolve the models of an evaluator.
+
+        Raises:
+          InvalidRequest: there is no such model, or the operator does not allow it.
+          NotFound: its secret does not exist.
+        """
+        if terms.replay is not Replay.OFF and self.recordings is None:
+            raise InvalidRequest("answers of models are recorded by a running host only; name one with --url")
+        models = await self.directory.resolve(workspace, evaluator.models)
+        day = await self.days.meter(workspace)
+        return Grant(self, evaluator, workspace, models=models, terms=terms, day=day)
+
+    async def aclose(self) -> None:
+        """Write the counts that are not written yet."""
+        await self.days.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The models of one evaluator, for one call or a part of a job. See `service.model_grants.ModelGrant`."""
+
+    gateway: Gateway
+    evaluator: Evaluator
+    workspace: str
+    models: dict[str, GrantedModel]
+    terms: ModelTerms
+    day: Meter
+
+    def gate(self) -> "RowGate":
+        """Return a new gate, for one row."""
+        return RowGate(self)
+
+    def model(self, name: str) -> GrantedModel | None:
+        """Return the model that code calls so, or None."""
+        return self.models.get(name) or self.models.get(ANY)
+
+
+class RowGate:
+    """Serves the connections of one row. See `sandbox.base.Gate`."""
+
+    def __init__(self, grant: Grant) -> None:
+        self._grant = grant
+        ceiling = grant.gateway.settings.max_model_requests
+        budget = grant.evaluator.budget
+        budget = replace(budget, requests=ceiling if budget.requests is None else min(budget.requests, ceiling))
+        self._row = Meter(budget, "the row")
+        self._meters = [one for one in (self._row, grant.terms.meter, grant.day) if one is not None]
+        self.most_wait_s = grant.gateway.settings.model_wait_s
+        self.problem: EvaluationError | None = None
+        self._wire: Wire | None = None
+        self._connections: dict[int, Connection] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._body_bytes = 0
+        self._waited_s = 0.0
+        self._since: float | None = None
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds so far in which a request was under way."""
+        running = asyncio.get_running_loop().time() - self._since if self._since is not None else 0.0
+        return self._waited_s + running
+
+    @property
+    def usage(self) -> ModelUsage:
+        """What the row has used."""
+        return self._row.usage(self.waited_s)
+
+    def open(self, wire: Wire) -> None:
+        """Begin to serve the row."""
+        self._wire = wire
+
+    def receive(self, connection: int, data: bytes, *, end: bool) -> None:
+        """Take bytes of a connection."""
+        if self._wire is None:
+            return
+        known = self._connections.get(connection)
+        if end:
+            self._drop(connection)
+        elif known is not None:
+            known.receive(data)
+        elif len(self._connections) >= _CONNECTIONS:
+            self._wire.reply(connection, b"", end=True)
+        else:
+            made = Connection(connection, self._wire, serve=self._serve, refuse=self._refuse, room=self._room)
+            self._connections[connection] = made
+            made.receive(data)
+
+    def close(self) -> None:
+        """End every connection and request."""
+        for number in list(self._connections):
+            self._connections[number].close()
+            self._drop(number)
+        self._wire = None
+
+    def _drop(self, number: int) -> None:
+        self._connections.pop(number, None)
+        if (task := self._tasks.pop(number, None)) is not None:
+            task.cancel()
+
+    def _room(self, more: int) -> bool:
+        self._body_bytes += more
+        return self._body_bytes <= _ROW_BYTES
+
+    def _refuse(self, connection: Connection, error: BadRequest) -> None:
+        body = refusal(ModelKind.OPENAI, error.status, str(error), "bad_request")
+        connection.respond(error.status, [("content-type", _JSON), _NO_RETRY], body)
+
+    def _serve(self, connection: Connection, request: Request) -> None:
+        if self._since is None:
+            self._since = asyncio.get_running_loop().time()
+        task = asyncio.get_running_loop().create_task(self._answer(connection, request))
+        self._tasks[connection.number] = task
+        task.add_done_callback(partial(self._served, connection.number, len(request.body)))
+
+    def _served(self, number: int, body_bytes: int, task: asyncio.Task[None]) -> None:
+        self._body_bytes -= body_bytes
+        if self._tasks.get(number) is task:
+            del self._tasks[number]
+        if not any(not one.done() for one in self._tasks.values()) and self._since is not None:
+            self._waited_s += asyncio.get_running_loop().time() - self._since
+            self._since = None
+
+    async def _answer(self, connection: Connection, request: Request) -> None:
+        kind = ModelKind.ANTHROPIC if _speaks_anthropic(request) else ModelKind.OPENAI
+        try:
+            async with asyncio.timeout(max(0.0, self.most_wait_s - self.waited_s)):
+                await self._answer_in_time(connection, request, kind)
+        except _Refused as error:
+            headers = [("content-type", _JSON)] if error.again else [("content-type", _JSON), _NO_RETRY]
+            connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
+        except TimeoutError:
+            self._too_late(connection, kind)
+        except HostError as error:
+            connection.respond(
+                error.status, [("content-type", _JSON)], refusal(kind, error.status, error.detail, error.code)
+            )
+        except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
+            _log.exception("the gateway to models has a fault")
+            connection.respond(500, [("content-type", _JSON)], refusal(kind, 500, "the host has a fault", "internal"))
+
+    def _too_late(self, connection: Connection, kind: ModelKind) -> None:
+        message = (
+            f"the row has waited {self.most_wait_s:g} s for models, the most that it may (EVALUATOR_HOST_MODEL_WAIT_S)"
+        )
+        if connection.began:
+            connection.close()
+        else:
+            connection.respond(
+                504, [("content-type", _JSON), _NO_RETRY], refusal(kind, 504, message, "model_wait_exceeded")
+            )
+
+    async def _answer_in_time(self, connection: Connection, request: Request, kind: ModelKind) -> None:
+        grant = self._grant
+        if request.method in ("GET", "HEAD") and request.path.removeprefix("/v1") == "/models":
+            names = [name for name in grant.models if name != ANY]
+            connection.respond(200, [("content-type", _JSON)], model_list(kind, names))
+            return
+        route = route_of(request.path) if request.method == "POST" else None
+        if route is None:
+            message = (
+                f"{request.method} {request.path[:200]} is not served: models answer chat completions, completions, "
+            )
+            raise _Refused(404, f"{message}responses, embeddings and messages", "not_found")
+        body = await _decoded(request.body)
+        model = self._model(route, body)
+        asked = canonical(route, model.registered.model, body)
+        if (recorded := await self._recorded(asked)) is not None:
+            self._count(model, Used(replayed=True))
+            headers = [("content-type", recorded.content_type), ("x-evaluator-host-replayed", "true")]
+            connection.respond(recorded.status, headers, recorded.body.encode())
+            return
+        self._require_budget(model)
+        self._begin()
+        async with grant.gateway.turns.turn(grant.workspace):
+            exchange = _Exchange(grant.gateway, model, route, headers=_forwarded(request), body=body)
+            await exchange.run(
+                connection, on_used=partial(self._count, model), on_answer=partial(self._record, model, asked)
+            )
+
+    def _model(self, route: Route, body: dict[str, Json]) -> GrantedModel:
+        named = route.deployment or body.get("model")
+        model = self._grant.model(named) if isinstance(named, str) else None
+        if model is None:
+            known = ", ".join(self._grant.models)
+            raise _Refused(
+                404,
+                f"this evaluator was not granted a model {str(named)[:200]!r}; it may ask: {known}. Grant it as "
+                f'"models": ["{str(named)[:80]}=NAME"], where NAME is a registered model',
+                "model_not_found",
+            )
+        if model.registered.kind is not route.kind:
+            raise _Refused(
+                400, f"{model.name} speaks the API of {model.registered.kind}, not that of {route.kind}", "wrong_api"
+            )
+        return model
+
+    async def _recorded(self, asked: dict[str, Json]) -> Answer | None:
+        grant = self._grant
+        if grant.terms.replay is Replay.OFF:
+            return None
+        recordings = grant.gateway.recordings
+        found = await recordings.find(grant.workspace, asked) if recordings is not None else None
+        if found is None and grant.terms.replay is Replay.REQUIRE:
+            message = "no answer to one of its requests is recorded, and replay is require"
+            self.problem = self.problem or EvaluationError(
+                ErrorCode.TARGET_FAILED, message, hint="run it once with replay prefer, or import the recorded answers"
+            )
+            raise _Refused(404, message, "not_recorded")
+        return found
+
+    async def _record(self, model: GrantedModel, asked: dict[str, Json], answer: Answer) -> None:
+        grant = self._grant
+        if grant.terms.replay is not Replay.OFF and grant.gateway.recordings is not None:
+            await grant.gateway.recordings.keep(grant.workspace, model.name, asked, answer)
+
+    def _require_budget(self, model: GrantedModel) -> None:
+        priced = model.cost(0, 0) is not None
+        for meter in self._meters:
+            if (why := meter.refusal(priced=priced)) is not None:
+                self.problem = self.problem or EvaluationError(
+                    ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or ask models less"
+                )
+                raise _Refused(429, why, "budget_exceeded")
+
+    def _begin(self) -> None:
+        for meter in self._meters:
+            meter.begin()
+
+    def _count(self, model: GrantedModel, used: Used) -> None:
+        for meter in self._meters:
+            meter.add(used)
+        self._grant.gateway.days.add(self._grant.workspace, model.name, used)
+
+
+class _Exchange:
+    """One request to a provider, with its retries."""
+
+    def __init__(
+        self, gateway: Gateway, model: GrantedModel, route: Route, *, headers: dict[str, str], body: dict[str, Json]
+    ) -> None:
+        self._model = model
+        self._redactor = Redactor(model.key)
+        self._url = base_url(model.registered) + route.path
+        self._client = gateway.client(self._url)
+        self._streams = body.get("stream") is True
+        sent = {**body, "model": model.registered.model}
+        options = body.get("stream_options")
+        asks_usage = isinstance(options, dict) and options.get("include_usage") is True
+        self._adds_usage = self._streams and route.path.endswith("/completions") and not asks_usage
+        if self._adds_usage:
+            sent["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+        self._content = encode_json(sent)
+        self._counted = False
+        self._headers = {"content-type": _JSON, "accept-encoding": "identity", **headers, **credentials(model)}
+
+    async def run(
+        self,
+        connection: Connection,
+        *,
+        on_used: Callable[[Used], None],
+        on_answer: Callable[[Answer], Awaitable[None]],
+    ) -> None:
+        """Ask the provider and pass its answer on.
+
+        Args:
+          connection: Of the row.
+          on_used: Called once with what the request used.
+          on_answer: Called with a good answer, before the row has the end of it: then the row may be over.
+
+        Raises:
+          _Refused: the provider does not answer.
+        """
+        response = await self._respond()
+
+        def count(used: Used) -> None:
+            if not self._counted:
+                self._counted = True
+                on_used(used)
+
+        try:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise _Refused(502, "the model's answer is compressed, which was not asked for", "bad_answer")
+            if not response.is_success:
+                await self._pass_fault(connection, response)
+                count(Used())
+                return
+            if _EVENTS in response.headers.get("content-type", ""):
+                await self._pass_events(connection, response, count, on_answer)
+            else:
+                await self._pass_whole(connection, response, count, on_answer)
+        except httpx.HTTPError as error:
+            count(self._used(None, 0))
+            if connection.began:
+                connection.close()
+                return
+            raise _Refused(
+                502, f"the connection to the model broke: {self._said(error)}", "bad_answer", again=True
+            ) from error
+        finally:
+            await response.aclose()
+
+    async def _respond(self) -> httpx.Response:
+        """Return the head of a response that no retry may improve."""
+        registered, tries = self._model.registered, 0
+        while True:
+            tries += 1
+            response: httpx.Response | None = None
+            fault = f"the model gave no answer within {registered.timeout_s:g} s"
+            try:
+                async with asyncio.timeout(registered.timeout_s):
+                    request = self._client.build_request(
+                        "POST",
+                        self._url,
+                        content=self._content,
+                        headers=self._headers,
+                        timeout=registered.timeout_s,
+                    )
+                    response = await self._client.send(request, stream=True)
+            except TimeoutError:
+                pass
+            except httpx.HTTPError as error:
+                fault = f"the model cannot be reached: {self._said(error)}"
+            passing = response is None or response.status_code in AGAIN or response.status_code >= 500
+            if response is not None and (not passing or tries > registered.retries):
+                return response
+            wait_s = pause_s(tries)
+            if response is not None:
+                wait_s = max(wait_s, wait_s_of(response.headers.get("retry-after")))
+                await response.aclose()
+            elif tries > registered.retries:
+                raise _Refused(502, fault, "model_unreachable")
+            await asyncio.sleep(wait_s)
+
+    async def _pass_fault(self, connection: Connection, response: httpx.Response) -> None:
+        if response.is_redirect:
+            raise _Refused(502, f"the model answered with a redirect ({response.status_code})", "bad_answer")
+        text = self._redactor.text((await read_body(response, _FAULT_BYTES)).decode("utf-8", "replace"))
+        body = text.encode()
+        try:
+            decode_json(body)
+        except InvalidJson:
+            kind, status = self._model.registered.kind, response.status_code
+            body = refusal(kind, status, " ".join(text.split())[:500] or f"HTTP {status}", "model_error")
+        connection.respond(response.status_code, [("content-type", _JSON)], body)
+
+    async def _pass_whole(
+        self,
+        connection: Connection,
+        response: httpx.Response,
+        on_used: Callable[[Used], None],
+        on_answer: Callable[[Answer], Awaitable[None]],
+    ) -> None:
+        async with asyncio.timeout(self._model.registered.timeout_s):
+            data = await read_body(response, ANSWER_BYTES + 1)
+        if len(data) > ANSWER_BYTES:
+            on_used(self._used(None, len(data)))
+            raise _Refused(502, f"the model's answer is longer than {ANSWER_BYTES >> 20} MB", "bad_answer")
+        text = await _aside(len(data), lambda: self._redactor.text(data.decode("utf-8", "replace")))
+        try:
+            body = await decode_large(text.encode())
+        except InvalidJson as error:
+            on_used(self._used(None, len(data)))
+            raise _Refused(502, "the model's answer is not JSON", "bad_answer") from error
+        tokens = tokens_of(body)
+        used = self._used(tokens, len(data))
+        on_used(used)
+        await on_answer(Answer(200, _JSON, text, used.input_tokens, used.output_tokens))
+        connection.respond(200, [("content-type", _JSON)], text.encode())
+
+    async def _pass_events(
+        self,
+        connection: Connection,
+        response: httpx.Response,
+        on_used: Callable[[Used], None],
+        on_answer: Callable[[Answer], Awaitable[None]],
+    ) -> None:
+        events, parts, size = EventStream(hides_usage=self._adds_usage), list[str](), 0
+        try:
+            await connection.begin(200, [("content-type", _EVENTS)])
+            async for chunk in response.aiter_raw():
+                size += len(chunk)
+                if size > ANSWER_BYTES:
+                    connection.close()
+                    return
+                parts.append(self._redactor.text(events.feed(chunk).decode("utf-8", "replace")))
+                await connection.write(parts[-1].encode())
+            parts.append(self._redactor.text(events.rest().decode("utf-8", "replace")))
+            await connection.write(parts[-1].encode())
+        finally:
+            used = self._used(events.tokens, size)
+            on_used(used)
+        await on_answer(Answer(200, _EVENTS, "".join(parts), used.input_tokens, used.output_tokens))
+        connection.finish()
+
+    def _used(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
+        """Return what the request used; where the provider tells no tokens, they are estimated by the length."""
+        asked, answered = tokens or (
+            len(self._content) // _CHARACTERS_A_TOKEN,
+            answer_bytes // _CHARACTERS_A_TOKEN,
+        )
+        return Used(asked, answered, self._model.cost(asked, answered))
+
+    def _said(self, error: Exception) -> str:
+        return self._redactor.text(str(error) or type(error).__name__)[:200]
+
+
+async def _aside(size: int, work: Callable[[], str]) -> str:
+    return work() if size <= LARGE_BYTES else await asyncio.to_thread(work)
+
+
+async def _decoded(data: bytes) -> dict[str, Json]:
+    """Decode the body of a request.
+
+    Raises:
+      _Refused: it is no JSON object, or would take too much memory.
+    """
+    if memory_bytes(data) > _DECODED_BYTES:
+        raise _Refused(413, "the request has more values than a host decodes", "too_large")
+    try:
+        body: Any = await decode_large(data)
+    except InvalidJson as error:
+        raise _Refused(400, f"the body is {error}", "invalid_json") from error
+    if not isinstance(body, dict):
+        raise _Refused(400, "the body is no JSON object", "invalid_json")
+    return body
+
+
+def _speaks_anthropic(request: Request) -> bool:
+    return "anthropic-version" in request.headers or "/messages" in request.path
+
+
+def _forwarded(request: Request) -> dict[str, str]:
+    """Return the headers that a provider needs to read the request, as far as they are plain text."""
+    found = {name: request.headers[name] for name in _FORWARDED if name in request.headers}
+    return {
+        name: value
+        for name, value in found.items()
+        if value.isascii() and value.isprintable() and len(value) <= _FORWARDED_CHARS
+    }
+
+
+def credentials(model: GrantedModel) -> dict[str, str]:
+    """Return the headers that carry the model's key."""
+    if model.registered.kind is ModelKind.ANTHROPIC:
+        return {"x-api-key": model.key} if model.key is not None else {}
+    return {"authorization": f"Bearer {model.key}"} if model.key is not None else {}

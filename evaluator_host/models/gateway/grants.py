@@ -1,0 +1,254 @@
+"""Resolves the models that evaluators were granted, and keeps what workspaces use of them by day."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from evaluator_host.config.settings import ModelEndpoint, Settings, revealed
+from evaluator_host.model.errors import InvalidRequest, NotFound, Problem, StoreUnavailable
+from evaluator_host.model.evaluator import ModelBudget, ModelKind
+from evaluator_host.models.access import PORTS, require_url
+from evaluator_host.schemas.models import DayUsage, RegisteredModel
+from evaluator_host.service.model_grants import Meter, Used
+
+if TYPE_CHECKING:
+    from evaluator_host.store.store import Store
+
+ANY: Final = "*"
+_MOST: Final = 32  # models of one evaluator
+_FLUSH_S: Final = 1.0
+_FRESH_S: Final = 5.0  # what other hosts used today is read so often
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedModel:
+    """A model that an evaluator may ask, with its key."""
+
+    registered: RegisteredModel
+    key: str | None = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its registered name."""
+        return self.registered.name
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Return what so many tokens cost; None when the model has no price."""
+        prices = self.registered.input_price, self.registered.output_price
+        if prices[0] is None or prices[1] is None:
+            return None
+        return (input_tokens * prices[0] + output_tokens * prices[1]) / 1e6
+
+
+class ModelDirectory:
+    """The registered models: the operator's, and those of workspaces.
+
+    Args:
+      settings: The operator's models, and the hosts that models of workspaces may be on.
+      store: Models and secrets of workspaces; None on the command line.
+    """
+
+    def __init__(self, settings: Settings, store: "Store | None") -> None:
+        self._settings = settings
+        self._store = store
+
+    async def add(self, workspace: str, model: RegisteredModel) -> RegisteredModel:
+        """Register a model of a workspace.
+
+        Raises:
+          InvalidRequest: name or URL is not valid, or the operator allows no such host.
+          NameTaken: there is a model of that name.
+          NotFound: there is no such secret.
+        """
+        if self._of_operator(model.name, None) is not None:
+            raise _refused("name", f"the operator has a model {model.name}", "take another name")
+        self._require_allowed(model.url)
+        store = self._kept()
+        if model.secret is not None:
+            await store.secrets.get_secret(workspace, model.secret)
+        return await store.models.add_model(workspace, model)
+
+    async def list(self, workspace: str) -> list[RegisteredModel]:
+        """Return the models that evaluators of a workspace may be granted, the operator's first."""
+        name = await self._name(workspace)
+        own = [self._of_operator(one, (workspace, name)) for one in sorted(self._settings.models)]
+        kept = await self._store.models.list_models(workspace) if self._store is not None else []
+        return [*(one for one in own if one is not None), *kept]
+
+    async def delete(self, workspace: str, name: str) -> None:
+        """Delete a model of a workspace.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._kept().models.delete_model(workspace, name)
+
+    async def resolve(self, workspace: str, entries: Sequence[str]) -> dict[str, GrantedModel]:
+        """Return granted models by the name that code gives them; `*` stands for any other name.
+
+        Args:
+          workspace: Whose evaluator it is.
+          entries: `judge-small`, `gpt-4o=judge-small`, `*=judge-small`.
+
+        Raises:
+          InvalidRequest: there is no such model, or the operator does not allow its host.
+          NotFound: its secret does not exist.
+        """
+        if len(entries) > _MOST:
+            raise _refused("models", f"an evaluator may be granted {_MOST} models", None)
+        found: dict[str, GrantedModel] = {}
+        for entry in entries:
+            alias, _, named = entry.rpartition("=")
+            model = await self.find(workspace, named)
+            found[alias or named] = model
+            if not alias:
+                found.setdefault(model.registered.model, model)
+        return found
+
+    async def find(self, workspace: str, name: str) -> GrantedModel:
+        """Return a registered model with its key; raises as `resolve`."""
+        configured = self._settings.models.get(name)
+        model = self._of_operator(name, (workspace, await self._name(workspace)))
+        if model is not None and configured is not None:
+            if configured.key is not None:
+                return GrantedModel(model, revealed(configured.key))
+        elif self._store is not None:
+            model = await self._store.models.find_model(workspace, name)
+            if model is not None:
+                self._require_allowed(model.url)
+        if model is None:
+            known = ", ".join(one.name for one in await self.list(workspace)) or "none"
+            hint = f"registered are: {known}. `evaluator-host models add` registers one"
+            raise _refused("models", f"there is no model {name[:80]!r}", hint)
+        key = await self._kept().secrets.reveal(workspace, model.secret) if model.secret is not None else None
+        return GrantedModel(model, key)
+
+    def _of_operator(self, name: str, workspace: tuple[str, str] | None) -> RegisteredModel | None:
+        configured = self._settings.models.get(name)
+        if configured is None:
+            return None
+        allowed = configured.workspaces
+        if allowed and workspace is not None and not set(allowed) & set(workspace):
+            return None
+        return _registered(name, configured)
+
+    async def _name(self, workspace: str) -> str:
+        if self._store is None or not any(one.workspaces for one in self._settings.models.values()):
+            return workspace
+        return await self._store.workspaces.name_of(workspace) or workspace
+
+    def _require_allowed(self, url: str) -> None:
+        parts = require_url(url)
+        host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
+        allowed = {one.lower() for one in self._settings.judge_hosts}
+        if not allowed & {host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}:
+            hint = f"the operator allows it by EVALUATOR_HOST_JUDGE_HOSTS='[\"{host}\"]'"
+            raise _refused("url", f"evaluators may not ask {host}", hint)
+
+    def _kept(self) -> "Store":
+        if self._store is None:
+            raise NotFound("models and secrets of workspaces are kept by a running host; name one with --url")
+        return self._store
+
+
+def _registered(name: str, configured: ModelEndpoint) -> RegisteredModel:
+    return RegisteredModel(
+        name=name,
+        url=configured.base_url,
+        kind=configured.kind,
+        model=configured.model or name.rpartition("/")[2],
+        secret=configured.secret,
+        input_price=configured.input_price,
+        output_price=configured.output_price,
+        timeout_s=configured.timeout_s,
+        retries=configured.retries,
+        operator=True,
+    )
+
+
+def base_url(model: RegisteredModel) -> str:
+    """Return the URL before the paths of `protocols.Route`."""
+    url = model.url.rstrip("/")
+    return url.removesuffix("/v1") if model.kind is ModelKind.ANTHROPIC else url.removesuffix("/chat/completions")
+
+
+class DayMeters:
+    """What each workspace has used of models today, on all hosts of the database.
+
+    Args:
+      budget: Of each workspace.
+      store: None on the command line, where only this process counts.
+    """
+
+    def __init__(self, budget: ModelBudget, store: "Store | None") -> None:
+        self._budget = budget
+        self._store = store
+        self._meters: dict[str, tuple[str, float, Meter]] = {}
+        self._unwritten: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(dict)
+        self._writing: asyncio.Task[None] | None = None
+
+    async def meter(self, workspace: str) -> Meter:
+        """Return the meter of a workspace for today (UTC)."""
+        today, now = _today(), asyncio.get_running_loop().time()
+        day, read_at, meter = self._meters.get(workspace, ("", 0.0, None))
+        if meter is not None and day == today and (now - read_at < _FRESH_S or self._budget == ModelBudget()):
+            return meter
+        fresh = meter if meter is not None and day == today else Meter(self._budget, "the workspace, in one day,")
+        self._meters[workspace] = today, now, fresh
+        if self._store is not None and self._budget != ModelBudget():
+            await self._write()
+            _fill(fresh, await self._store.models.list_usage(workspace, since=today))
+        return fresh
+
+    def add(self, workspace: str, model: str, used: Used) -> None:
+        """Count what a request used; it is written to the database within a second."""
+        counts = self._unwritten[workspace, _today()].setdefault(
+            model, dict.fromkeys(("requests", "replayed", "input_tokens", "output_tokens", "cost"), 0)
+        )
+        counts["replayed" if used.replayed else "requests"] += 1
+        counts["input_tokens"] += used.input_tokens
+        counts["output_tokens"] += used.output_tokens
+        counts["cost"] += used.cost or 0.0
+        if self._store is not None and (self._writing is None or self._writing.done()):
+            self._writing = asyncio.get_running_loop().create_task(self._write_soon())
+
+    async def aclose(self) -> None:
+        """Write what is not written yet."""
+        if self._writing is not None:
+            self._writing.cancel()
+        with contextlib.suppress(StoreUnavailable):
+            await self._write()
+
+    async def _write_soon(self) -> None:
+        await asyncio.sleep(_FLUSH_S)
+        with contextlib.suppress(StoreUnavailable):  # counted again with the next request
+            await self._write()
+
+    async def _write(self) -> None:
+        while self._store is not None and self._unwritten:
+            (workspace, day), used = self._unwritten.popitem()
+            try:
+                await self._store.models.add_usage(workspace, day, used)
+            except BaseException:
+                self._unwritten[workspace, day] |= used
+                raise
+
+
+def _fill(meter: Meter, days: list[DayUsage]) -> None:
+    meter.requests = max(meter.requests, sum(one.requests for one in days))
+    meter.input_tokens = max(meter.input_tokens, sum(one.input_tokens for one in days))
+    meter.output_tokens = max(meter.output_tokens, sum(one.output_tokens for one in days))
+    meter.cost = max(meter.cost or 0.0, sum(one.cost for one in days))
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _refused(name: str, message: str, hint: str | None) -> InvalidRequest:
+    where = "evaluator.models" if name == "models" else name
+    return InvalidRequest(message, problems=(Problem(where, message, hint),))

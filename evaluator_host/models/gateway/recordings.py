@@ -1,0 +1,109 @@
+"""Recorded answers of models: found by the content of a request, exported and imported as JSON lines."""
+
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.store.models import Models, RecordedAnswer
+
+_AT_ONCE: Final = 100  # lines of an import, in one transaction
+_LINE_BYTES: Final = 32 << 20
+_FIELDS: Final = {"status": int, "content_type": str, "body": str, "input_tokens": int, "output_tokens": int}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of a model as it goes over the wire.
+
+    Attributes:
+      body: Text: JSON, or the events of a stream.
+    """
+
+    status: int
+    content_type: str
+    body: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+def digest_of(request: dict[str, Json]) -> str:
+    """Return `sha256:…` of a canonical request (`protocols.canonical`)."""
+    return "sha256:" + hashlib.sha256(_canonical(request)).hexdigest()
+
+
+def _canonical(request: dict[str, Json]) -> bytes:
+    try:
+        return orjson.dumps(request, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer beyond 64 bits
+        return encode_json(request)
+
+
+class Recordings:
+    """The recorded answers of every workspace.
+
+    Args:
+      store: Keeps them.
+      most_bytes: Of one workspace; the oldest make room.
+    """
+
+    def __init__(self, store: Models, *, most_bytes: int) -> None:
+        self._store = store
+        self._most_bytes = most_bytes
+
+    async def find(self, workspace: str, request: dict[str, Json]) -> Answer | None:
+        """Return the recorded answer to a canonical request, or None."""
+        content = await self._store.find_answer(workspace, digest_of(request))
+        return None if content is None else Answer(**decode_json(content.encode())["answer"])
+
+    async def keep(self, workspace: str, model: str, request: dict[str, Json], answer: Answer) -> None:
+        """Record the answer to a canonical request."""
+        content = encode_json({"request": request, "answer": asdict(answer)}).decode()
+        one = RecordedAnswer(digest_of(request), model, content, datetime.now(UTC))
+        await self._store.add_answers(workspace, [one], most_bytes=self._most_bytes)
+
+    async def export(self, workspace: str) -> AsyncGenerator[bytes, None]:
+        """Yield every recorded answer as a line: `{"digest", "model", "created_at", "request", "answer"}`."""
+        async for one in self._store.answers(workspace):
+            head = {"digest": one.digest, "model": one.model, "created_at": one.created_at}
+            yield encode_json({**head, **decode_json(one.content.encode())}) + b"\n"
+
+    async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
+        """Record the answers of an export, in place of those of the same requests; return how many there were.
+
+        Raises:
+          InvalidRequest: a line is no recorded answer; those before it may be recorded.
+        """
+        count, batch = 0, list[RecordedAnswer]()
+        async for line in lines:
+            if not line.strip():
+                continue
+            count += 1
+            batch.append(_parsed(line, count))
+            if len(batch) >= _AT_ONCE:
+                await self._store.add_answers(workspace, batch, most_bytes=self._most_bytes)
+                batch = []
+        await self._store.add_answers(workspace, batch, most_bytes=self._most_bytes)
+        return count
+
+
+def _parsed(line: bytes, number: int) -> RecordedAnswer:
+    try:
+        if len(line) > _LINE_BYTES:
+            raise ValueError("it is too long")
+        one: Any = decode_json(line)
+        request, answer, model = one["request"], one["answer"], one["model"]
+        if set(answer) != set(_FIELDS) or not all(type(answer[name]) is kind for name, kind in _FIELDS.items()):
+            raise ValueError("its answer has other fields")
+        if not isinstance(request, dict) or set(request) != {"kind", "path", "body"} or not isinstance(model, str):
+            raise ValueError("its request has other fields")
+        content = encode_json({"request": request, "answer": answer}).decode()
+        return RecordedAnswer(digest_of(request), model[:200], content, datetime.now(UTC))
+    except (InvalidJson, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidRequest(f"line {number} is no recorded answer: {error}; import what an export wrote") from error

@@ -1,0 +1,401 @@
+"""`SandboxPool` and `AsyncSandboxPool`: evaluate rows in sandboxes of this process, without a host.
+
+The methods are those of `Client` and `AsyncClient`, so that one can take the place of the other.
+"""
+
+import asyncio
+import os
+import queue
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Isolation, Json, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.schemas.evaluation import Batch, CheckReport
+from evaluator_host.service import Service
+from evaluator_host.service.summaries import summarise
+from evaluator_host.wiring.service import open_service
+
+T = TypeVar("T")
+
+_AHEAD: Final = 256  # rows that wait for a sandbox, and results that wait for a reader
+_PART: Final = 64  # rows or results that cross between threads at once
+_END: Final = object()
+
+
+class AsyncSandboxPool:
+    """Evaluates rows in sandboxes of this process. Bound to the event loop that opens it.
+
+    Example:
+      async with AsyncSandboxPool(max_sandboxes=4) as pool:
+          result = await pool.evaluate(Evaluator(code), inputs={"question": "…"}, outputs="Paris")
+
+    Args:
+      max_sandboxes: Sandboxes at once, and workers of one evaluator; None for as many as this process has processors.
+      memory_mb: Sum of the memory limits of these sandboxes; None for half of what this process may use. Several
+        pools on one machine each need a share of it.
+      data_dir: Folder for tools and installed packages, which several processes of one machine may share.
+      sandbox: `auto`, `bubblewrap`, `docker` or `none`.
+      settings: Settings of a host, instead of those in the environment (`EVALUATOR_HOST_…`); arguments win over them.
+
+    Raises (on entering):
+      SandboxUnavailable: no backend works on this machine; the message says what to install.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_sandboxes: int | None = None,
+        memory_mb: int | None = None,
+        data_dir: Path | str | None = None,
+        sandbox: SandboxChoice | str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        most = max_sandboxes or len(os.sched_getaffinity(0))
+        changes: dict[str, Any] = {
+            "max_sandboxes": most,
+            "max_sandboxes_per_evaluator": most,
+            "idle_sandboxes": 0,
+            "sandbox_memory_mb": memory_mb,
+            "data_dir": data_dir,
+            "sandbox": sandbox,
+        }
+        given = {name: value for name, value in changes.items() if value is not None}
+        before = settings.model_dump(exclude_unset=True) if settings is not None else {}
+        self.settings = Settings(**{**before, **given})
+        self._stack = AsyncExitStack()
+        self._service: Service | None = None
+
+    async def open(self) -> None:
+        """Choose the sandbox backend, and try it; `async with` does this.
+
+        Raises:
+          SandboxUnavailable: no backend works on this machine.
+        """
+        self._service = await self._stack.enter_async_context(open_service(self.settings, prewarm=False))
+
+    async def close(self) -> None:
+        """End all sandboxes; calls that still run fail."""
+        self._service = None
+        await self._stack.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def evaluate(
+        self,
+        evaluator: Evaluator,
+        *,
+        inputs: dict[str, Json] | None = None,
+        outputs: Json = None,
+        trace: dict[str, Json] | None = None,
+        variables: dict[str, Json] | None = None,
+        criteria: Json = None,
+        messages: list[dict[str, Json]] | None = None,
+    ) -> EvaluationResult:
+        """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
+
+        Args:
+          evaluator: The code and its settings.
+          inputs: `{"question": …, "correct_answer": …}`, any names.
+          outputs: Any JSON value: the output to score.
+          trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
+          variables: Arguments of contract `main`, by name.
+          criteria: Evaluation criteria of the test case, for dialects that have them.
+          messages: A conversation, `[{"role": …, "content": …}]`.
+
+        Raises:
+          InvalidRequest: the evaluator cannot be taken as it is.
+          PackagesFailed: its packages cannot be installed.
+          SandboxUnavailable: no sandbox can be started.
+        """
+        row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
+        return await self._open_service.evaluate(evaluator, row)
+
+    async def evaluate_batch(
+        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+    ) -> Batch:
+        """Evaluate rows; results keep their order and are in memory together, at most 256 MB.
+
+        Args:
+          evaluator: The code and its settings.
+          rows: Any number of rows; for more than memory holds, see `evaluate_stream`.
+          isolation: `BATCH` lets rows share a process, for speed.
+
+        Raises:
+          TooLarge: the results take too much memory.
+          HostError: as `evaluate`.
+        """
+        started, service, drawn = time.perf_counter(), self._open_service, list(rows)
+        results = await service.evaluate_batch(evaluator, drawn, isolation=isolation) if drawn else []
+        summary = summarise(results, seconds=time.perf_counter() - started)
+        return Batch(tuple(results), summary, await service.evaluate_together(evaluator, drawn, results))
+
+    async def evaluate_stream(
+        self,
+        evaluator: Evaluator,
+        rows: AsyncIterable[Row] | Iterable[Row],
+        *,
+        isolation: Isolation = Isolation.ROW,
+        parallelism: int | None = None,
+    ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
+        """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
+
+        The stream may be open-ended. Rows are drawn a few hundred ahead of the results that were read, no more.
+
+        Args:
+          evaluator: The code and its settings.
+          rows: An iterable that does not block, or an asynchronous one.
+          isolation: `BATCH` lets rows share a process, for speed.
+          parallelism: Sandboxes at once; None for as many as the pool has.
+
+        Raises:
+          HostError: as `evaluate`.
+        """
+        stream = self._open_service.evaluate_rows(evaluator, rows, isolation=isolation, parallelism=parallelism)
+        async with aclosing(stream) as results:
+            async for numbered in results:
+                yield numbered
+
+    async def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator in a sandbox without running a row.
+
+        Raises:
+          HostError: as `evaluate`.
+        """
+        return await self._open_service.check(evaluator)
+
+    @property
+    def _open_service(self) -> Service:
+        if self._service is None:
+            raise InvalidRequest("the pool is not open: use it inside `with`, or call `open()` first")
+        return self._service
+
+
+class SandboxPool:
+    """Evaluates rows in sandboxes of this process: the methods of `AsyncSandboxPool`, blocking, from any thread.
+
+    Example:
+      with SandboxPool(max_sandboxes=4) as pool:
+          batch = pool.evaluate_batch(Evaluator(code), [Row(outputs="Paris")])
+
+    Args:
+      options: Those of `AsyncSandboxPool`, by name.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._pool = AsyncSandboxPool(**options)
+        self._loop = asyncio.new_event_loop()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the pool."""
+        return self._pool.settings
+
+    def open(self) -> None:
+        """Choose the sandbox backend, and try it; `with` does this.
+
+        Raises:
+          SandboxUnavailable: no backend works on this machine.
+        """
+        self._thread = threading.Thread(target=self._loop.run_forever, name="sandbox pool", daemon=True)
+        self._thread.start()
+        try:
+            self._await(self._pool.open())
+        except BaseException:
+            self._stop()
+            raise
+
+    def close(self) -> None:
+        """End all sandboxes; calls of other threads that still run fail."""
+        if self._thread is not None:
+            try:
+                self._await(self._pool.close())
+            finally:
+                self._stop()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def evaluate(
+        self,
+        evaluator: Evaluator,
+        *,
+        inputs: dict[str, Json] | None = None,
+        outputs: Json = None,
+        trace: dict[str, Json] | None = None,
+        variables: dict[str, Json] | None = None,
+        criteria: Json = None,
+        messages: list[dict[str, Json]] | None = None,
+    ) -> EvaluationResult:
+        """Evaluate one row, as `AsyncSandboxPool.evaluate`."""
+        return self._await(
+            self._pool.evaluate(
+                evaluator,
+                inputs=inputs,
+                outputs=outputs,
+                trace=trace,
+                variables=variables,
+                criteria=criteria,
+                messages=messages,
+            )
+        )
+
+    def evaluate_batch(
+        self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
+    ) -> Batch:
+        """Evaluate rows, as `AsyncSandboxPool.evaluate_batch`."""
+        return self._await(self._pool.evaluate_batch(evaluator, list(rows), isolation=isolation))
+
+    def evaluate_stream(
+        self,
+        evaluator: Evaluator,
+        rows: Iterable[Row],
+        *,
+        isolation: Isolation = Isolation.ROW,
+        parallelism: int | None = None,
+    ) -> Iterator[tuple[int, EvaluationResult]]:
+        """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
+
+        The stream may be open-ended, and `rows` may block: a thread draws them, a few hundred ahead of the results
+        that were read, no more.
+
+        Args:
+          evaluator: The code and its settings.
+          rows: Any iterable.
+          isolation: `BATCH` lets rows share a process, for speed.
+          parallelism: Sandboxes at once; None for as many as the pool has.
+
+        Raises:
+          HostError: as `evaluate`.
+        """
+        source = _RowsOfThread(rows, self._loop)
+        stream = self._pool.evaluate_stream(evaluator, source, isolation=isolation, parallelism=parallelism)
+        results = _ResultsForThread(stream)
+        running = asyncio.run_coroutine_threadsafe(results.run(), self._loop)
+        try:
+            yield from results
+            running.result()
+        finally:
+            running.cancel()
+            source.stop()
+
+    def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator without running a row, as `AsyncSandboxPool.check`."""
+        return self._await(self._pool.check(evaluator))
+
+    def _await(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._thread is None or not self._thread.is_alive():
+            work.close()
+            raise InvalidRequest("the pool is not open: use it inside `with`, or call `open()` first")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # an interrupt, too
+            future.cancel()
+            raise
+
+    def _stop(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            thread.join()
+            self._loop.close()
+
+
+class _RowsOfThread:
+    """The rows of an iterable that may block, drawn by a thread of its own; an asynchronous iterable of them."""
+
+    def __init__(self, rows: Iterable[Row], loop: asyncio.AbstractEventLoop) -> None:
+        self._rows = rows
+        self._loop = loop
+        self._drawn: asyncio.Queue[Any] = asyncio.Queue()
+        self._room = threading.Semaphore(_AHEAD)
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Draw no more rows; a row that the thread waits for is thrown away."""
+        self._stopped = True
+        self._room.release()
+
+    async def __aiter__(self) -> AsyncIterator[Row]:
+        threading.Thread(target=self._draw, name="rows of a sandbox pool", daemon=True).start()
+        while (item := await self._drawn.get()) is not _END:
+            if isinstance(item, BaseException):
+                raise item
+            self._room.release()
+            yield item
+
+    def _draw(self) -> None:
+        try:
+            for row in self._rows:
+                self._room.acquire()
+                if self._stopped:
+                    return
+                self._send(row)
+        except Exception as error:  # noqa: BLE001 - raised to the caller
+            self._send(error)
+        else:
+            self._send(_END)
+
+    def _send(self, item: Any) -> None:
+        self._loop.call_soon_threadsafe(self._drawn.put_nowait, item)
+
+
+class _ResultsForThread:
+    """The results of a stream, read by another thread in parts; the stream waits for a slow reader."""
+
+    def __init__(self, stream: AsyncGenerator[tuple[int, EvaluationResult], None]) -> None:
+        self._stream = stream
+        self._read: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._waiting = 0
+        self._room: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self) -> None:
+        """Hand results over until the stream ends."""
+        self._loop, self._room = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            async with aclosing(self._stream) as results:
+                async for numbered in results:
+                    self._waiting += 1
+                    self._read.put(numbered)
+                    while self._waiting >= _AHEAD:
+                        self._room.clear()
+                        await self._room.wait()
+        finally:
+            self._read.put(_END)
+
+    def __iter__(self) -> Iterator[tuple[int, EvaluationResult]]:
+        taken = 0
+        while (item := self._read.get()) is not _END:
+            yield item
+            taken += 1
+            if taken == _PART and self._loop is not None:
+                self._loop.call_soon_threadsafe(self._took, taken)
+                taken = 0
+
+    def _took(self, number: int) -> None:
+        self._waiting -= number
+        if self._room is not None:
+            self._room.set()

@@ -1,0 +1,136 @@
+"""What an evaluator with granted models gets: variables for its clients, a gate for each row, and meters of its use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from evaluator_host.model.evaluator import ModelBudget, Replay
+from evaluator_host.model.outcome import EvaluationError, ModelUsage
+from evaluator_host.sandbox.base import Gate
+
+PLACEHOLDER: Final = "evaluator-host"
+_ADDRESS: Final = "http://{address}"
+ENVIRONMENT: Final[Mapping[str, str]] = {
+    "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
+    "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # litellm, LangChain
+    "OPENAI_API_KEY": PLACEHOLDER,
+    "AZURE_OPENAI_ENDPOINT": _ADDRESS,
+    "AZURE_OPENAI_API_KEY": PLACEHOLDER,
+    "AZURE_API_BASE": _ADDRESS,  # litellm
+    "AZURE_API_KEY": PLACEHOLDER,
+    "ANTHROPIC_BASE_URL": _ADDRESS,
+    "ANTHROPIC_API_BASE": _ADDRESS,  # litellm
+    "ANTHROPIC_API_URL": _ADDRESS,  # LangChain
+    "ANTHROPIC_API_KEY": PLACEHOLDER,
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches a list of prices when it is imported
+    "NO_PROXY": "127.0.0.1,localhost",
+}
+"""Variables of code that was granted models; the runner puts the address of its port in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What one request used.
+
+    Attributes:
+      input_tokens: Tokens of the request.
+      output_tokens: Tokens of the answer.
+      cost: None when the model has no price.
+      replayed: A recorded answer answered it; then it used nothing else.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    replayed: bool = False
+
+
+class Meter:
+    """Adds up what requests use, against a budget.
+
+    Args:
+      budget: The most that may be used.
+      whose: `the row`, `the job`, `the workspace today`.
+    """
+
+    def __init__(self, budget: ModelBudget, whose: str) -> None:
+        self.budget = budget
+        self.whose = whose
+        self.requests = 0
+        self.replayed = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.cost: float | None = 0.0
+
+    def refusal(self, *, priced: bool) -> str | None:
+        """Return why one more request may not be made, or None; `priced` says whether its model has a price."""
+        budget, tokens = self.budget, self.input_tokens + self.output_tokens
+        if budget.requests is not None and self.requests >= budget.requests:
+            return f"{self.whose} may ask models {budget.requests} times"
+        if budget.tokens is not None and tokens >= budget.tokens:
+            return f"{self.whose} may use {budget.tokens} tokens of models, and has used {tokens}"
+        if budget.cost is not None and not priced:
+            return f"{self.whose} may cost {budget.cost:g}, and the model has no price by which to count"
+        if budget.cost is not None and (self.cost or 0.0) >= budget.cost:
+            return f"{self.whose} may cost {budget.cost:g}, and has cost {self.cost:g}"
+        return None
+
+    def begin(self) -> None:
+        """Count a request that is about to be made."""
+        self.requests += 1
+
+    def add(self, used: Used) -> None:
+        """Count what a request used; one that was replayed is counted apart, and was not begun."""
+        self.replayed += used.replayed
+        self.input_tokens += used.input_tokens
+        self.output_tokens += used.output_tokens
+        self.cost = None if self.cost is None or used.cost is None else self.cost + used.cost
+
+    def usage(self, wait_s: float) -> ModelUsage:
+        """Return the counts as a result shows them."""
+        return ModelUsage(
+            requests=self.requests,
+            replayed=self.replayed,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cost=None if self.cost is None else round(self.cost, 9),
+            wait_ms=round(wait_s * 1000, 3),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTerms:
+    """How the rows of one call or job may use granted models.
+
+    Attributes:
+      replay: Whether answers are recorded and reused.
+      meter: Of the job; None for a single call or batch.
+    """
+
+    replay: Replay = Replay.OFF
+    meter: Meter | None = None
+
+
+NO_TERMS: Final = ModelTerms()
+
+
+class RowGate(Gate, Protocol):
+    """The gate of one row, and what became of it."""
+
+    @property
+    def usage(self) -> ModelUsage:
+        """What the row has used."""
+        ...
+
+    @property
+    def problem(self) -> EvaluationError | None:
+        """Why the row has no result, whatever its code returned: it was over a budget, or an answer is not recorded."""
+        ...
+
+
+class ModelGrant(Protocol):
+    """The models that an evaluator was granted, resolved."""
+
+    def gate(self) -> RowGate:
+        """Return a new gate, for one row."""
+        ...

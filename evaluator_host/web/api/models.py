@@ -1,0 +1,156 @@
+"""Routes of registered models, of what they were used for, and of recorded answers. No route returns a key."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import ConfigDict, Field
+
+from evaluator_host.model.evaluator import ModelKind
+from evaluator_host.models.gateway.service import ModelService
+from evaluator_host.schemas.models import DayUsage, ModelTest, RecordedAnswers, RegisteredModel
+from evaluator_host.web.api.bodies import Wire
+from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.http.error_responses import describe_error
+from evaluator_host.web.http.json_routes import JsonRoute, json_response
+
+_MISSING = describe_error(404, "No such model.")
+_REFUSED = {
+    **describe_error(404, "No such secret."),
+    **describe_error(409, "There is already a model of that name."),
+    **describe_error(422, "A field is invalid, or the operator allows no model on that host."),
+}
+_LINES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/x-ndjson": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+_EXPORT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/x-ndjson": {}}, "description": "One recorded answer per line."}
+}
+
+
+class ModelIn(Wire):
+    """Body of `POST /v1/models`: a model that evaluators of the workspace may be granted."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "judge-small",
+                    "url": "https://api.openai.com/v1",
+                    "model": "gpt-4o-mini",
+                    "secret": "openai",
+                    "input_price": 0.15,
+                    "output_price": 0.6,
+                }
+            ]
+        }
+    )
+
+    name: str = Field(min_length=1, max_length=63, description="Letters, digits, dots, dashes and underscores.")
+    url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1")
+    kind: ModelKind = Field(ModelKind.OPENAI, description="The API that it speaks; openai is that of compatible ones.")
+    model: str | None = Field(None, min_length=1, max_length=200, description="Its name there. Default: `name`.")
+    secret: str | None = Field(
+        None, min_length=1, max_length=63, description="Secret that is its key. Default: no key."
+    )
+    input_price: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of a million tokens of requests.")
+    output_price: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of a million tokens of answers.")
+    timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds for one answer.")
+    retries: int = Field(2, ge=0, le=10, description="Tries after the first one.")
+
+    def to_model(self) -> RegisteredModel:
+        """Return the model that the service takes."""
+        return RegisteredModel(**{**dict(self), "model": self.model or self.name})
+
+
+def models_api(service: ModelService, access: Access) -> APIRouter:
+    """Return the routes of models. A key sees those of its workspace, and the operator's."""
+    router = APIRouter(prefix="/v1/models", route_class=JsonRoute, tags=["models"])
+
+    @router.get("", response_model=list[RegisteredModel])
+    async def every(request: Request) -> Response:
+        """List the models that evaluators may be granted: the operator's, and those of the workspace."""
+        return json_response(await service.directory.list(caller_of(request.scope).workspace))
+
+    @router.post("", status_code=201, response_model=RegisteredModel, responses=_REFUSED)
+    async def add(body: ModelIn, request: Request) -> Response:
+        """Register a model. The operator decides on which hosts it may be."""
+        with AuditedCall(access, caller_of(request.scope), "models.add") as caller:
+            added = await service.directory.add(caller.workspace, body.to_model())
+        return json_response(added, 201, {"Location": f"/v1/models/{added.name}"})
+
+    @router.get("/{name}", response_model=RegisteredModel, responses=_MISSING)
+    async def show(name: str, request: Request) -> Response:
+        """Show a model, without its key."""
+        return json_response(await service.get_model(caller_of(request.scope).workspace, name))
+
+    @router.post("/{name}/test", response_model=ModelTest, responses=_MISSING)
+    async def test(name: str, request: Request) -> Response:
+        """Ask a model one short question. The answer is 200 whether it works or not."""
+        with AuditedCall(access, caller_of(request.scope), "models.test") as caller:
+            await service.get_model(caller.workspace, name)
+            outcome = await service.test_model(caller.workspace, name)
+        return json_response(outcome)
+
+    @router.delete("/{name}", status_code=204, responses=_MISSING)
+    async def delete(name: str, request: Request) -> Response:
+        """Remove a model of the workspace. Evaluators that were granted it are refused from then on."""
+        with AuditedCall(access, caller_of(request.scope), "models.delete") as caller:
+            await service.directory.delete(caller.workspace, name)
+        return Response(status_code=204)
+
+    return router
+
+
+def model_answers_api(service: ModelService, access: Access) -> APIRouter:
+    """Return the routes of what models were used for, and of recorded answers."""
+    router = APIRouter(route_class=JsonRoute, tags=["models"])
+
+    @router.get("/v1/model-usage", response_model=list[DayUsage])
+    async def usage(
+        request: Request, days: Annotated[int, Query(ge=1, le=3660, description="Today included.")] = 30
+    ) -> Response:
+        """Show what the workspace used of each model by day (UTC), the newest day first."""
+        return json_response(await service.list_usage(caller_of(request.scope).workspace, days=days))
+
+    @router.get("/v1/model-answers", response_model=RecordedAnswers)
+    async def count(request: Request) -> Response:
+        """Show how many answers of models are recorded."""
+        return json_response(RecordedAnswers(*await service.count_answers(caller_of(request.scope).workspace)))
+
+    @router.get("/v1/model-answers/export", response_class=StreamingResponse, responses=_EXPORT)
+    async def export(request: Request) -> Response:
+        """Download the recorded answers as JSONL."""
+        lines = service.recordings.export(caller_of(request.scope).workspace)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+
+    @router.post("/v1/model-answers/import", response_model=RecordedAnswers, openapi_extra=_LINES)
+    async def import_(request: Request) -> Response:
+        """Record the answers of an export, in place of those of the same requests."""
+        with AuditedCall(access, caller_of(request.scope), "models.import") as caller:
+            await service.recordings.import_lines(caller.workspace, _lines(request.stream()))
+        return json_response(RecordedAnswers(*await service.count_answers(caller.workspace)))
+
+    @router.delete("/v1/model-answers", status_code=204)
+    async def delete(
+        request: Request, model: Annotated[str | None, Query(description="Only those of this model.")] = None
+    ) -> Response:
+        """Delete the recorded answers of the workspace."""
+        with AuditedCall(access, caller_of(request.scope), "models.delete_answers") as caller:
+            await service.delete_answers(caller.workspace, model=model)
+        return Response(status_code=204)
+
+    return router
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
+    yield rest

@@ -1,0 +1,3 @@
+function validate(input, output, expectedOutput) {
+  return output === expectedOutput;
+}

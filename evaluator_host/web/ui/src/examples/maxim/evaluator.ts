@@ -1,0 +1,3 @@
+function validate(input: string, output: string, expectedOutput: string): boolean {
+  return output === expectedOutput;
+}

@@ -1,0 +1,25 @@
+"""Packages of clients of models and platforms, which code may import although they are not pinned (`later`)."""
+
+PACKAGES = {  # distribution of each module
+    "anthropic": "anthropic",
+    "autogen": "ag2",
+    "boto3": "boto3",
+    "cohere": "cohere",
+    "dotenv": "python-dotenv",
+    "groq": "groq",
+    "instructor": "instructor",
+    "langchain": "langchain",
+    "langchain_anthropic": "langchain-anthropic",
+    "langchain_community": "langchain-community",
+    "langchain_core": "langchain-core",
+    "langchain_google_genai": "langchain-google-genai",
+    "langchain_openai": "langchain-openai",
+    "langfuse": "langfuse",
+    "langgraph": "langgraph",
+    "litellm": "litellm",
+    "mistralai": "mistralai",
+    "ollama": "ollama",
+    "openai": "openai",
+    "openevals": "openevals",
+    "together": "together",
+}

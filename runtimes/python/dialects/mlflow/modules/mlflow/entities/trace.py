@@ -1,0 +1,49 @@
+"""Traces of a conversation: one for each turn."""
+
+import json
+
+
+class _Record:
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.__dict__!r})"
+
+
+class TraceInfo(_Record):
+    """What is known of a trace besides its data."""
+
+
+class TraceData(_Record):
+    """Request and response as JSON text, and spans."""
+
+
+class Trace(_Record):
+    """One turn of a conversation."""
+
+    @classmethod
+    def of_turn(cls, messages, number):
+        """Return the trace of a turn's messages."""
+        asked = [one for one in messages if one.get("role") != "assistant"]
+        said = [one for one in messages if one.get("role") == "assistant"]
+        users = [one for one in asked if one.get("role") == "user"]
+        request, answer = {"messages": asked}, said[-1].get("content") if said else None
+        info = TraceInfo(
+            trace_id=f"tr-{number}",
+            request_preview=_text(users[-1].get("content") if users else None),
+            response_preview=_text(answer),
+            trace_metadata={"mlflow.trace.session": "session"},
+            tags={},
+            state="OK",
+        )
+        data = TraceData(request=json.dumps(request), response=json.dumps(answer), spans=[])
+        return cls(info=info, data=data, messages=messages)
+
+    def search_spans(self, **_conditions):
+        """Return the spans: there are none."""
+        return []
+
+
+def _text(value):
+    return value if isinstance(value, str) else json.dumps(value)

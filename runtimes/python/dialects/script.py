@@ -1,0 +1,91 @@
+"""Implements dialect `script`: the code is a program that runs from its first line to its last for each row.
+
+The program is the evaluator's code, or that of the row: rows may so share a sandbox that was started before. It gets
+arguments, variables of the environment and a standard input; what it made is its exit code, and what it printed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from evaluator_runner import entry
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.failures import Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+CONTRACT = "script"
+PREBOUND = False
+_FILENAME = "<string>"
+_Module = type(sys)
+
+
+def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
+    """Return None: a script is declared, never recognised."""
+    return None
+
+
+def source(code: str) -> str:
+    """Return nothing to run at the load."""
+    return ""
+
+
+def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
+    """Return what runs the program.
+
+    Raises:
+      Failure: the policy is `restricted`, which programs cannot be run with.
+    """
+    if "_getattr_" in namespace:
+        raise Failure("policy_violation", "a script cannot be run with policy restricted")
+    text = namespace["__loader__"].get_source("evaluator")
+    found = entry.Entry("script", lambda row: _run(row, text, namespace["__builtins__"]))
+    found.reason = "declared"
+    found.bind = lambda args: ([args[0]], {})
+    return found
+
+
+def _run(row: dict[str, Any], text: str, names: Any) -> dict[str, int]:
+    code = row.get("code")
+    sys.argv[:] = ["script.py", *row.get("argv", ())]
+    os.environ.update(row.get("env", {}))
+    sys.stdin = io.StringIO(row.get("stdin", ""))
+    main = _Module("__main__")
+    main.__dict__.update({"__builtins__": names})
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(text if code is None else code, _FILENAME, "exec", dont_inherit=True), main.__dict__)  # noqa: S102
+        _join()
+    except SystemExit as ended:
+        return {"exit_code": _status(ended.code)}
+    except BaseException as raised:  # noqa: BLE001 - a program may raise anything, and ends by it
+        trace = raised.__traceback__
+        trace = None if trace is None else trace.tb_next  # without this function
+        sys.__excepthook__(type(raised), raised.with_traceback(trace), trace)
+        return {"exit_code": 1}
+    return {"exit_code": 0}
+
+
+def _join() -> None:
+    """Wait for threads as the interpreter does at its end."""
+    threading = sys.modules.get("threading")
+    if threading is None:
+        return
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def _status(code: Any) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 255
+    print(code, file=sys.stderr)
+    return 1

@@ -1,0 +1,145 @@
+"""Lets clients of models and platforms be made while code loads, although their packages are not pinned.
+
+Most evaluators that make a client at the top of their file call it in one function only. What an import of such a
+package gives can be called and read while the code loads; a row that uses it fails with an `ImportError` that names the
+pin. Packages that are installed are never replaced.
+"""
+
+from __future__ import annotations
+
+import sys
+from _frozen_importlib import ModuleSpec  # type: ignore[import-not-found]
+
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.dialects.clients import PACKAGES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_KEYS = {  # a client is not made without a key
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "OPENAI": ("OPENAI_API_KEY",),
+    "together": ("TOGETHER_API_KEY",),
+}
+_PLACEHOLDER = "no-key-in-a-sandbox"
+_DECORATORS = frozenset(("observe", "traceable", "trace", "traced", "tool", "chain"))
+_loading = [True]
+
+
+def give_keys(code: str, environment: Any) -> None:
+    """Set the variables that clients of this code read their key from, unless there are such; none is a real key."""
+    for word, names in _KEYS.items():
+        if word in code:
+            for name in names:
+                environment.setdefault(name, _PLACEHOLDER)
+
+
+def install(code: str) -> None:
+    """Let the code import the packages of the table that are not installed."""
+    if any(name in code for name in PACKAGES):
+        sys.meta_path.append(Finder())
+
+
+def import_or_stand_in(module: str, name: str) -> Any:
+    """Return a module; if it is not installed, something whose use is an `ImportError` that names the pin."""
+    try:
+        return __import__(module)
+    except ImportError:
+        return _Later(module, name)
+
+
+def is_stand_in(module: Any) -> bool:
+    """Return whether a module stands in for a package that is not pinned."""
+    return type(module) is _Module
+
+
+def loaded() -> None:
+    """Note that the code has loaded: from now on a use of such a package is an `ImportError`."""
+    _loading[0] = False
+
+
+class _Later:
+    """Something of a package that is not pinned. While code loads it can be called and read."""
+
+    def __init__(self, package: str, path: str) -> None:
+        self.__dict__.update(_package=package, _path=path)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return another such object; a decorator returns the function that it is given."""
+        self._use()
+        decorates = self._path.rpartition(".")[2].removesuffix("()") in _DECORATORS
+        if decorates and len(args) == 1 and not kwargs and callable(args[0]):
+            return args[0]
+        return _Later(self._package, f"{self._path}()")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._use()
+        return _Later(self._package, f"{self._path}.{name}")
+
+    def __setattr__(self, _name: str, _value: Any) -> None:
+        self._use()
+
+    def __or__(self, other: Any) -> Any:
+        return self
+
+    __ror__ = __or__
+
+    def __getitem__(self, _key: Any) -> Any:
+        self._use()
+        return _Later(self._package, f"{self._path}[…]")
+
+    def __mro_entries__(self, _bases: Any) -> tuple[type, ...]:
+        raise _missing(self._package, self._path)
+
+    def __iter__(self) -> Any:
+        raise _missing(self._package, self._path)
+
+    def __bool__(self) -> bool:
+        return False
+
+    def _use(self) -> None:
+        if not _loading[0]:
+            raise _missing(self._package, self._path)
+
+
+def _missing(package: str, path: str) -> ImportError:
+    return ImportError(
+        f"`{path}` needs the package {package}, which is not pinned; add {package}==VERSION to `packages`",
+        name=path.partition(".")[0],
+    )
+
+
+class _Module(type(sys)):  # type: ignore[misc]
+    """A module of a package that is not pinned."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        top = self.__name__.partition(".")[0]
+        if not _loading[0]:
+            raise _missing(PACKAGES[top], f"{self.__name__}.{name}")
+        return _Later(PACKAGES[top], f"{self.__name__}.{name}")
+
+
+class Finder:
+    """Finds modules of the table, after every other finder."""
+
+    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
+        """Return the spec of a module, as `sys.meta_path` requires; None for one that is not in the table."""
+        if name.partition(".")[0] not in PACKAGES or not _loading[0]:
+            return None
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: Any) -> Any:
+        """Return the module."""
+        return _Module(spec.name)
+
+    def exec_module(self, _module: Any) -> None:
+        """Do nothing: its names are made when they are read."""

@@ -1,0 +1,129 @@
+"""Finds the evaluator in code that holds it in another form: in a loader's functions, in a text, below magics.
+
+Looked at only where the code has no entry at module level, so that other evaluators pay nothing.
+"""
+
+from __future__ import annotations
+
+from evaluator_runner import dialects
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.outline import Outline, definitions_in, texts_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OWN = ("evaluate", "main")
+_STARTS = [text for one in _OWN for text in (f"def {one}(", f"async def {one}(", f"{one} =", f"{one}:")]
+_MOST_TEXTS = 20
+_WORDS = ("def ", "class ")
+
+
+class Held:
+    """An evaluator that code holds.
+
+    Attributes:
+      code: The code to run, each line where it was.
+      recognised: Its dialect, if that can be told before it runs.
+      factories: Functions of the code that return it, by the order in which they are called.
+      note: What was found, for its author.
+    """
+
+    __slots__ = ("code", "factories", "note", "recognised")
+
+    def __init__(self, code: str, recognised: Any, factories: list[str], note: str) -> None:
+        self.code = code
+        self.recognised = recognised
+        self.factories = factories
+        self.note = note
+
+    def open(self, namespace: dict[str, Any]) -> None:
+        """Call the factories, and bind the functions and classes that they return under their names."""
+        for factory in self.factories:
+            for name, one in _returned(namespace[factory]()):
+                namespace.setdefault(name, one)
+
+
+def find_held(code: str, name: str | None, contract: str) -> Held | None:
+    """Return the evaluator that code holds; None when it has an entry of its own, or holds none or several.
+
+    Args:
+      code: As it was pasted.
+      name: The entry that the caller asked for, or None.
+      contract: The declared contract, or `auto`.
+    """
+    lines = f"\n{code}"
+    has_texts = "'''" in code or '"""' in code
+    if name is None and not has_texts and any(f"\n{start}" in lines for start in _STARTS):
+        return None
+    outline = Outline(code)
+    if not outline.parsed or name in outline.binds or outline.binds & {*_OWN}:
+        return None
+    if contract != "auto" and dialects.dialect_of(contract).sign(outline, name) is not None:
+        return None
+    if any(outline.classes.values()):
+        return None
+    held = _from_factories(code, outline, name, contract)
+    if held is None and not any(one.required for one in outline.functions.values()):
+        held = _from_texts(outline, name, contract)
+    return held
+
+
+def without_magics(code: str) -> str | None:
+    """Return a notebook's cell with its magics (`%pip`, `!ls`) as comments; None when it has none."""
+    lines = code.split("\n")
+    kept = [f"#{line[1:]}" if line[:1] in {"%", "!"} else line for line in lines]
+    return "\n".join(kept) if kept != lines else None
+
+
+def _from_factories(code: str, outline: Outline, name: str | None, contract: str) -> Held | None:
+    inner = definitions_in(outline)
+    if not inner:
+        return None
+    opened = Outline(code, inside=list(inner))
+    recognised = _recognised(opened, code, name, contract)
+    if recognised is None and not (opened.has_own_entry or (name is not None and name in opened.functions)):
+        return None
+    wanted = [one for one, names in inner.items() if name is None or name in names]
+    if not wanted:
+        return None
+    shown = ", ".join(f"`{one}()`" for one in wanted[:5])
+    return Held(code, recognised, wanted, f"the evaluator is what {shown} returns")
+
+
+def _from_texts(outline: Outline, name: str | None, contract: str) -> Held | None:
+    """Return the only text among the constants of the code that is an evaluator itself."""
+    found = []
+    for line, text in texts_in(outline)[:_MOST_TEXTS]:
+        if not any(word in text for word in _WORDS):
+            continue
+        inner = _dedented(text)
+        held = Outline(inner)
+        recognised = _recognised(held, inner, name, contract) if held.parsed else None
+        if recognised is not None or held.has_own_entry:
+            note = f"the evaluator is the text in line {line}; the code around it is not run"
+            found.append(Held("\n" * (line - 1) + inner, recognised, [], note))
+    return found[0] if len(found) == 1 else None
+
+
+def _recognised(outline: Outline, code: str, name: str | None, contract: str) -> Any:
+    if contract == "auto":
+        return dialects.recognise_outline(outline, code, name)
+    declared = dialects.recognise(code, contract=contract, name=name)
+    has_entry = bool(outline.functions or outline.classes)
+    return declared if has_entry else None
+
+
+def _returned(value: Any) -> list[tuple[str, Any]]:
+    """Return the functions and classes in what a factory returned, by name."""
+    if isinstance(value, dict):
+        return [(str(name), one) for name, one in value.items() if callable(one)]
+    several = value if isinstance(value, (list, tuple)) else [value]
+    return [(str(getattr(one, "__name__", "evaluate")), one) for one in several if callable(one)]
+
+
+def _dedented(text: str) -> str:
+    lines = text.split("\n")
+    margins = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
+    margin = min(margins, default=0)
+    return "\n".join([line[margin:] for line in lines])

@@ -1,0 +1,94 @@
+"""The figures of many evaluators on one host: calls per second, and processor time by call, against one evaluator."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+from evaluator_host.model.evaluator import Evaluator, Language
+from evaluator_host.service import Service
+from tests.benchmarks.figures import CODE, THE_ROW
+
+CALLERS = 4
+TURNS = 10
+ZIPF_EXPONENT, ZIPF_EVALUATORS = 1.1, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a load did: calls per second, milliseconds of processor time per call, and the part of the calls that was warm."""
+
+    calls_per_s: float
+    cpu_ms: float
+    warm: float
+
+
+def evaluators(count: int, language: Language = Language.PYTHON) -> list[Evaluator]:
+    """Return so many different evaluators."""
+    comment = "#" if language is Language.PYTHON else "//"
+    return [Evaluator(f"{CODE[language]}{comment} tenant {number}\n", language) for number in range(count)]
+
+
+def round_robin(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
+    """Call each in turn."""
+    return islice(cycle(many), calls)
+
+
+def zipf(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
+    """Call the first most often, the n-th 1 / n ** 1.1 as often; the same sequence in each run."""
+    weights = [1 / rank**ZIPF_EXPONENT for rank in range(1, len(many) + 1)]
+    return iter(random.Random(1).choices(many, weights, k=calls))
+
+
+async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
+    """Make calls by four callers at a time."""
+    made = warm = 0
+
+    async def caller() -> None:
+        nonlocal made, warm
+        for evaluator in calls:
+            result = await service.evaluate(evaluator, THE_ROW)
+            assert result.score == 1.0, result.error
+            made, warm = made + 1, warm + result.sandbox.warm
+
+    started, cpu = time.perf_counter(), _processor_s()
+    await asyncio.gather(*(caller() for _ in range(CALLERS)))
+    seconds = time.perf_counter() - started
+    return Load(made / seconds, (_processor_s() - cpu) * 1000 / made, warm / made)
+
+
+async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Load]:
+    """Make calls, in turns with calls of one evaluator, because the machine may have other work; return both loads."""
+    (single,) = evaluators(1)
+    part = len(calls) // TURNS
+    of_many, of_one = [], []
+    for turn in range(TURNS):
+        of_many.append(await load(service, iter(calls[turn * part : (turn + 1) * part])))
+        of_one.append(await load(service, round_robin([single], part)))
+    return _mean(of_many), _mean(of_one)
+
+
+def _mean(loads: list[Load]) -> Load:
+    """Return the mean of loads of equally many calls; a rate has the harmonic one."""
+    count = len(loads)
+    calls_per_s = count / sum(1 / one.calls_per_s for one in loads)
+    return Load(calls_per_s, sum(one.cpu_ms for one in loads) / count, sum(one.warm for one in loads) / count)
+
+
+def _processor_s() -> float:
+    """Return the processor time of this process, its living descendants, and the dead ones that were waited for."""
+    ticks, line = 0, [os.getpid()]
+    while line:
+        pid = line.pop()
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                line += map(int, (task / "children").read_text().split())
+        except OSError:  # ended meanwhile
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")

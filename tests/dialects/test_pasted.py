@@ -1,0 +1,40 @@
+"""Evaluators as people paste them, in real sandboxes: they score what their author means, or say why not."""
+
+import asyncio
+
+import pytest
+
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.service import Service
+from tests.dialects.pasted import PASTED, Pasted
+
+
+def differences(case: Pasted, result: EvaluationResult) -> list[str]:
+    """Say in what a result differs from what is expected."""
+    error = result.error
+    found = error.code.value if error else "skipped" if result.status.value == "skipped" else result.score
+    if found is None or (isinstance(case.expected, str) and case.expected == result.label):
+        found = result.label
+    said = f"{error.message} {error.hint or ''}" if error else ""
+    notes = {note.code for note in result.warnings}
+    return [
+        f"{case.id}: {what}; error: {said}; warnings: {result.warnings}"
+        for what, wrong in (
+            (f"{found!r}, expected {case.expected!r}", found != case.expected),
+            (f"contract {result.evaluator.contract}", error is None and result.evaluator.contract != case.contract),
+            (f"{case.contains!r} is missing", case.contains not in said),
+            (f"note {case.note!r} is missing", bool(case.note) and case.note not in notes),
+            (
+                f"metrics {result.metrics}",
+                case.metrics is not None and not case.metrics.items() <= result.metrics.items(),
+            ),
+        )
+        if wrong
+    ]
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_programs_as_people_paste_them(service: Service) -> None:
+    results = await asyncio.gather(*(service.evaluate(case.evaluator, case.row) for case in PASTED))
+    found = [one for case, result in zip(PASTED, results, strict=True) for one in differences(case, result)]
+    assert not found, f"{len(found)} of {len(PASTED)}\n" + "\n".join(found)

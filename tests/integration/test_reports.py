@@ -1,0 +1,145 @@
+"""Reports of `run` for CI systems, and the action, the template and the hook as these systems would run them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evaluator_host.cli.report import Report, ReportedRow, junit, markdown
+from tests import forked
+from tests.conftest import DATA_DIR
+from tests.docs.blocks import ROOT
+
+CI = ROOT / "deploy" / "ci"
+CODE = "def evaluate(inputs, outputs, trace):\n    return {'score': inputs['score'] * FACTOR, 'reason': 'said so'}\n"
+ENVIRONMENT = {
+    **os.environ,
+    "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
+    "EVALUATOR_HOST_SANDBOX": "bubblewrap",
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+}
+engine = pytest.mark.engine
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "same.py").write_text(CODE.replace("FACTOR", "1"))
+    (tmp_path / "half.py").write_text(CODE.replace("FACTOR", "0.5"))
+    rows = [{"score": 1.0}, {"score": 0.5}, {"nothing": 0}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "good.jsonl").write_text('{"score": 1.0}\n{"score": 0.5}\n')
+    return tmp_path
+
+
+def cli(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return forked.run(arguments, cwd=folder, env=ENVIRONMENT, timeout=100)
+
+
+def shell(folder: Path, script: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", "-c", script, "sh", *arguments]
+    return subprocess.run(command, cwd=folder, env=ENVIRONMENT | variables, capture_output=True, text=True, timeout=100)
+
+
+@engine
+def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
+    first = cli(folder, "run", "same.py", "--data", "rows.jsonl", "--threshold", "0.6", "--out", "before.jsonl",
+                "--junit", "junit.xml", "--markdown", "summary.md")  # fmt: skip
+    assert first.returncode == 1, "a row failed"
+    suite = ET.parse(folder / "junit.xml").getroot()[0]
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "3", "failures": "1", "errors": "1", "skipped": "0",
+    }  # fmt: skip
+    assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
+    assert suite[1][0].get("message") == "score 0.5. said so"
+    assert "KeyError" not in str(suite[2][0].get("message"))
+    assert str(suite[2][0].get("message")).startswith("user_exception: ")
+    text = (folder / "summary.md").read_text()
+    assert "| mean | 0.75 |" in text
+    assert "| passed | 50.0% |" in text
+    second = cli(folder, "run", "half.py", "--data", "good.jsonl", "--markdown", "summary.md", "--baseline",
+                 "before.jsonl", "--max-drop", "0.3")  # fmt: skip
+    assert second.returncode == 1, second.stderr
+    assert "the mean is 0.375 lower than in before.jsonl" in second.stderr
+    text = (folder / "summary.md").read_text().partition("### half.py")[2]
+    assert "| mean | 0.375 | 0.75 | -0.375 |" in text
+    assert "2 rows are worse than in the baseline" in text
+    assert not (folder / "results.jsonl").exists()
+    third = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.4")
+    assert third.returncode == 0, third.stderr
+
+
+@engine
+def test_what_is_wrong_is_said_before_the_run(folder: Path) -> None:
+    lonely = cli(folder, "run", "same.py", "--data", "good.jsonl", "--max-drop", "1")
+    assert (lonely.returncode, "--max-drop needs --baseline" in lonely.stderr) == (2, True)
+    missing = cli(folder, "run", "same.py", "--data", "good.jsonl", "--baseline", "none.jsonl")
+    assert (missing.returncode, "cannot read none.jsonl" in missing.stderr) == (2, True)
+    other = cli(folder, "run", "same.py", "--data", "good.jsonl", "--baseline", "rows.jsonl")
+    assert (other.returncode, "line 1 of rows.jsonl is no result" in other.stderr) == (2, True)
+
+
+def row(index: int, score: float | None, message: str | None = None, *, status: str = "scored") -> ReportedRow:
+    return ReportedRow(index, index + 1, status, score, None, message, 0.001)
+
+
+def test_what_code_says_is_no_markup() -> None:
+    hostile = "</testcase> | [x](javascript:1) <script>\n# head \x00\ud800 `a`"
+    report = Report("a|b.py", (row(0, 0.0, hostile), row(1, None, hostile, status="failed")))
+    suite = ET.fromstring(junit(Report("a", (row(1, None, hostile, status="failed"),))))[0]
+    assert "</testcase>" in str(suite[0][0].get("message"))
+    lines = markdown(report).splitlines()
+    assert lines[0] == "### a\\|b.py"
+    assert all("<script>" not in line and "[x]" not in line for line in lines)
+    assert len([line for line in lines if line.startswith("| 0 |")]) == 1
+
+
+@engine
+def test_the_github_action(folder: Path) -> None:
+    steps = yaml.safe_load((CI / "action.yml").read_text())
+    inputs = {"evaluator": "same.py", "data": "good.jsonl", "fail-under": "0.7"}
+    given = {name: inputs.get(name, str(one.get("default", ""))) for name, one in steps["inputs"].items()}
+
+    def variables(step: dict[str, Any]) -> dict[str, str]:
+        named = {name: value.removeprefix("${{ inputs.").removesuffix(" }}") for name, value in step["env"].items()}
+        return {name: given[one] for name, one in named.items()}
+
+    for step in steps["runs"]["steps"]:
+        summary = str(folder / "step-summary.md")
+        ended = shell(folder, step["run"], GITHUB_ACTION_PATH=str(CI), GITHUB_STEP_SUMMARY=summary, **variables(step))
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "| mean | 0.75 |" in (folder / "step-summary.md").read_text()
+    assert (folder / "evaluator-results/junit.xml").exists()
+    given |= {"fail-under": "0.9", "baseline": "evaluator-results/results.jsonl"}
+    shutil.copy(folder / "evaluator-results/results.jsonl", folder / "before.jsonl")
+    again = shell(
+        folder, steps["runs"]["steps"][1]["run"], GITHUB_ACTION_PATH=str(CI), **variables(steps["runs"]["steps"][1])
+    )
+    assert again.returncode == 1
+
+
+@engine
+def test_the_gitlab_template(folder: Path) -> None:
+    job = yaml.safe_load((CI / "gitlab.yml").read_text())[".evaluate"]
+    variables = {**job["variables"], "EVALUATOR": "same.py", "DATA": "good.jsonl", "FAIL_UNDER": "0.7"}
+    script = "\n".join(["set -e", *job["before_script"], *job["script"]])
+    ended = shell(folder, script, **variables)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert (folder / "evaluator-results/junit.xml").exists()
+    assert shell(folder, script, **{**variables, "FAIL_UNDER": "0.9"}).returncode == 1
+
+
+@engine
+def test_the_pre_commit_hook(folder: Path) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    (folder / "broken.py").write_text("def evaluate(inputs, outputs, trace: return")
+    good = shell(folder, f'{hook["entry"]} "$@"', "same.py", "half.py")
+    assert good.returncode == 0, good.stderr
+    bad = shell(folder, f'{hook["entry"]} "$@"', "broken.py", "same.py")
+    assert bad.returncode == 1, bad.stdout

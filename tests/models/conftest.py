@@ -1,0 +1,80 @@
+"""A service on each backend whose models are played by a server on loopback."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.model.evaluator import Evaluator, Replay, Row
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.models.judges import Judges, open_judges
+from evaluator_host.service import Service
+from evaluator_host.service.model_grants import Meter, ModelTerms
+from evaluator_host.store.store import Store, open_store
+from evaluator_host.wiring.service import open_service
+from tests.conftest import BACKENDS, settings
+from tests.model_server import ModelServer
+
+KEY = "sk-live-51c0ffee77aa9d3e"
+PRICES = {"model": "real-name", "key": KEY, "input_price": 1000, "output_price": 2000}
+
+
+@dataclass(frozen=True)
+class Granting:
+    """A service that grants the models `judge` and `claude`, and what is behind it."""
+
+    service: Service
+    models: Judges
+    store: Store
+    server: ModelServer
+
+    async def score(
+        self,
+        evaluator: Evaluator | str,
+        outputs: str = "hello",
+        *,
+        replay: Replay = Replay.OFF,
+        meter: Meter | None = None,
+    ) -> EvaluationResult:
+        """The result of one row; code alone is granted `judge`."""
+        given = Evaluator(evaluator, models=("judge",)) if isinstance(evaluator, str) else evaluator
+        return await self.service.evaluate(given, Row({}, outputs), terms=ModelTerms(replay, meter))
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[ModelServer]:
+    with ModelServer(key=KEY, plays_all=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+async def granting(
+    request: pytest.FixtureRequest, provider: ModelServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Granting]:
+    async with granting_on(request.param, provider, tmp_path_factory.mktemp("granting")) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Granting]:
+    """The same on bubblewrap only, for what the host does alike on both backends."""
+    async with granting_on("bubblewrap", provider, tmp_path_factory.mktemp("granted")) as made:
+        yield made
+
+
+@asynccontextmanager
+async def granting_on(backend: str, provider: ModelServer, folder: Path, **changes: object) -> AsyncIterator[Granting]:
+    """A new service on a backend, with a database of its own."""
+    models = {
+        "judge": {"base_url": provider.url, **PRICES},
+        "claude": {"base_url": provider.url, "kind": "anthropic", **PRICES},
+    }
+    chosen = settings(backend, models=models, judge_hosts=("127.0.0.1",), idle_sandboxes=0, **changes)
+    async with (
+        open_store(f"sqlite:///{folder / 'host.db'}", folder) as store,
+        open_judges(chosen, store) as judges,
+        open_service(chosen, models=judges, prewarm=False) as service,
+    ):
+        yield Granting(service, judges, store, provider)

@@ -1,0 +1,148 @@
+"""Judges as people write them, with the real clients: each scores 1.0 when the model answered what it should."""
+
+from evaluator_host.model.evaluator import Evaluator, Language, Limits
+
+PACKAGES = (
+    "anthropic==2.12.0",
+    "instructor==1.17.0",
+    "langchain-openai==1.7.3",
+    "litellm==1.83.0",
+    "openai==3.3.0",
+)
+NODE_PACKAGES = ("openai@7.57.0",)
+_LIMITS = Limits(timeout_s=30, memory_mb=768, processes=64)
+
+OPENAI = """
+from openai import OpenAI
+
+client = OpenAI()
+
+def evaluate(inputs, outputs, trace):
+    answer = client.chat.completions.create(model="judge", messages=[{"role": "user", "content": outputs}])
+    return {"score": float(answer.choices[0].message.content == "answer to " + outputs), "reason": answer.model}
+"""
+OPENAI_ASYNC = """
+import asyncio
+from openai import AsyncOpenAI
+
+async def evaluate(inputs, outputs, trace):
+    client = AsyncOpenAI()
+    asked = [client.chat.completions.create(model="judge", messages=[{"role": "user", "content": f"{outputs} {n}"}])
+             for n in range(3)]
+    said = [one.choices[0].message.content for one in await asyncio.gather(*asked)]
+    return float(said == [f"answer to {outputs} {n}" for n in range(3)])
+"""
+OPENAI_STREAM = """
+from openai import OpenAI
+
+def evaluate(inputs, outputs, trace):
+    stream = OpenAI().chat.completions.create(model="judge", stream=True, messages=[{"role": "user", "content": outputs}])
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in stream)
+    return float(text.strip() == "answer to " + outputs)
+"""
+OPENAI_RESPONSES = """
+from openai import OpenAI
+
+def evaluate(inputs, outputs, trace):
+    return float(OpenAI().responses.create(model="judge", input=outputs).output_text == "answer to " + outputs)
+"""
+OPENAI_EMBEDDINGS = """
+from openai import OpenAI
+
+def evaluate(inputs, outputs, trace):
+    one, two = OpenAI().embeddings.create(model="judge", input=[outputs, "other"], encoding_format="float").data
+    return sum(a * b for a, b in zip(one.embedding, two.embedding)) / 1.25
+"""
+ANTHROPIC = """
+import anthropic
+
+def evaluate(inputs, outputs, trace):
+    client = anthropic.Anthropic()
+    said = client.messages.create(model="claude", max_tokens=20, messages=[{"role": "user", "content": outputs}])
+    with client.messages.stream(model="claude", max_tokens=20, messages=[{"role": "user", "content": outputs}]) as more:
+        text = more.get_final_text()
+    return float(said.content[0].text == text == "answer to " + outputs)
+"""
+LITELLM = """
+import litellm
+
+def evaluate(inputs, outputs, trace):
+    one = litellm.completion(model="openai/judge", messages=[{"role": "user", "content": outputs}])
+    two = litellm.completion(model="anthropic/claude", max_tokens=9, messages=[{"role": "user", "content": outputs}])
+    said = one.choices[0].message.content, two.choices[0].message.content
+    return float(said == ("answer to " + outputs,) * 2)
+"""
+LANGCHAIN = """
+from langchain_openai import ChatOpenAI
+
+llm = ChatOpenAI(model="judge", temperature=0)
+
+def evaluate(inputs, outputs, trace):
+    return float(llm.invoke([("system", "You judge."), ("human", outputs)]).content == "answer to " + outputs)
+"""
+INSTRUCTOR = """
+import instructor
+from openai import OpenAI
+from pydantic import BaseModel
+
+class Grade(BaseModel):
+    question: str
+
+def evaluate(inputs, outputs, trace):
+    client = instructor.from_openai(OpenAI())
+    grade = client.chat.completions.create(
+        model="judge", response_model=Grade, messages=[{"role": "user", "content": outputs}])
+    return float(grade.question == outputs)
+"""
+PYTHON = {
+    "openai": OPENAI,
+    "openai-async": OPENAI_ASYNC,
+    "openai-stream": OPENAI_STREAM,
+    "openai-responses": OPENAI_RESPONSES,
+    "openai-embeddings": OPENAI_EMBEDDINGS,
+    "anthropic": ANTHROPIC,
+    "litellm": LITELLM,
+    "langchain": LANGCHAIN,
+    "instructor": INSTRUCTOR,
+}
+
+
+def python_judge(name: str) -> Evaluator:
+    """A judge of `PYTHON`, granted both models."""
+    return Evaluator(PYTHON[name], packages=PACKAGES, limits=_LIMITS, models=("judge", "claude"))
+
+
+NODE = {
+    "fetch": """
+export async function evaluate(inputs, outputs, trace) {
+  const answer = await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+    method: 'POST', headers: {'Content-Type': 'application/json'},
+    body: JSON.stringify({model: 'judge', messages: [{role: 'user', content: outputs}]}),
+  });
+  return (await answer.json()).choices[0].message.content === 'answer to ' + outputs ? 1 : 0;
+}
+""",
+    "openai": """
+import OpenAI from 'openai';
+
+const client = new OpenAI();
+
+export async function evaluate(inputs: any, outputs: string, trace: any) {
+  const messages: any[] = [{role: 'user', content: outputs}];
+  const said = await client.chat.completions.create({model: 'judge', messages});
+  let text = '';
+  for await (const chunk of await client.chat.completions.create({model: 'judge', messages, stream: true})) {
+    text += chunk.choices[0].delta.content ?? '';
+  }
+  const vectors = await client.embeddings.create({model: 'judge', input: [outputs], encoding_format: 'float'});
+  const right = 'answer to ' + outputs;
+  return said.choices[0].message.content === right && text.trim() === right ? vectors.data[0].embedding[0] : 0;
+}
+""",
+}
+
+
+def node_judge(name: str) -> Evaluator:
+    """A judge of `NODE`, granted `judge`."""
+    packages = NODE_PACKAGES if name == "openai" else ()
+    return Evaluator(NODE[name], language=Language.TYPESCRIPT, packages=packages, limits=_LIMITS, models=("judge",))

@@ -1,0 +1,331 @@
+"""Evaluators with granted models: real clients, budgets, recorded answers, and what must not be possible."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, ModelBudget, Replay, Row
+from evaluator_host.model.outcome import ErrorCode, Status
+from evaluator_host.models.gateway.service import ModelService
+from evaluator_host.schemas.models import RegisteredModel
+from evaluator_host.service.model_grants import Meter, ModelTerms
+from tests.model_server import ModelServer, Reply, error_body
+from tests.models.conftest import KEY, Granting, granting_on
+from tests.models.judges import NODE, PYTHON, node_judge, python_judge
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+
+ASK = """
+import json, os, urllib.error, urllib.request
+
+def ask(model, text, path="/chat/completions", **more):
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}], **more}).encode()
+    asked = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + path, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(asked) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+"""
+ONE = (
+    ASK
+    + """
+def evaluate(inputs, outputs, trace):
+    status, body = ask("judge", outputs)
+    return {"score": float(status == 200), "reason": json.dumps(body)}
+"""
+)
+MANY = (
+    ASK
+    + """
+def evaluate(inputs, outputs, trace):
+    return sum(ask("judge", f"{outputs} {n}")[0] == 200 for n in range(5)) / 5
+"""
+)
+RAW = """
+import os, socket, urllib.parse
+
+def evaluate(inputs, outputs, trace):
+    place = urllib.parse.urlsplit(os.environ["OPENAI_BASE_URL"])
+    with socket.create_connection((place.hostname, place.port)) as connection:
+        connection.settimeout(8)
+        connection.sendall(outputs.replace("{host}", place.netloc).encode())
+        answer = b""
+        try:
+            while data := connection.recv(65536):
+                answer += data
+        except OSError as error:
+            answer += f" {type(error).__name__}".encode()
+    return {"score": 1.0, "reason": answer.decode("utf-8", "replace")[:4000]}
+"""
+_BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "smuggled"}]})
+
+
+@pytest.mark.parametrize("name", PYTHON)
+async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
+    if granting.service.pool.backend.name == "docker" and name not in ("openai-stream", "anthropic"):
+        pytest.skip("the clients are the same on both backends; two show that the way there is")
+    result = await granting.score(python_judge(name))
+    assert (result.score, result.error) == (1.0, None)
+    assert result.usage is not None
+    assert result.usage.requests >= 1
+    assert result.usage.input_tokens > 0
+    assert result.usage.cost > 0
+    assert granting.server.bodies[-1]["model"] == "real-name"
+    headers = {name.lower(): value for name, value in granting.server.headers[-1].items()}
+    assert KEY in headers.get("authorization", headers.get("x-api-key", ""))
+
+
+async def test_a_required_recording_gives_the_same_scores_without_the_provider(
+    granting: Granting, tmp_path: Path
+) -> None:
+    judge = replace(python_judge("openai-async"), models=("judge=recorded",))
+    models = ModelService(granting.service.settings, granting.store)
+    with ModelServer(plays_all=True) as provider:
+        await models.directory.add("default", RegisteredModel("recorded", provider.url, model="real"))
+        first = await granting.score(judge, "replay", replay=Replay.PREFER)
+        lines = [line async for line in models.recordings.export("default")]
+    assert (first.score, first.usage.requests, first.usage.replayed) == (1.0, 3, 0)
+    assert await models.delete_answers("default", model="recorded") == 3
+    missing = await granting.score(judge, "replay", replay=Replay.REQUIRE)
+    assert missing.error.code is ErrorCode.TARGET_FAILED
+    assert "recorded" in missing.error.message
+
+    async def sent():
+        for line in lines:
+            yield line
+
+    assert await models.recordings.import_lines("default", sent()) == 3
+    again = await granting.score(judge, "replay", replay=Replay.REQUIRE)
+    assert (again.score, again.usage.requests, again.usage.replayed, again.usage.cost) == (1.0, 0, 3, 0.0)
+    assert (await granting.score(judge, "replay", replay=Replay.PREFER)).score == 1.0
+    await models.directory.delete("default", "recorded")
+    with pytest.raises(InvalidRequest, match="no model 'recorded'"):
+        await granting.score(judge, "replay")
+
+
+@pytest.mark.parametrize(
+    ("budget", "says", "asked"),
+    [
+        (ModelBudget(requests=2), "may ask models 2 times", 2),
+        (ModelBudget(tokens=1), "may use 1 tokens", 1),
+        (ModelBudget(cost=0.0005), "may cost 0.0005", 1),
+    ],
+)
+async def test_a_row_over_its_budget_is_budget_exceeded(
+    granted: Granting, budget: ModelBudget, says: str, asked: int
+) -> None:
+    before = len(granted.server.asked)
+    result = await granted.score(Evaluator(MANY, models=("judge",), budget=budget))
+    assert (result.status, result.error.code, result.score) == (Status.FAILED, ErrorCode.BUDGET_EXCEEDED, None)
+    assert says in result.error.message
+    assert len(granted.server.asked) - before == result.usage.requests == asked
+
+
+async def test_a_job_over_its_budget_fails_the_rows_that_are_left(granted: Granting) -> None:
+    meter, before = Meter(ModelBudget(requests=3), "the job"), len(granted.server.asked)
+    stream = granted.service.evaluate_rows(
+        Evaluator(ONE, models=("judge",)), [Row({}, str(n)) for n in range(6)], terms=ModelTerms(meter=meter)
+    )
+    found = {index: result async for index, result in stream}
+    codes = [one.error.code if one.error else None for one in found.values()]
+    assert sorted(map(str, codes)) == ["None"] * 3 + ["budget_exceeded"] * 3
+    assert len(granted.server.asked) - before == 3
+
+
+async def test_a_workspace_over_its_day_is_refused_on_every_host_of_its_database(
+    provider: ModelServer, tmp_path: Path
+) -> None:
+    day = {"requests": 2}
+    async with granting_on("bubblewrap", provider, tmp_path, model_day=day) as one:
+        codes = [(await one.score(ONE)).error for _ in range(3)]
+        assert codes[:2] == [None, None]
+        assert codes[2].code is ErrorCode.BUDGET_EXCEEDED
+    async with granting_on("bubblewrap", provider, tmp_path, model_day=day) as two:
+        assert (await two.score(ONE)).error.code is ErrorCode.BUDGET_EXCEEDED
+        used = await ModelService(two.service.settings, two.store).list_usage("default", days=1)
+        assert [(row.model, row.requests, row.cost > 0) for row in used] == [("judge", 2, True)]
+
+
+async def test_errors_and_retries_are_the_providers(provider: ModelServer, tmp_path: Path) -> None:
+    def faults(question: str, attempt: int) -> Reply | int | None:
+        if question == "echo":
+            return Reply(401, error_body(f"Incorrect API key provided: {KEY}"))
+        return 503 if question == "later" and attempt < 3 else None
+
+    with ModelServer(key=KEY, faults=faults, plays_all=True) as faulty:
+        async with granting_on("bubblewrap", faulty, tmp_path) as granting:
+            echoed = await granting.score(ONE, "echo")
+            assert echoed.score == 0.0
+            assert json.loads(echoed.reason)["error"]["message"] == "Incorrect API key provided: [masked]"
+            later = await granting.score(ONE, "later")
+            assert (later.score, later.usage.requests, len(faulty.asked)) == (1.0, 1, 4)
+
+
+async def test_code_without_a_grant_has_no_address(granted: Granting) -> None:
+    code = "import os\ndef evaluate(inputs, outputs, trace):\n    return float('OPENAI_BASE_URL' in os.environ)\n"
+    assert (await granted.score(Evaluator(code))).score == 0.0
+
+
+async def test_an_unknown_model_is_refused_before_anything_runs(granted: Granting) -> None:
+    with pytest.raises(InvalidRequest, match="no model 'other'") as refused:
+        await granted.service.check(Evaluator(ONE, models=("other",)))
+    assert "registered are: claude, judge" in refused.value.problems[0].hint
+
+
+async def test_only_granted_models_are_answered_under_the_names_that_were_given(granted: Granting) -> None:
+    code = ASK + (
+        "def evaluate(inputs, outputs, trace):\n"
+        "    return [ask(name, 'x')[0] for name in ('gpt-4o', 'real-name', 'claude', 'other')] == eval(outputs)\n"
+    )
+    named = Evaluator(code, models=("gpt-4o=judge",))
+    assert (await granted.score(named, "[200, 404, 404, 404]")).score == 1
+    every = Evaluator(code, models=("*=judge",))
+    assert (await granted.score(every, "[200, 200, 200, 200]")).score == 1
+    plain = Evaluator(code, models=("judge",))
+    assert (await granted.score(plain, "[404, 200, 404, 404]")).score == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "answers"),
+    [
+        ("CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: 169.254.169.254:80\r\n\r\n", "HTTP/1.1 403"),
+        ("GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", "HTTP/1.1 403"),
+        ("GET /v1/models HTTP/1.1\r\nHost: metadata.internal\r\n\r\n", "HTTP/1.1 421"),
+        ("GET /v1/models HTTP/1.1\r\nHost: {host}\r\nHost: example.com\r\n\r\n", "HTTP/1.1 400"),
+        ("GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n", "HTTP/1.1 404"),
+        ("POST /v1/../v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 404"),
+        (
+            (
+                f"POST /v1/chat/completions HTTP/1.1\r\nHost: {{host}}\r\nContent-Length: 4\r\n"
+                f"Transfer-Encoding: chunked\r\n\r\n{len(_BODY):x}\r\n{_BODY}\r\n0\r\n\r\n"
+            ),
+            "HTTP/1.1 400",
+        ),
+        ("POST /v1/embeddings HTTP/1.1\r\nHost: {host}\r\nContent-Length: 99999999\r\n\r\n" + "x" * 9_000_000, "413"),
+        ("GET /" + "a" * 40_000 + " HTTP/1.1\r\nHost: {host}\r\n\r\n", "HTTP/1.1 4"),
+        ("\x16\x03\x01 no http\r\n\r\n", "HTTP/1.1 400"),
+    ],
+)
+async def test_nothing_but_a_request_to_a_granted_model_is_served(granted: Granting, sent: str, answers: str) -> None:
+    before = len(granted.server.asked)
+    result = await granted.score(RAW, sent)
+    assert answers in result.reason[:40]
+    assert len(granted.server.asked) == before
+
+
+async def test_a_second_request_behind_the_first_is_dropped(granted: Granting) -> None:
+    head = (
+        f"HTTP/1.1\r\nHost: {{host}}\r\nContent-Type: application/json\r\nContent-Length: {len(_BODY)}\r\n\r\n{_BODY}"
+    )
+    before = len(granted.server.asked)
+    result = await granted.score(
+        RAW, f"GET /v1/models HTTP/1.1\r\nHost: {{host}}\r\n\r\nPOST /v1/chat/completions {head}"
+    )
+    assert result.reason.count("HTTP/1.1") == 1
+    assert "judge" in result.reason
+    assert len(granted.server.asked) == before
+
+
+async def test_nothing_is_asked_while_loading_or_after_a_row(granting: Granting) -> None:
+    code = ASK + (
+        "import signal, subprocess, sys, time\n"
+        "STATUS, BODY = ask('judge', 'while loading')\n"
+        "def evaluate(inputs, outputs, trace):\n"
+        "    if outputs == 'leave':\n"
+        "        code = f'import time, os; time.sleep(0.3); {SOURCE}; ask(\\'judge\\', \\'after the row\\')'\n"
+        "        if os.fork() == 0:\n"
+        "            os.setsid()\n"
+        "            time.sleep(0.3)\n"
+        "            ask('judge', 'after the row')\n"
+        "            os._exit(0)\n"
+        "    else:\n"
+        "        time.sleep(0.6)\n"
+        "    return {'score': float(STATUS == 403), 'reason': BODY['error']['code']}\n"
+    ).replace(
+        "        code = f'import time, os; time.sleep(0.3); {SOURCE}; ask(\\'judge\\', \\'after the row\\')'\n", ""
+    )
+    evaluator = Evaluator(code, models=("judge",))
+    before = len(granting.server.asked)
+    for outputs in ("leave", "wait"):
+        result = await granting.score(evaluator, outputs)
+        assert (result.score, result.reason, result.usage.requests) == (1.0, "not_while_loading", 0)
+    assert len(granting.server.asked) == before
+
+
+async def test_rows_of_a_batch_may_share_a_client(granting: Granting) -> None:
+    code = (
+        "import http.client, json, os, urllib.parse\n"
+        "place = urllib.parse.urlsplit(os.environ['OPENAI_BASE_URL'])\n"
+        "kept = http.client.HTTPConnection(place.netloc)\n"
+        "def evaluate(inputs, outputs, trace):\n"
+        "    body = json.dumps({'model': 'judge', 'messages': [{'role': 'user', 'content': outputs}]})\n"
+        "    kept.request('POST', place.path + '/chat/completions', body)\n"
+        "    said = json.load(kept.getresponse())['choices'][0]['message']['content']\n"
+        "    return float(said == 'answer to ' + outputs)\n"
+    )
+    rows = [Row({}, f"batch {n}") for n in range(8)]
+    found = await granting.service.evaluate_batch(Evaluator(code, models=("judge",)), rows, isolation=Isolation.BATCH)
+    assert [one.score for one in found] == [1.0] * 8
+    assert [one.usage.requests for one in found] == [1] * 8
+
+
+async def test_waiting_for_a_model_is_not_the_rows_time(provider: ModelServer, tmp_path: Path) -> None:
+    def faults(question: str, attempt: int) -> float | None:
+        return 2.5 if question == "slow" else None
+
+    with ModelServer(key=KEY, faults=faults, plays_all=True) as slow:
+        async with granting_on("bubblewrap", slow, tmp_path, model_wait_s=4.0) as granting:
+            limits = replace(Evaluator("").limits, timeout_s=1.0)
+            patient = await granting.score(Evaluator(ONE, models=("judge",), limits=limits), "slow")
+            assert (patient.score, patient.error) == (1.0, None)
+            assert patient.usage.wait_ms >= 2500
+            twice = ASK + (
+                "def evaluate(inputs, outputs, trace):\n    return [ask('judge', 'slow')[0] for _ in range(2)][1] == 504\n"
+            )
+            result = await granting.score(Evaluator(twice, models=("judge",), limits=limits))
+            assert (result.score, result.error) == (1, None)
+            spins = (
+                "import threading\n"
+                + ASK
+                + (
+                    "def evaluate(inputs, outputs, trace):\n"
+                    "    threading.Thread(target=ask, args=('judge', 'slow')).start()\n"
+                    "    while True: pass\n"
+                )
+            )
+            assert (await granting.score(Evaluator(spins, models=("judge",), limits=limits))).error.code == "timeout"
+
+
+@pytest.mark.parametrize("name", NODE)
+async def test_real_clients_of_node_work_unchanged(granting: Granting, name: str) -> None:
+    for text in ("one", "two"):
+        result = await granting.score(node_judge(name), text)
+        assert (result.score, result.error) == (1, None)
+        assert result.usage.requests == (3 if name == "openai" else 1)
+
+
+async def test_rows_of_javascript_ask_for_themselves_only(granting: Granting) -> None:
+    code = """
+const ask = (text) => fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+  method: 'POST', headers: {'Content-Type': 'application/json'},
+  body: JSON.stringify({model: 'judge', messages: [{role: 'user', content: text}]}),
+}).then((answer) => answer.status, () => 0);
+
+export async function evaluate(inputs, outputs, trace) {
+  if (outputs === 'leave') setInterval(() => ask('after the row'), 5);
+  else await new Promise((resolve) => setTimeout(resolve, 300));
+  return outputs === 'leave' || (await ask(outputs)) === 200;
+}
+"""
+    evaluator = Evaluator(code, language=Language.JAVASCRIPT, models=("judge",))
+    rows = [Row({}, "leave" if n % 2 else f"row {n}") for n in range(6)]
+    for isolation in Isolation:
+        before = len(granting.server.asked)
+        found = await granting.service.evaluate_batch(evaluator, rows, isolation=isolation)
+        assert [one.score for one in found] == [1] * 6
+        assert [one.usage.requests for one in found] == [1, 0] * 3
+        assert sorted(granting.server.asked[before:]) == ["row 0", "row 2", "row 4"]

@@ -1,0 +1,129 @@
+"""`run --shard` and `merge`: the figures of the shards together are those of one run, and what is missing is named."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evaluator_host.datasets.rows import Shard
+from evaluator_host.model.errors import InvalidRequest
+from tests import forked
+from tests.conftest import DATA_DIR
+from tests.docs.blocks import ROOT
+
+CODE = """
+def evaluate(inputs, outputs, trace):
+    assert outputs % 10 != 7, "a row that fails"
+    return {"score": outputs / 7, "passed": outputs % 2 == 0}
+"""
+RECIPES = ROOT / "docs" / "recipes"
+ENVIRONMENT = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
+MEASURED = {"rows_per_s", "run_ms"}
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "seventh.py").write_text(CODE)
+    lines = [json.dumps({"output": n}) for n in range(60)]
+    lines.insert(20, "no row")
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def cli(folder: Path, *arguments: str, code: int) -> str:
+    ran = forked.run(arguments, cwd=folder, env=ENVIRONMENT, timeout=100)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    return ran.stdout if code < 2 else ran.stderr
+
+
+def run(folder: Path, out: str, *more: str) -> str:
+    return cli(folder, "run", "seventh.py", "--data", "rows.jsonl", "--out", out, "--json", *more, code=1)
+
+
+def figures(printed: str) -> dict[str, Any]:
+    found = json.loads(printed)
+    found["first_failure"]["error"].pop("traceback", None)
+    return {name: value for name, value in found.items() if name not in MEASURED}
+
+
+def rows(path: Path) -> list[tuple[int, int, float | None]]:
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    return [(entry["index"], entry["line"], entry["result"]["score"]) for entry in entries]
+
+
+def test_shards_merge_into_the_figures_of_one_run(folder: Path) -> None:
+    whole = run(folder, "whole.jsonl")
+    for number in range(3):
+        run(folder, f"part-{number}.jsonl", "--shard", f"{number}/3")
+    parts = [f"part-{number}.jsonl" for number in (2, 0, 1)]
+    merged = cli(folder, "merge", *parts, "--out", "merged.jsonl", "--json", code=1)
+    assert figures(merged) == figures(whole)
+    assert figures(merged)["bad_lines"] == 1
+    assert rows(folder / "merged.jsonl") == sorted(rows(folder / "whole.jsonl"))
+    assert "rows/s" not in cli(folder, "merge", *parts, code=1)
+
+    assert "1 of 3 shards are missing: 1/3" in cli(folder, "merge", *parts[:2], code=2)
+    assert "are both shard 0/3" in cli(folder, "merge", *parts, "part-0.jsonl", code=2)
+    assert "names its shard" in cli(folder, "merge", "whole.jsonl", code=2)
+    lines = (folder / "part-1.jsonl").read_text().splitlines(keepends=True)
+    (folder / "part-1.jsonl").write_text("".join(lines[:-1]))
+    assert "run that shard again" in cli(folder, "merge", *parts, code=2)
+    (folder / "part-1.jsonl").write_text("".join([*lines[:3], *lines[4:]]))
+    assert "19 of 20 rows; run shard 1/3 again" in cli(folder, "merge", *parts, code=2)
+    (folder / "part-1.jsonl").write_text("".join(lines)[:-30])
+    assert "may have been cut off" in cli(folder, "merge", *parts, code=2)
+    assert "a second result" in (
+        (folder / "part-1.jsonl").write_text("".join([lines[0], *lines])) and cli(folder, "merge", *parts, code=2)
+    )
+
+
+@pytest.mark.parametrize("text", ["3", "3/3", "-1/3", "1/0", "a/b", "1/2/3", ""])
+def test_a_shard_that_does_not_exist_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="is no shard"):
+        Shard.parse(text)
+
+
+def test_the_slurm_script_runs_each_task_of_an_array(folder: Path) -> None:
+    shutil.copy(RECIPES / "slurm.sh", folder)
+    for task in range(2):
+        variables = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_CPUS_PER_TASK": "1"}
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        subprocess.run(
+            ["bash", "slurm.sh", "seventh.py", "rows.jsonl"],
+            cwd=folder, env={**ENVIRONMENT, **variables, "PATH": path, "USER": "u"},
+            check=True, capture_output=True, timeout=100,
+        )  # fmt: skip
+    assert figures(cli(folder, "merge", "part-0.jsonl", "part-1.jsonl", "--json", code=1))["rows"] == 60
+
+
+def test_gnu_parallel_or_xargs_runs_the_shards(folder: Path) -> None:
+    runner = ["parallel", "-j2", "{}"] if shutil.which("parallel") else ["xargs", "-P2", "-I{}", "sh", "-c", "{}"]
+    command = "evaluator-host run seventh.py --data rows.jsonl --shard {n}/2 --out part-{n}.jsonl --json || test $? = 1"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(
+        runner, input="\n".join(command.format(n=n) for n in range(2)), text=True, cwd=folder,
+        env={**ENVIRONMENT, "PATH": path}, check=True, capture_output=True, timeout=100,
+    )  # fmt: skip
+    assert figures(cli(folder, "merge", "part-0.jsonl", "part-1.jsonl", "--json", code=1))["rows"] == 60
+
+
+def test_the_manifest_is_one_that_kubernetes_takes() -> None:
+    import kubernetes_validate  # noqa: PLC0415 - a second, for this test alone
+
+    (manifest,) = yaml.safe_load_all((RECIPES / "kubernetes-job.yaml").read_text())
+    kubernetes_validate.validate(manifest, "1.33", strict=True)
+    spec, pod = manifest["spec"], manifest["spec"]["template"]["spec"]
+    assert (manifest["apiVersion"], manifest["kind"], spec["completionMode"]) == ("batch/v1", "Job", "Indexed")
+    assert pod["restartPolicy"] == "Never", "backoffLimitPerIndex and podFailurePolicy need it"
+    (container,) = pod["containers"]
+    assert f"--shard $JOB_COMPLETION_INDEX/{spec['completions']}" in container["args"][0]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    subprocess.run(["sh", "-n", "-c", container["args"][0]], check=True)

@@ -1,0 +1,58 @@
+"""Clients of packages that are not pinned: made while code loads, an error that names the pin afterwards."""
+
+import json
+import subprocess
+import sys
+
+from evaluator_host.config.settings import RUNTIMES_DIR
+
+PROGRAM = """
+import json, os
+from evaluator_runner import imports, later
+
+later.give_keys("from openai import OpenAI", os.environ)
+later.install("import groq, litellm")
+import litellm
+from groq import Groq
+from groq.types.chat import ChatCompletion
+
+client = Groq(api_key=os.environ["OPENAI_API_KEY"])
+client.timeout = 3
+table = client.models["a"] | None
+found = {"key": os.environ["OPENAI_API_KEY"], "missing": imports.missing_imports("import groq, litellm, json", "e")}
+errors = []
+def fails(call):
+    try:
+        call()
+    except ImportError as error:
+        errors.append(str(error))
+fails(lambda: list(client.models))
+fails(lambda: type("T", (), {}) and exec("class A(ChatCompletion): pass", {"ChatCompletion": ChatCompletion}))
+later.loaded()
+fails(lambda: client.chat.completions.create())
+fails(lambda: litellm.completion)
+fails(lambda: __import__("anthropic"))
+print(json.dumps({**found, "errors": errors, "false": bool(client)}))
+"""
+
+
+def test_a_client_can_be_made_but_not_used() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(RUNTIMES_DIR / 'python')!r})\n{PROGRAM}"],
+        env={"PATH": "/usr/bin"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(ran.stdout)
+    assert found["key"] == "no-key-in-a-sandbox"
+    assert found["false"] is False
+    missing = {one["module"] for one in found["missing"]}
+    assert missing == {"groq", "litellm"}
+    assert [one.partition(";")[0] for one in found["errors"]] == [
+        "`groq.Groq().models` needs the package groq, which is not pinned",
+        "`groq.types.chat.ChatCompletion` needs the package groq, which is not pinned",
+        "`groq.Groq()` needs the package groq, which is not pinned",
+        "`litellm.completion` needs the package litellm, which is not pinned",
+        "No module named 'anthropic'",
+    ]
