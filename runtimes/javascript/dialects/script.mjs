@@ -16,6 +16,7 @@ export const dialect = {
   contract: 'script',
   entries: [NAME],
   takesOneObject: false,
+  mustBeDeclared: true,
   infer: () => null,
   source(code) {
     return MODULE.test(code) ? `${code}\n${HEAD}${TAIL}` : `${HEAD}${code}${TAIL}`;

@@ -7,6 +7,7 @@
  * @property {string[]} entries the names by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
  * @property {boolean} [byName] whether the properties of the row's one object are passed by the parameters' names
+ * @property {boolean} [mustBeDeclared] whether it is never recognised, so that its `source` is for code declared as its own
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
  * @property {RegExp} [takesAnyName] functions of any name may be its own, in code that matches
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string) => Inferred | import('../entry.mjs').Refusal | null} infer
