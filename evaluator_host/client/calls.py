@@ -1,5 +1,6 @@
 """Describes requests to a host as data, and decodes the responses. Does no I/O."""
 
+import hashlib
 import random
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
@@ -77,6 +78,12 @@ def query(**given: Any) -> str:
 def evaluator_body(evaluator: Evaluator | str) -> dict[str, Any] | str:
     """Return an evaluator as request JSON: an object, or the name of a stored evaluator."""
     return evaluator if isinstance(evaluator, str) else pasted_body(evaluator)
+
+
+def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]:
+    """Return the header by which a balancer sends calls of one evaluator to one host: a digest of its code, or name."""
+    text = evaluator if isinstance(evaluator, str) else evaluator.code
+    return (("Evaluator-Digest", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]),)
 
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:

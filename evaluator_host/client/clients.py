@@ -9,6 +9,7 @@ from evaluator_host.client.calls import (
     Call,
     encode,
     evaluator_body,
+    evaluator_headers,
     http_options,
     pasted_body,
     proof_body,
@@ -83,7 +84,8 @@ class HostVerbs(Verbs[TransportT]):
         """
         row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
         body = {"evaluator": evaluator_body(evaluator), **row_body(row), **_replay_body(replay)}
-        return await self._transport.send(Call("POST", "/v1/evaluate", EvaluationResult, encode(body)))
+        call = Call("POST", "/v1/evaluate", EvaluationResult, encode(body), evaluator_headers(evaluator))
+        return await self._transport.send(call)
 
     @verb
     async def evaluate_batch(
@@ -109,7 +111,8 @@ class HostVerbs(Verbs[TransportT]):
         posted = [row_body(row) for row in rows]
         given = {"evaluator": evaluator_body(evaluator), "rows": posted, "isolation": isolation}
         body = {**given, **_replay_body(replay)}
-        return await self._transport.send(Call("POST", "/v1/evaluate/batch", Batch, encode(body)))
+        call = Call("POST", "/v1/evaluate/batch", Batch, encode(body), evaluator_headers(evaluator))
+        return await self._transport.send(call)
 
     @verb
     async def check(self, evaluator: Evaluator | str) -> CheckReport:
@@ -123,7 +126,9 @@ class HostVerbs(Verbs[TransportT]):
           PackagesFailed: its packages cannot be installed.
         """
         body = {"evaluator": evaluator_body(evaluator)}
-        return await self._transport.send(Call("POST", "/v1/check", CheckReport, encode(body)))
+        return await self._transport.send(
+            Call("POST", "/v1/check", CheckReport, encode(body), evaluator_headers(evaluator))
+        )
 
     @verb
     async def migrate(

@@ -210,6 +210,10 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
+    storage_url: str | None = Field(
+        None,
+        description="S3-compatible storage for rows of data sets, s3://bucket/prefix; default the data directory.",
+    )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     allowed_hosts: tuple[str, ...] = Field(
         (), description="More host names to accept in the Host header, besides loopback."
@@ -219,6 +223,9 @@ class Settings(BaseSettings):
         description="PostgreSQL for keys and records; default DATABASE_URL, otherwise SQLite in the data directory.",
     )
     key: SecretStr | None = Field(None, description="Key that commands with --url send to the host.")
+    replicas: int = Field(
+        1, ge=1, description="Hosts behind one balancer; each gives a key its part of rate limits and event streams."
+    )
     rate_limit_per_s: float | None = Field(None, gt=0, description="Requests per second for each key; more get 429.")
     rate_limit_burst: int = Field(
         100, ge=1, description="Requests that each key may make in one burst, above that rate."

@@ -23,13 +23,15 @@ from evaluator_host.schemas.stored import BadLine, DatasetFacts
 from evaluator_host.system.tree import remove
 
 _SETTLED_S: Final = 3600.0
-_STRIDE: Final = 64  # finding a row reads at most so many lines
+STRIDE: Final = 64  # finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
 _PAGE_BYTES: Final = 16 << 20
-_PLACE: Final = struct.Struct("<Q")
+PLACE: Final = struct.Struct("<Q")
 FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
 PARTIAL: Final = "partial-"
+ROWS: Final = "rows.jsonl"
+INDEX: Final = "rows.index"
 
 
 class RowsFolder:
@@ -77,16 +79,16 @@ class RowsFolder:
           StoreUnavailable: the rows are not here, but at another host of the same database.
         """
         folder = self._folder(dataset_id)
-        with (folder / "rows.jsonl").open("rb") as rows:
-            start = first // _STRIDE
-            rows.seek(_place(folder / "rows.index", start))
-            for number, line in enumerate(rows, start=start * _STRIDE):
+        with (folder / ROWS).open("rb") as rows:
+            start = first // STRIDE
+            rows.seek(_place(folder / INDEX, start))
+            for number, line in enumerate(rows, start=start * STRIDE):
                 if number >= first:
                     yield number, line
 
     def has_rows(self, dataset_id: str) -> bool:
         """Return whether the rows of a data set can be read here."""
-        return (self.path / dataset_id / "rows.jsonl").is_file()
+        return (self.path / dataset_id / ROWS).is_file()
 
     def _folder(self, dataset_id: str) -> Path:
         if not self.has_rows(dataset_id):
@@ -116,7 +118,7 @@ class RowsFolder:
         reading: Iterator[tuple[int, bytes]] = iter(())
         at: int | None = None  # the row that `reading` yields next
         for wanted in sorted(set(numbers)):
-            if at is None or not at <= wanted <= at + _STRIDE:
+            if at is None or not at <= wanted <= at + STRIDE:
                 reading, at = self.lines(dataset_id, first=wanted), wanted
             for number, line in reading:
                 at = number + 1
@@ -134,7 +136,7 @@ class RowsFolder:
         Raises:
           StoreUnavailable: they are not here.
         """
-        return self._folder(dataset_id) / "rows.jsonl"
+        return self._folder(dataset_id) / ROWS
 
     def remove(self, dataset_id: str) -> None:
         """Remove the rows of a data set, if they exist."""
@@ -196,14 +198,14 @@ def write_rows(
       MachineExhausted: the disk is full.
     """
     with MachineExhausted.refused("store the rows"):
-        with (stage / "rows.jsonl").open("wb") as rows:
+        with (stage / ROWS).open("wb") as rows:
             writer = _Writer(rows, max_bytes, max_row_bytes or max_bytes)
             for line, record in records:
                 writer.add(line, record)
             facts = writer.facts(format_)
             rows.flush()
             os.fsync(rows.fileno())
-        (stage / "rows.index").write_bytes(writer.places)
+        (stage / INDEX).write_bytes(writer.places)
     return facts
 
 
@@ -222,7 +224,7 @@ class _Writer:
 
     @property
     def places(self) -> bytes:
-        return b"".join(map(_PLACE.pack, self._places))
+        return b"".join(map(PLACE.pack, self._places))
 
     def add(self, line: int, record: Any) -> None:
         text = self._text(record)
@@ -231,7 +233,7 @@ class _Writer:
             if len(self._bad) < _BAD_LINES_KEPT:
                 self._bad.append(BadLine(line, str(text)))
             return
-        if self._rows % _STRIDE == 0:
+        if self._rows % STRIDE == 0:
             self._places.append(self._size)
         self._size += len(text)
         if self._size > self._max_bytes:
@@ -267,10 +269,10 @@ class _Writer:
 
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
-        if number * _PLACE.size >= os.fstat(file.fileno()).st_size:
-            return (index.parent / "rows.jsonl").stat().st_size  # beyond the last row
-        file.seek(number * _PLACE.size)
-        return int(_PLACE.unpack(file.read(_PLACE.size))[0])
+        if number * PLACE.size >= os.fstat(file.fileno()).st_size:
+            return (index.parent / ROWS).stat().st_size  # beyond the last row
+        file.seek(number * PLACE.size)
+        return int(PLACE.unpack(file.read(PLACE.size))[0])
 
 
 class FileFolder:

@@ -146,7 +146,7 @@ class DatasetService:
             try:
                 facts = await write(stage)
                 (stage / _UPLOAD).unlink(missing_ok=True)
-                self._folder.keep(stage, dataset_id)
+                await asyncio.to_thread(self._folder.keep, stage, dataset_id)
             finally:
                 await asyncio.to_thread(remove, stage)
         try:
@@ -206,7 +206,8 @@ class DatasetService:
         Raises:
           NotFound: the workspace has no such data set.
         """
-        return self._folder.file((await self._store.get_dataset(workspace_id, name)).id)
+        dataset = await self._store.get_dataset(workspace_id, name)
+        return await asyncio.to_thread(self._folder.file, dataset.id)
 
     async def delete_dataset(self, workspace_id: str, name: str) -> None:
         """Delete a data set; its rows are kept as long as a job needs them.

@@ -133,4 +133,18 @@ async def _delete_old(kept: Iterable[tuple[str, int, Callable[[datetime], Awaita
 def orphan_files(settings: Settings) -> OrphanFiles:
     """Return the object that removes unreferenced rows and files of a host."""
     files = FileFolder(settings.data_dir / FILES)
-    return OrphanFiles(settings.data_dir, RowsFolder(settings.data_dir / "datasets"), files)
+    return OrphanFiles(settings.data_dir, rows_folder(settings), files)
+
+
+def rows_folder(settings: Settings) -> RowsFolder:
+    """Return where a host keeps the rows of data sets: its data directory, or a storage that hosts share.
+
+    Raises:
+      Misconfigured: the address of the storage is none.
+    """
+    folder = settings.data_dir / "datasets"
+    if settings.storage_url is None:
+        return RowsFolder(folder)
+    from evaluator_host.datasets.object_rows import ObjectRows  # noqa: PLC0415 - an extra
+
+    return ObjectRows(folder, settings.storage_url)

@@ -4,7 +4,6 @@ The methods are those of `Client` and `AsyncClient`, so that one can take the pl
 """
 
 import asyncio
-import functools
 import os
 import queue
 import threading
@@ -105,6 +104,7 @@ class AsyncSandboxPool:
         trace: dict[str, Json] | None = None,
         variables: dict[str, Json] | None = None,
         criteria: Json = None,
+        messages: list[dict[str, Json]] | None = None,
     ) -> EvaluationResult:
         """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
 
@@ -115,13 +115,14 @@ class AsyncSandboxPool:
           trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
           variables: Arguments of contract `main`, by name.
           criteria: Evaluation criteria of the test case, for dialects that have them.
+          messages: A conversation, `[{"role": …, "content": …}]`.
 
         Raises:
           InvalidRequest: the evaluator cannot be taken as it is.
           PackagesFailed: its packages cannot be installed.
           SandboxUnavailable: no sandbox can be started.
         """
-        row = Row(inputs or {}, outputs, trace, variables, criteria)
+        row = Row(inputs or {}, outputs, trace, variables, criteria, messages=messages)
         return await self._open_service.evaluate(evaluator, row)
 
     async def evaluate_batch(
@@ -236,14 +237,34 @@ class SandboxPool:
     ) -> None:
         self.close()
 
-    @functools.wraps(AsyncSandboxPool.evaluate)
-    def evaluate(self, evaluator: Evaluator, **row: Any) -> EvaluationResult:  # noqa: D102
-        return self._await(self._pool.evaluate(evaluator, **row))
+    def evaluate(
+        self,
+        evaluator: Evaluator,
+        *,
+        inputs: dict[str, Json] | None = None,
+        outputs: Json = None,
+        trace: dict[str, Json] | None = None,
+        variables: dict[str, Json] | None = None,
+        criteria: Json = None,
+        messages: list[dict[str, Json]] | None = None,
+    ) -> EvaluationResult:
+        """Evaluate one row, as `AsyncSandboxPool.evaluate`."""
+        return self._await(
+            self._pool.evaluate(
+                evaluator,
+                inputs=inputs,
+                outputs=outputs,
+                trace=trace,
+                variables=variables,
+                criteria=criteria,
+                messages=messages,
+            )
+        )
 
-    @functools.wraps(AsyncSandboxPool.evaluate_batch)
-    def evaluate_batch(  # noqa: D102
+    def evaluate_batch(
         self, evaluator: Evaluator, rows: Iterable[Row], *, isolation: Isolation = Isolation.ROW
     ) -> Batch:
+        """Evaluate rows, as `AsyncSandboxPool.evaluate_batch`."""
         return self._await(self._pool.evaluate_batch(evaluator, list(rows), isolation=isolation))
 
     def evaluate_stream(
@@ -279,8 +300,8 @@ class SandboxPool:
             running.cancel()
             source.stop()
 
-    @functools.wraps(AsyncSandboxPool.check)
-    def check(self, evaluator: Evaluator) -> CheckReport:  # noqa: D102
+    def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator without running a row, as `AsyncSandboxPool.check`."""
         return self._await(self._pool.check(evaluator))
 
     def _await(self, work: Coroutine[Any, Any, T]) -> T:

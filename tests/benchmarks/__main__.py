@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -23,7 +24,7 @@ from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.evaluator import Isolation, Language
 from evaluator_host.wiring.backends import build_images
 from evaluator_host.wiring.service import open_service
-from tests.benchmarks import figures, floors, jobs, nemo, packages
+from tests.benchmarks import figures, floors, jobs, nemo, packages, peers, tenants
 from tests.benchmarks.figures import p50
 from tests.engines import docker_command, engine_address
 
@@ -183,12 +184,55 @@ async def _against_docker(settings: Settings, add: Add) -> None:
         add(f"first call, nothing waiting, {language}", taken, "ms", "≤", 1 / 5, "docker run", run_ms)
 
 
+async def _of_tenants(settings: Settings, add: Add) -> None:
+    async with open_service(settings) as service:
+        for count in (10, 100, 500):
+            many = tenants.evaluators(count)
+            await tenants.load(service, tenants.round_robin(many, count))
+            found, one = await tenants.beside_one(service, list(tenants.round_robin(many, 1000)))
+            name = f"{count} evaluators, round robin"
+            add(f"{name}, calls/s", found.calls_per_s, "calls/s", "≥", 0.8, "one evaluator", one.calls_per_s)
+            add(f"{name}, warm", found.warm, "", "≥", 0.98)
+    async with open_service(settings) as service:
+        many = tenants.evaluators(tenants.ZIPF_EVALUATORS)
+        await tenants.load(service, tenants.zipf(many, 3000))
+        found, one = await tenants.beside_one(service, list(tenants.zipf(many, 2000)))
+        name = f"{len(many):,} evaluators, Zipf {tenants.ZIPF_EXPONENT}"
+        add(f"{name}, calls/s", found.calls_per_s, "calls/s", "≥", 0.8, "one evaluator", one.calls_per_s)
+        add(f"{name}, warm", found.warm, "", "≥", 0.9)
+
+
+async def _of_peers(settings: Settings, add: Add) -> None:
+    process, port = await _serve(settings)
+    try:
+        for work, row, rounds in (("exact match", floors.ROW, 200), ("4 MB of inputs", _large_row(), 20)):
+            with ExitStack() as stack:
+                ports = {name: port + 1000 + number for number, name in enumerate(peers.available())}
+                for name, of in ports.items():
+                    stack.enter_context(peers.serving(name, of))
+                given = {name: value for name, value in row.items() if value is not None}
+                taken = await asyncio.to_thread(peers.call_ms, {peers.HOST: port, **ports}, given, rounds=rounds)
+            for name in ports:
+                bar = 1.3 if name.startswith("bare fork") and row is not floors.ROW else None
+                add(f"warm call over HTTP, {work}", taken[peers.HOST], "ms", "≤", bar, name, taken[name])
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _large_row() -> dict[str, object]:
+    text = 'Paris is the capital of France, 12345 people say. "yes"\n' * 80_000
+    return {"inputs": {"correct_answer": text[:10], "text": text[: 4 << 20]}, "outputs": text[:10]}
+
+
 PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
     "service": _of_the_service,
     "packages": _of_packages,
     "sandboxes": _of_idle_sandboxes,
     "jobs": _of_jobs,
     "nemo": _of_nemo,
+    "tenants": _of_tenants,
+    "peers": _of_peers,
     "docker": _against_docker,
 }
 

@@ -14,6 +14,7 @@ from evaluator_host.service import Service
 from tests.benchmarks.figures import CODE, THE_ROW
 
 CALLERS = 4
+TURNS = 10
 ZIPF_EXPONENT, ZIPF_EVALUATORS = 1.1, 1000
 
 
@@ -58,6 +59,24 @@ async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
     seconds = time.perf_counter() - started
     return Load(made / seconds, (_processor_s() - cpu) * 1000 / made, warm / made)
+
+
+async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Load]:
+    """Make calls, in turns with calls of one evaluator, because the machine may have other work; return both loads."""
+    (single,) = evaluators(1)
+    part = len(calls) // TURNS
+    of_many, of_one = [], []
+    for turn in range(TURNS):
+        of_many.append(await load(service, iter(calls[turn * part : (turn + 1) * part])))
+        of_one.append(await load(service, round_robin([single], part)))
+    return _mean(of_many), _mean(of_one)
+
+
+def _mean(loads: list[Load]) -> Load:
+    """Return the mean of loads of equally many calls; a rate has the harmonic one."""
+    count = len(loads)
+    calls_per_s = count / sum(1 / one.calls_per_s for one in loads)
+    return Load(calls_per_s, sum(one.cpu_ms for one in loads) / count, sum(one.warm for one in loads) / count)
 
 
 def _processor_s() -> float:

@@ -1,4 +1,4 @@
-import { Http, type HostOptions } from "./http.js";
+import { digestHeader, Http, type HostOptions } from "./http.js";
 import { Jobs } from "./jobs.js";
 import { Datasets, Evaluators, Secrets } from "./resources.js";
 import type { Batch, CheckReport, Evaluator, HostInfo, Isolation, Migration, MigrationIn, Result, Row, UsageReport } from "./types.js";
@@ -24,18 +24,20 @@ export class EvaluatorHost {
   }
 
   /** Evaluate one row. A failure of the evaluator's code is a result with `status: "failed"`. */
-  evaluate(evaluator: Evaluator, row: Row = {}, { signal }: { signal?: AbortSignal } = {}): Promise<Result> {
-    return this.#http.json("POST", "/v1/evaluate", { body: { evaluator, ...row }, ...(signal ? { signal } : {}) });
+  async evaluate(evaluator: Evaluator, row: Row = {}, { signal }: { signal?: AbortSignal } = {}): Promise<Result> {
+    const headers = await digestHeader(evaluator);
+    return this.#http.json("POST", "/v1/evaluate", { body: { evaluator, ...row }, headers, ...(signal ? { signal } : {}) });
   }
 
   /** Evaluate rows in one request; results keep their order. `isolation: "batch"` lets rows share a process, for speed. */
-  evaluateBatch(evaluator: Evaluator, rows: Row[], { isolation = "row", signal }: { isolation?: Isolation; signal?: AbortSignal } = {}): Promise<Batch> {
-    return this.#http.json("POST", "/v1/evaluate/batch", { body: { evaluator, rows, isolation }, ...(signal ? { signal } : {}) });
+  async evaluateBatch(evaluator: Evaluator, rows: Row[], { isolation = "row", signal }: { isolation?: Isolation; signal?: AbortSignal } = {}): Promise<Batch> {
+    const headers = await digestHeader(evaluator);
+    return this.#http.json("POST", "/v1/evaluate/batch", { body: { evaluator, rows, isolation }, headers, ...(signal ? { signal } : {}) });
   }
 
   /** Load an evaluator in a sandbox without running a row. */
-  check(evaluator: Evaluator): Promise<CheckReport> {
-    return this.#http.json("POST", "/v1/check", { body: { evaluator } });
+  async check(evaluator: Evaluator): Promise<CheckReport> {
+    return this.#http.json("POST", "/v1/check", { body: { evaluator }, headers: await digestHeader(evaluator) });
   }
 
   /** Rewrite a legacy evaluator, and prove on rows that its scores stay the same. */

@@ -28,6 +28,14 @@ export interface Sent {
 const DEFAULT_URL = "http://127.0.0.1:8710";
 const LONGEST_PAUSE_S = 10; // even if Retry-After asks for more
 
+/** Return the header by which a balancer sends calls of one evaluator to one host; none where there is no Web Crypto. */
+export async function digestHeader(evaluator: { code: string } | string): Promise<Record<string, string>> {
+  const text = new TextEncoder().encode(typeof evaluator === "string" ? evaluator : evaluator.code);
+  const bytes = await globalThis.crypto?.subtle?.digest("SHA-256", text);
+  if (bytes === undefined) return {};
+  return { "Evaluator-Digest": Array.from(new Uint8Array(bytes, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("") };
+}
+
 /** Sends requests to one host. */
 export class Http {
   readonly url: string;

@@ -88,10 +88,11 @@ class Access:
 
     def __init__(self, store: Store, settings: Settings, connections: int) -> None:
         self.keyring = Keyring(store.keys)
-        self.rates = RateLimiter(settings.rate_limit_per_s, burst=settings.rate_limit_burst)
+        rate, replicas = settings.rate_limit_per_s, settings.replicas
+        self.rates = RateLimiter(rate and rate / replicas, burst=-(-settings.rate_limit_burst // replicas))
         self.audit_log = AuditLog(store.audit)
         self.package_visibility = PackageVisibility(store.package_sets)
-        self.streams = EventStreams(settings.event_streams)
+        self.streams = EventStreams(-(-settings.event_streams // replicas))
         self.requests = Shares(connections, "requests")
         self.uploads = Shares(_UPLOADS, "uploads")
         self._failing: set[str] = set()

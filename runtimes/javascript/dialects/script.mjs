@@ -16,8 +16,8 @@ export const dialect = {
   contract: 'script',
   entries: [NAME],
   takesOneObject: false,
-  mustBeDeclared: true,
   infer: () => null,
+  declaredOnly: true,
   source(code) {
     return MODULE.test(code) ? `${code}\n${HEAD}${TAIL}` : `${HEAD}${code}${TAIL}`;
   },

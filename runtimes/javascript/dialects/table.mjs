@@ -7,13 +7,13 @@
  * @property {string[]} entries the names by which its function is looked for
  * @property {boolean} takesOneObject whether the function takes its arguments as properties of one object
  * @property {boolean} [byName] whether the properties of the row's one object are passed by the parameters' names
- * @property {boolean} [mustBeDeclared] whether it is never recognised, so that its `source` is for code declared as its own
  * @property {boolean} [takesDefault] whether an anonymous default export may be its function
  * @property {RegExp} [takesAnyName] functions of any name may be its own, in code that matches
  * @property {(candidate: import('../entry.mjs').Candidate, name: string, code: string) => Inferred | import('../entry.mjs').Refusal | null} infer
  *   returns why the entry, found under `name`, is of this dialect; null when it is not
  * @property {(code: string) => string | null} [source] returns the code to run in place of what was pasted, on the same
  *   lines; null when it is run as it is
+ * @property {boolean} [declaredOnly] whether `source` is used only where the contract is declared
  * @property {(code: string, language: string) => import('../entry.mjs').Refusal | null} [refuse] returns why its platform
  *   does not run this source
  *

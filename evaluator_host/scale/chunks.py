@@ -1,0 +1,112 @@
+"""The contract between an engine that moves rows between machines and the pool that evaluates them.
+
+Chunks in, keyed rows out: a chunk is a list of `(key, record)`, and comes back as a list of `(key, columns)`, one for
+each record, in its order. An engine may deliver a chunk twice, when a worker was lost: whoever stores results keeps
+the first of each key. Workers need no credentials, and reach no database.
+"""
+
+import atexit
+import os
+import threading
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from evaluator_host.datasets.mapping import BadRow, to_row
+from evaluator_host.datasets.mapping import Mapping as RowMapping
+from evaluator_host.model.evaluator import Evaluator, Isolation, Json, Row
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.scale.sandbox_pool import SandboxPool
+
+Key = TypeVar("Key", bound=Hashable)
+
+COLUMNS: Final = ("status", "score", "passed", "metrics", "error_code", "error")
+
+_opened: dict[tuple[int, str], SandboxPool] = {}
+_opening: Final = threading.Lock()
+
+
+@dataclass(frozen=True)
+class ChunkScorer:
+    """A function of chunks that can be pickled: give it to whatever maps functions over chunks on other machines.
+
+    Example:
+      futures = client.map(ChunkScorer(evaluator), chunks)  # Dask
+
+    Args:
+      evaluator: The code and its settings.
+      mapping: Row fields by column or template, as jobs take it: `{"outputs": "answer"}`.
+      isolation: `BATCH` lets rows share a process, for speed.
+      pool: Options of `SandboxPool`; a process has one pool for each set of options.
+    """
+
+    evaluator: Evaluator
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    isolation: Isolation = Isolation.ROW
+    pool: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, chunk: Iterable[tuple[Key, Mapping[str, Json]]]) -> list[tuple[Key, dict[str, Json]]]:
+        """Return the columns of each record, with its key.
+
+        Raises:
+          PackagesFailed: the evaluator's packages cannot be installed.
+          SandboxUnavailable: no sandbox can be started on this machine.
+        """
+        keyed = list(chunk)
+        scored = self.columns([record for _, record in keyed])
+        return [(key, columns) for (key, _), columns in zip(keyed, scored, strict=True)]
+
+    def columns(self, records: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
+        """Return `{"status", "score", "passed", "metrics", "error_code", "error"}` for each record, in their order.
+
+        `metrics` is a JSON object as text, so that every row of a table has the same columns.
+
+        Raises:
+          HostError: as `__call__`.
+        """
+        mapping = RowMapping.parse([f"{name}={source}" for name, source in self.mapping.items()])
+        rows: list[Row] = []
+        found: list[dict[str, Json]] = []
+        for record in records:
+            try:
+                rows.append(to_row(dict(record), mapping))
+                found.append({})
+            except BadRow as error:
+                found.append(_failed(ErrorCode.BINDING_ERROR, f"the row cannot be made: {error}"))
+        results = iter(shared_pool(self.pool).evaluate_batch(self.evaluator, rows, isolation=self.isolation).results)
+        return [columns or _columns(next(results)) for columns in found]
+
+
+def shared_pool(options: Mapping[str, Any]) -> SandboxPool:
+    """Return this process's open pool with these options; it is closed when the process ends.
+
+    Raises:
+      SandboxUnavailable: no backend works on this machine.
+    """
+    key = os.getpid(), repr(sorted(options.items()))
+    with _opening:
+        if key not in _opened:
+            pool = SandboxPool(**options)
+            pool.open()
+            atexit.register(pool.close)
+            _opened[key] = pool
+        return _opened[key]
+
+
+def _columns(result: EvaluationResult) -> dict[str, Json]:
+    if result.error is not None:
+        return _failed(result.error.code, result.error.message)
+    return {
+        "status": result.status.value,
+        "score": result.score,
+        "passed": result.passed,
+        "metrics": encode_json(result.metrics).decode(),
+        "error_code": None,
+        "error": None,
+    }
+
+
+def _failed(code: ErrorCode, message: str) -> dict[str, Json]:
+    columns: dict[str, Json] = dict.fromkeys(COLUMNS)
+    return {**columns, "status": Status.FAILED.value, "metrics": "{}", "error_code": code.value, "error": message}

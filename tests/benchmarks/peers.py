@@ -1,0 +1,138 @@
+"""Other ways to run an evaluator behind HTTP, each in the same thin server: what isolation and speed they have.
+
+`python -m tests.benchmarks.peers NAME PORT` serves one: POST {"inputs", "outputs"} answers {"score"}.
+"""
+
+import asyncio
+import ctypes
+import http.client
+import importlib.util
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+
+from tests.benchmarks.floors import EXACT_MATCH
+
+HOST = "evaluator host"
+_NAMESPACES = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000 | 0x00020000  # all but processes and time
+_FRESH = (
+    f"import json, sys\n{EXACT_MATCH}row = json.load(sys.stdin)\nprint(evaluate(row['inputs'], row['outputs'], None))\n"
+)
+
+
+def _in_process(row: dict[str, Any]) -> float:
+    scope: dict[str, Any] = {}
+    exec(EXACT_MATCH, scope)
+    return float(scope["evaluate"](row["inputs"], row["outputs"], None))
+
+
+def _forked(row: dict[str, Any], *, namespaces: bool = False) -> float:
+    out, into = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        if namespaces and ctypes.CDLL(None, use_errno=True).unshare(_NAMESPACES) != 0:
+            os._exit(1)
+        os.write(into, repr(_in_process(row)).encode())
+        os._exit(0)
+    os.close(into)
+    with os.fdopen(out) as answer:
+        text = answer.read()
+    os.waitpid(pid, 0)
+    return float(text)
+
+
+def _bubblewrap(row: dict[str, Any]) -> float:
+    command = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", sys.executable, "-I", "-S", "-c", _FRESH]
+    return float(subprocess.run(command, input=json.dumps(row), capture_output=True, text=True, check=True).stdout)
+
+
+def _monty(row: dict[str, Any]) -> float:
+    import pydantic_monty  # noqa: PLC0415 - where it is installed
+
+    program = pydantic_monty.Monty(f"{EXACT_MATCH}evaluate(inputs, outputs, None)", inputs=["inputs", "outputs"])
+    return float(program.run(inputs=row))
+
+
+PEERS: dict[str, Callable[[dict[str, Any]], float]] = {
+    "exec in process, no isolation": _in_process,
+    "bare fork, no isolation": _forked,
+    "fork + namespaces": lambda row: _forked(row, namespaces=True),
+    "bare bubblewrap": _bubblewrap,
+    "Monty, a Python subset": _monty,
+}
+
+
+def available() -> list[str]:
+    """Return the peers that this machine has."""
+    missing = set() if shutil.which("bwrap") else {"bare bubblewrap"}
+    missing |= set() if importlib.util.find_spec("pydantic_monty") else {"Monty, a Python subset"}
+    return [name for name in PEERS if name not in missing]
+
+
+async def serve(name: str, port: int) -> None:
+    """Serve one peer by HTTP/1.1, with as little around it as can be."""
+    score, threads = PEERS[name], ThreadPoolExecutor(4)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
+                row = json.loads(await reader.readexactly(length))
+                work = asyncio.get_running_loop().run_in_executor(threads, score, row)
+                body = json.dumps({"score": await work}).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", port, limit=1 << 20) as server:
+        await server.serve_forever()
+
+
+@contextmanager
+def serving(name: str, port: int) -> Iterator[None]:
+    """Run a peer in a process of its own."""
+    with subprocess.Popen([sys.executable, "-m", "tests.benchmarks.peers", name, str(port)]) as process:
+        try:
+            for _ in range(200):
+                with suppress(OSError), closing(http.client.HTTPConnection("127.0.0.1", port)) as probe:
+                    probe.connect()
+                    break
+                time.sleep(0.05)
+            yield
+        finally:
+            process.terminate()
+
+
+def call_ms(ports: dict[str, int], row: dict[str, Any], *, code: str = EXACT_MATCH, rounds: int) -> dict[str, float]:
+    """Return the median milliseconds of a warm call of each, called in turns on kept connections.
+
+    `http.client` writes head and body as they are: httpx would add 1.6 ms to every call.
+    """
+    bodies = {
+        name: json.dumps(row if name != HOST else {**row, "evaluator": {"code": code}}).encode() for name in ports
+    }
+    connections = {name: http.client.HTTPConnection("127.0.0.1", port, timeout=60) for name, port in ports.items()}
+    taken: dict[str, list[float]] = {name: [] for name in ports}
+    for number in range(rounds + 3):
+        for name, connection in connections.items():
+            started = time.perf_counter()
+            connection.request("POST", "/v1/evaluate", bodies[name], {"Content-Type": "application/json"})
+            answer = json.loads(connection.getresponse().read())
+            assert answer["score"] == 1.0, (name, answer)
+            if number >= 3:
+                taken[name].append((time.perf_counter() - started) * 1000)
+    for connection in connections.values():
+        connection.close()
+    return {name: statistics.median(values) for name, values in taken.items()}
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1], int(sys.argv[2])))

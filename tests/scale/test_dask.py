@@ -1,0 +1,80 @@
+"""The contract of chunks, over a real engine whose worker is killed in the middle: each row is kept once, as a local run has it."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evaluator_host import Evaluator, SandboxPool
+from evaluator_host.model.evaluator import Isolation
+from evaluator_host.scale.chunks import ChunkScorer
+from tests.conftest import DATA_DIR
+
+ROWS, CHUNK = 3_000, 100
+CODE = """
+def evaluate(inputs, outputs, trace):
+    assert inputs["n"] % 1000 != 7, "a row that fails"
+    return {"score": inputs["n"] / 7, "half": outputs / 2, "passed": outputs > 5}
+"""
+OPTIONS = {"max_sandboxes": 1, "memory_mb": 512, "sandbox": "bubblewrap", "data_dir": str(DATA_DIR)}
+MAPPING = {"outputs": "answer"}
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+
+
+def record(n: int) -> dict[str, Any]:
+    return {"n": n, "answer": n % 10} if n % 500 != 3 else {"n": n}  # without the column of the mapping
+
+
+def chunks() -> Iterator[list[tuple[int, dict[str, Any]]]]:
+    for first in range(0, ROWS, CHUNK):
+        yield [(n, record(n)) for n in range(first, first + CHUNK)]
+
+
+def expected(n: int) -> tuple[str, float | None, bool | None, dict[str, float], str | None]:
+    if n % 500 == 3:
+        return "failed", None, None, {}, "binding_error"
+    if n % 1000 == 7:
+        return "failed", None, None, {}, "user_exception"
+    return "scored", n / 7, n % 10 > 5, {"half": n % 10 / 2}, None
+
+
+def facts(columns: dict[str, Any]) -> tuple[str, float | None, bool | None, dict[str, float], str | None]:
+    metrics = json.loads(columns["metrics"])
+    metrics.pop("score", None)
+    return columns["status"], columns["score"], columns["passed"], metrics, columns["error_code"]
+
+
+def test_a_worker_that_is_killed_loses_no_row_and_keeps_none_twice() -> None:
+    from distributed import Client, LocalCluster, as_completed  # noqa: PLC0415 - a second, for this test alone
+
+    scorer = ChunkScorer(Evaluator(CODE), MAPPING, Isolation.BATCH, OPTIONS)
+    kept: dict[int, tuple[Any, ...]] = {}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        Client(cluster) as client,
+    ):
+        pids = client.run(os.getpid)
+        killed = False
+        futures = client.map(scorer, list(chunks()), pure=False, retries=3)
+        for _, scored in as_completed(futures, with_results=True):
+            for key, columns in scored:
+                kept.setdefault(key, facts(columns))  # at least once from the engine, once here
+            if not killed and len(kept) > ROWS * 0.3:
+                os.kill(next(iter(pids.values())), signal.SIGKILL)
+                killed = True
+    assert killed
+    assert kept == {n: expected(n) for n in range(ROWS)}
+
+
+def test_a_chunk_has_a_result_for_each_record_in_order() -> None:
+    scorer = ChunkScorer(Evaluator(CODE), MAPPING, pool=OPTIONS)
+    scored = scorer([(f"key-{n}", record(n)) for n in range(12)])
+    assert [key for key, _ in scored] == [f"key-{n}" for n in range(12)]
+    assert [facts(columns) for _, columns in scored] == [expected(n) for n in range(12)]
+    assert scorer([]) == []
+    with SandboxPool(**OPTIONS) as pool:
+        assert pool.check(scorer.evaluator).ok

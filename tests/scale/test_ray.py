@@ -1,0 +1,147 @@
+"""Ray Data and reward actors over real nodes: raylets of one machine, one of them killed in the middle.
+
+Runs where Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI's job of that name.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluator_host import Evaluator
+from evaluator_host.model.errors import SandboxUnavailable
+from tests.conftest import DATA_DIR
+from tests.docs.blocks import ROOT, blocks
+
+ray = pytest.importorskip("ray")
+
+from evaluator_host.ray import EvaluateBatches, RewardPool  # noqa: E402
+
+ROWS = 20_000
+CODE = """
+def evaluate(inputs, outputs, trace):
+    assert inputs["n"] % 1000 != 7, "a row that fails"
+    return {"score": inputs["n"] / 7, "half": outputs / 2}
+"""
+VERL = """
+def compute_score(data_source, solution_str, ground_truth, extra_info=None):
+    return 1.0 if ground_truth in solution_str else 0.0
+"""
+OPTIONS = {"max_sandboxes": 2, "memory_mb": 1024, "sandbox": "bubblewrap", "data_dir": str(DATA_DIR)}
+
+# Ray warns of its own future, and leaves files of its own open.
+pytestmark = [pytest.mark.engine, pytest.mark.ray, pytest.mark.timeout(540), pytest.mark.filterwarnings("default")]
+
+
+class Cluster:
+    """A head without processors, and nodes with sandboxes, each a raylet of its own."""
+
+    def __init__(self, nodes: int) -> None:
+        from ray.cluster_utils import Cluster as Raylets  # noqa: PLC0415 - as above
+
+        store = 150 << 20
+        self.raylets = Raylets(
+            initialize_head=True,
+            head_node_args={"num_cpus": 2, "object_store_memory": store, "include_dashboard": False},
+        )
+        self.nodes = [
+            self.raylets.add_node(num_cpus=1, resources={"sandbox_pool": 1}, object_store_memory=store)
+            for _ in range(nodes)
+        ]
+        ray.init(address=self.raylets.address, log_to_driver=False)
+
+    def kill(self, node: Any) -> None:
+        for process in node.all_processes["raylet"]:
+            os.kill(process.process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        ray.shutdown()
+        self.raylets.shutdown()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name of it
+    made = Cluster(3)
+    yield made
+    made.close()
+
+
+def test_a_pasted_reward_function_scores_for_a_trainer(cluster: Cluster) -> None:
+    samples = [{"solution_str": f"it is {n}", "ground_truth": str(n % 3), "data_source": "d"} for n in range(30)]
+    due = [float(str(n % 3) in f"it is {n}") for n in range(30)]
+    with RewardPool(Evaluator(VERL), num_workers=2, pool=OPTIONS) as pool:
+        assert [reward["score"] for reward in asyncio.run(pool.compute_score(samples))] == due
+        columns = [[sample.get(name) for sample in samples] for name in ("data_source", "solution_str", "ground_truth")]
+        assert [reward["score"] for reward in pool.compute_scores(*columns, [None] * 30)] == due
+        (failed,) = asyncio.run(pool.compute_score([{"solution_str": None, "ground_truth": "a"}]))
+        assert failed["score"] == 0.0
+        assert "user_exception" in failed["error"]
+
+
+def test_nodes_without_a_backend_are_named(cluster: Cluster) -> None:
+    with pytest.raises(SandboxUnavailable, match=r"node [0-9.]+: sandbox_unavailable"):
+        RewardPool(Evaluator(VERL), num_workers=1, pool={**OPTIONS, "sandbox": "docker", "settings": _no_engine()})
+
+
+def test_the_example_of_the_document_runs(cluster: Cluster, tmp_path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - comes with Ray Data
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    pq.write_table(pa.table({"answer": [1.0, 2.0], "gold": [1.0 + 1e-12, 3.0]}), tmp_path / "answers.parquet")
+    (example,) = [block.text for block in blocks(ROOT / "docs" / "scale.md") if "read_parquet" in block.text]
+    changes = {
+        "ray.init()\n": "",
+        "s3://bucket": str(tmp_path),
+        "concurrency=4": "concurrency=1",
+        '"mapping":': f'"pool": {OPTIONS!r}, "mapping":',
+    }
+    for old, new in changes.items():
+        assert old in example
+        example = example.replace(old, new)
+    exec(example, {})
+    found = pq.read_table(tmp_path / "scores").to_pylist()
+    assert sorted((row["answer"], row["status"], row["score"]) for row in found) == [
+        (1.0, "scored", 1.0),
+        (2.0, "scored", 0.0),
+    ]
+
+
+def _no_engine() -> Any:
+    from evaluator_host.config.settings import Settings  # noqa: PLC0415 - for this test alone
+
+    return Settings(docker_host="tcp://127.0.0.1:1")
+
+
+def test_a_raylet_that_is_killed_loses_no_row(cluster: Cluster, tmp_path: Path) -> None:
+    ds = ray.data.range(ROWS, override_num_blocks=40).map_batches(
+        lambda batch: {"n": batch["id"], "answer": batch["id"] % 10}, num_cpus=0.1
+    )
+    scored = ds.map_batches(
+        EvaluateBatches,
+        fn_constructor_kwargs={
+            "evaluator": Evaluator(CODE),
+            "mapping": {"outputs": "answer"},
+            "isolation": "batch",
+            "pool": OPTIONS,
+        },
+        **EvaluateBatches.resources(concurrency=2, batch_size=250),
+    )
+    kept: dict[int, tuple[Any, ...]] = {}
+    delivered, killed = 0, False
+    for row in scored.iter_rows():
+        delivered += 1
+        kept.setdefault(row["n"], (row["status"], row["score"], json.loads(row["metrics"]).get("half")))
+        if not killed and len(kept) > ROWS * 0.3:
+            cluster.kill(cluster.nodes[-1])
+            killed = True
+            time.sleep(0.1)
+    assert killed
+    assert delivered == ROWS
+    assert kept == {n: ("scored", n / 7, n % 10 / 2) if n % 1000 != 7 else ("failed", None, None) for n in range(ROWS)}
