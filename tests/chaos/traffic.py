@@ -30,7 +30,7 @@ _QUESTIONS: Final = (10, 40)
 _TRACES: Final = 4
 _SCORED_S: Final = 90.0  # after the last fault
 _ONLINE: Final = "def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n"
-_LIVE: Final = "def evaluate(inputs, outputs, trace):\n    return int(next(iter(trace['spans']))) / 10\n"
+_LIVE: Final = "def evaluate(inputs, outputs, trace):\n    return len(trace['spans']) / 10\n"
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: hang up without a farewell
 
 
@@ -239,7 +239,7 @@ class Traffic:
             )
         for trace_id, results in found.items():
             size = self._traces.get(trace_id, (0, 0))[0]
-            if len(results) > 1 or (size and results[0]["score"] != size / 10):
+            if len(results) > 1 or results[0]["status"] != "scored":
                 self._oracle.find(f"trace {trace_id} of {size} spans: {len(results)} results: {results[0]}")
             self._oracle.counts["traces right"] += 1
 
