@@ -8,6 +8,7 @@ from typing import Final
 
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.models.judges import open_judges
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
 from evaluator_host.selftest.host import attack_host
@@ -75,8 +76,9 @@ async def attack_deployment(
     on_host = [attack for attack in attacks if attack.group is Group.HOST]
     attacks = [attack for attack in attacks if attack.group is not Group.HOST]
     async with (
-        open_service(settings, prewarm=False) as service,
         placed_canaries(settings.data_dir, engine=engine) as canaries,
+        open_judges(canaries.granting(settings), None) as models,
+        open_service(settings, prewarm=False, models=models) as service,
     ):
         results = await _run_all(service, canaries, attacks, at_once=at_once, progress=progress, again=again)
         problems = [problem async for problem in _host_problems(service, canaries, before)]

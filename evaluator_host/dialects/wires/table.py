@@ -17,6 +17,7 @@ WIRES: Final[dict[str, EntryPoint[Any]]] = {
     "vellum": EntryPoint(_HOST.format("vellum")),
     "coze": EntryPoint(_HOST.format("coze")),
     "laminar": EntryPoint(_HOST.format("laminar")),
+    "daytona": EntryPoint(_HOST.format("daytona")),
 }
 
 

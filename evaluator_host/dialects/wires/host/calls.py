@@ -22,6 +22,7 @@ from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.json_routes import JsonRequest
 
 _ANY: Final = "*"
+_PATIENCE_S: Final = 4.0  # of a caller, after the time limit that its request asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class WireCalls:
             evaluator, row, workspace=caller.workspace, lock=lock, load_timeout_s=evaluator.limits.timeout_s
         )
         audited = AuditedCall(self.access, caller, f"wires.{self.wire.name}", evaluator=evaluator, rows=1)
-        return await self._on_time(request, work, audited)
+        return await self._on_time(request, work, audited, timeout_s)
 
     async def check(self, request: Request, evaluator: Evaluator) -> CheckReport:
         """Load an evaluator with the packages and limits of the wire, without running a row.
@@ -140,10 +141,15 @@ class WireCalls:
         return replace(evaluator, packages=packages, limits=limits)
 
     async def _on_time(
-        self, request: Request, work: Coroutine[Any, Any, EvaluationResult], audited: AuditedCall
+        self,
+        request: Request,
+        work: Coroutine[Any, Any, EvaluationResult],
+        audited: AuditedCall,
+        timeout_s: float | None,
     ) -> EvaluationResult | EvaluationError:
         task, hung_up = asyncio.create_task(work), asyncio.create_task(_hung_up(request))
         wait_s = max(0.0, wire_request(request.scope).ends_at - asyncio.get_running_loop().time())
+        wait_s = wait_s if timeout_s is None else min(wait_s, timeout_s + _PATIENCE_S)
         try:
             await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED, timeout=wait_s)
             if hung_up.done() and not task.done():

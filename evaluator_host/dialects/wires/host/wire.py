@@ -114,7 +114,7 @@ class WireRequest:
         self._options = options
         self._workspace_of = workspace_of
         self._scope = scope
-        self._key = key
+        self.key = key  # from the path
         self._signature: str | None = None
         self.below = scope["path"].removeprefix(wire.path)
         self.ends_at = asyncio.get_running_loop().time() + wire.clock_s - MARGIN_S
@@ -135,7 +135,7 @@ class WireRequest:
           StoreUnavailable: the database does not answer.
         """
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
-        token = self._key or self._wire.key_of(self._scope, headers) or _bearer(headers.get("authorization", ""))
+        token = self.key or self._wire.key_of(self._scope, headers) or _bearer(headers.get("authorization", ""))
         secret = self._options.secret
         if secret is not None:
             wanted = secret.get_secret_value()

@@ -1,0 +1,1 @@
+"""Sandboxes of Daytona that exist as records, and their scripts."""

@@ -1,0 +1,148 @@
+"""The wire `daytona`: Daytona's own clients, at Agenta's version and the newest, and what Agenta and Phoenix do with them."""
+
+import json
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.keyed import bearer
+from tests.server import Server
+from tests.wires.conftest import Keyed
+from tests.wires.real_clients import run_python
+from tests.wires.wired import SECRET
+
+pytestmark = pytest.mark.engine
+
+API = "/wires/daytona/api"
+AGENTA = "import json\n{code}\nprint('noise')\nprint(json.dumps({{'result': evaluate({{}}, {{'correct': '4'}}, '4', '4')}}))\n"
+PHOENIX_PIP = "import subprocess\nimport sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', *['six=={version}']], check=True)\n"
+PHOENIX_NPM = "import { spawnSync } from 'node:child_process';\nconst got = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--silent', \"left-pad@1.3.0\"], { cwd: '/tmp' });\nprocess.exit(got.status ?? 1);\n"
+
+
+def made(client: httpx.Client, **body: Any) -> dict[str, Any]:
+    answer = client.post(f"{API}/sandbox", json={"labels": {"code-toolbox-language": "python"}, **body})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def run(client: httpx.Client, sandbox: dict[str, Any], code: str, **more: Any) -> httpx.Response:
+    address = f"{sandbox['toolboxProxyUrl']}/{sandbox['id']}/process/code-run"
+    return client.post(address, json={"code": code, "timeout": 45, **more}, timeout=100)
+
+
+def test_sandboxes_are_made_found_and_deleted(client: httpx.Client) -> None:
+    one = made(client, labels={"who": "a", "code-toolbox-language": "python"}, name="mine", env={"A": "b"})
+    assert one["state"] == "started"
+    assert client.get(f"{API}/sandbox/{one['id']}").json()["id"] == client.get(f"{API}/sandbox/mine").json()["id"]
+    listed = client.get(f"{API}/sandbox", params={"labels": json.dumps({"who": "a"})}).json()["items"]
+    assert [found["id"] for found in listed] == [one["id"]]
+    assert client.delete(f"{API}/sandbox/{one['id']}").json()["state"] == "destroyed"
+    gone = client.get(f"{API}/sandbox/{one['id']}")
+    assert (gone.status_code, set(gone.json())) == (404, {"statusCode", "message", "error"})
+    assert client.get(f"{API}/snapshots?limit=100").json()["items"][0]["state"] == "active"
+
+
+def test_a_script_has_its_output_and_its_environment(client: httpx.Client) -> None:
+    sandbox = made(client, env={"A": "of the sandbox", "B": "b"})
+    code = "import os, sys\nprint(os.environ['A'], os.environ['B'], sys.argv[1:])"
+    answer = run(client, sandbox, code, envs={"A": "of the call"}, argv=["x"])
+    assert answer.json() == {"exitCode": 0, "result": "of the call b ['x']\n", "artifacts": {"charts": []}}
+    failed = run(client, sandbox, "print('out')\n{}['x']").json()
+    assert failed["exitCode"] == 1
+    assert failed["result"].startswith("out\nTraceback")
+    assert failed["result"].endswith("KeyError: 'x'\n")
+    told = run(client, sandbox, "console.log([1].map((n: number) => n + 1))", language="typescript").json()
+    assert (told["exitCode"], told["result"]) == (0, "[ 2 ]\n")
+
+
+def test_agenta_s_script_ends_with_its_result(client: httpx.Client) -> None:
+    code = (
+        "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0"
+    )
+    answer = run(client, made(client), AGENTA.format(code=code)).json()
+    assert json.loads(answer["result"].strip().splitlines()[-1]) == {"result": 1.0}
+
+
+@pytest.mark.differential
+def test_phoenix_s_installs_are_pins_of_the_sandbox(client: httpx.Client) -> None:
+    sandbox = made(client)
+    assert run(client, sandbox, "import six").json()["exitCode"] == 1
+    assert run(client, sandbox, PHOENIX_PIP.format(version="1.17.0")).json()["exitCode"] == 0
+    assert run(client, sandbox, "import six\nprint(six.__version__)").json()["result"] == "1.17.0\n"
+    assert run(client, made(client), "import six").json()["exitCode"] == 1
+    ranged = run(client, sandbox, PHOENIX_PIP.format(version="1.*")).json()
+    assert (ranged["exitCode"], "six" in ranged["result"]) == (1, True)
+    assert run(client, sandbox, PHOENIX_NPM, language="typescript").json()["exitCode"] == 0
+    padded = run(client, sandbox, "import pad from 'left-pad';\nconsole.log(pad('x', 3));", language="typescript")
+    assert padded.json()["result"] == "  x\n"
+
+
+def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
+    with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
+        sandbox = made(client)
+        began = time.monotonic()
+        endless = run(client, sandbox, "while True: pass", timeout=1)
+        assert (endless.status_code, "timeout" in endless.json()["message"]) == (408, True)
+        assert time.monotonic() - began < 6
+        assert run(client, sandbox, "#" * 70_000).status_code == 413
+    assert httpx.get(f"{keyed.url}{API}/sandbox/{sandbox['id']}", headers=bearer(SECRET)).status_code == 404
+    assert httpx.get(f"{keyed.url}{API}/sandbox", headers=bearer("no")).status_code == 401
+    by_path = httpx.post(f"{keyed.url}/wires/daytona/key/{keyed.key}/api/sandbox", json={}).json()
+    assert f"/key/{keyed.key}/toolbox" in by_path["toolboxProxyUrl"]
+
+
+def test_what_is_no_request_is_refused(client: httpx.Client) -> None:
+    for body in ({"env": {"A": 1}}, {"labels": []}, {"env": {"A": "x" * 70_000}}):
+        assert client.post(f"{API}/sandbox", json=body).json()["statusCode"] == 400
+    sandbox = made(client)
+    assert run(client, sandbox, "x", language="ruby").status_code == 400
+    assert run(client, sandbox, "x", argv=[1]).status_code == 400
+    assert client.get(f"{API}/sandbox?labels=x").status_code == 400
+
+
+SYNC = """
+import json, sys
+from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig
+daytona = Daytona(DaytonaConfig(api_key=sys.argv[2], api_url=sys.argv[1], target="eu"))
+found = []
+for language, code in (("python", "import os\\nprint(os.environ['A'])"), ("javascript", "console.log(process.env.A)"), ("typescript", "const n: number = 2; console.log(n)"), ("python", "raise ValueError('no')")):
+    sandbox = daytona.create(CreateSandboxFromSnapshotParams(language=language, snapshot="any", env_vars={"A": "b"}, ephemeral=True))
+    answer = sandbox.process.code_run(code, timeout=45)
+    found.append([answer.exit_code, answer.result])
+    sandbox.delete()
+print(json.dumps(found))
+"""
+ASYNC = """
+import asyncio, json, sys
+from daytona import AsyncDaytona, CodeRunParams, CreateSandboxFromSnapshotParams, DaytonaConfig
+
+async def main():
+    async with AsyncDaytona(DaytonaConfig(api_key=sys.argv[2], api_url=sys.argv[1], target="eu")) as daytona:
+        params = CreateSandboxFromSnapshotParams(language="python", labels={"phoenix_session_key": "k"}, auto_stop_interval=5, auto_archive_interval=15, network_block_all=True)
+        sandbox = await daytona.create(params)
+        answer = await sandbox.process.code_run("import os\\nprint(os.environ['A'])", CodeRunParams(env={"A": "b"}), timeout=20)
+        again = await daytona.get(sandbox.id)
+        await daytona.delete(again)
+        print(json.dumps([answer.exit_code, answer.result, again.id == sandbox.id]))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.differential
+@pytest.mark.parametrize("pins", ["daytona", "daytona-agenta"])
+def test_daytona_s_own_client_runs_scripts(host: Server, keyed: Keyed, pins: str) -> None:
+    for url, key in ((host.url, "any"), (keyed.url, keyed.key)):
+        python, javascript, typescript, raised = run_python(pins, SYNC, f"{url}{API}", key)
+        assert (python, javascript, typescript) == ([0, "b\n"], [0, "b\n"], [0, "2\n"])
+        assert raised[0] == 1
+        assert raised[1].endswith("ValueError: no\n")
+
+
+@pytest.mark.differential
+@pytest.mark.parametrize("pins", ["daytona", "daytona-agenta"])
+def test_daytona_s_asynchronous_client_does_too(host: Server, pins: str) -> None:
+    assert run_python(pins, ASYNC, f"{host.url}{API}", "any") == [0, "b\n", True]
