@@ -21,7 +21,7 @@ from evaluator_host.wiring.service import open_service
 _ENGINE: Final = "unix:///var/run/docker.sock"  # where docker-py looks when nothing is said
 _MORE_MEMORY_MB: Final = 192.0
 # Growth that is allowed to the host: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
-_LOAD_TIMEOUT_S: Final = 5.0  # some attacks hang while they load; honest ones of the catalogue take milliseconds
+_LOAD_TIMEOUT_S: Final = 2.0  # some attacks hang while they load; honest ones of the catalogue take milliseconds
 _SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
 _POLL_S: Final = 0.2
 _TIMES_ALONE: Final = 2  # for an attack that ran out of time while others kept the machine busy
