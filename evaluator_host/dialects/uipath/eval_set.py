@@ -198,7 +198,7 @@ class _Reading:
     def _mocks(self, entry: dict[str, Any], path: str) -> tuple[Json, ...]:
         """Read the behaviors of a strategy of type mockito; none for another one."""
         name = next((name for name in _SIMULATED if isinstance(entry.get(name), dict)), "")
-        strategy = entry.get(name) or {}
+        strategy = entry[name] if name else {}
         if strategy.get("type") != "mockito":
             return ()
         where = f"{path}.{name}.config"
