@@ -12,7 +12,7 @@ from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.cli.remote_service import HostOption, host, named_job
-from evaluator_host.cli.summary import corpus_scores_text
+from evaluator_host.cli.summary import corpus_scores_text, usage_text
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
@@ -376,6 +376,8 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
             made.append(plain(f"\n{metric.name}: {levels}"))
     if one.together is not None:
         made.append(plain(f"\ntogether: {corpus_scores_text(one.together)}"))
+    if one.usage is not None:
+        made.append(plain(f"\nmodels: {usage_text(one.usage)}"))
     for error in one.errors:
         made.append(plain(f"\n{error.code}: {error.count} rows, for example row {error.example_row}"))
     return made

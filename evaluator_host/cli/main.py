@@ -27,6 +27,8 @@ _COMMANDS: Final = {
     "setup": "cli.doctor",
     "audit": "cli.keys",
     "usage": "cli.keys",
+    "backup": "cli.backup",
+    "restore": "cli.backup",
 }
 _GROUPS: Final = {
     "images": "cli.doctor",

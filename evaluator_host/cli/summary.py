@@ -11,7 +11,7 @@ from evaluator_host.datasets.mapping import is_conversation
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
-from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, Status
+from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
@@ -156,6 +156,13 @@ def _scores(found: dict[str, Any]) -> str:
     return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
 
 
+def usage_text(used: ModelUsage) -> str:
+    """Return what was used of models in one line."""
+    replayed = f", {used.replayed} recorded answers" if used.replayed else ""
+    cost = "" if used.cost is None else f", cost {used.cost:.6g}"
+    return f"{used.requests} requests{replayed}, {used.input_tokens} + {used.output_tokens} tokens{cost}"
+
+
 def corpus_scores_text(result: EvaluationResult) -> str:
     """Return the scores over all rows together as one line of text."""
     if result.error is not None:
@@ -223,6 +230,7 @@ def result_table(result: EvaluationResult) -> Text:
             ("native", "\n".join(encode_json(one).decode() for one in result.native)),
             ("stdout", result.logs.stdout),
             ("stderr", result.logs.stderr),
+            ("models", usage_text(result.usage) if result.usage is not None else None),
             ("contract", contract),
             ("time", f"ran {timing.run:.1f} ms, load {timing.load:.1f} ms, total {timing.total:.1f} ms"),
         ),

@@ -26,6 +26,7 @@ _LONGEST_PAUSE_S: Final = 10.0
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(EvaluationResult))
 _SELDOM: Final = {
     "label": None, "reason": None, "warnings": (), "error": None, "logs": Logs(), "native": (), "requests": (),
+    "usage": None,
 }  # fmt: skip
 
 _log = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,6 +65,7 @@ class PythonFacts:
         return ".".join(self.version.split(".")[:2])
 
 
+@cache
 def own_python() -> PythonFacts:
     """Return the base interpreter of the running Python, without its virtual environment.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluator_host.model.evaluator import Evaluator, Json
-from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.model.outcome import EvaluationResult, ModelUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,7 @@ class EvaluatorFigures:
       run_ms: Percentiles of the run time; None before the first row.
       together: The score of all scored rows together, once every row has a result; None for an evaluator that gives
         none.
+      usage: What all its rows used of granted models; None for an evaluator without a grant.
     """
 
     evaluator: str
@@ -158,6 +159,7 @@ class EvaluatorFigures:
     errors: tuple[ErrorCount, ...]
     run_ms: Latency | None
     together: EvaluationResult | None = None
+    usage: ModelUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Group(StrEnum):
     CPU = "cpu"
     SOURCE = "source"
     NEIGHBOURS = "neighbours"
+    GATEWAY = "gateway"  # a granted model
     ESCAPE = "escape"  # from a language's own confinement: contexts of V8
     HOST = "host"  # the host's own API, by requests: `host.py`
 
@@ -59,6 +60,7 @@ class Guard(StrEnum):
     STREAMS = "streams"  # the runner reads a row's output all the time, and trusts none of its streams
     ANSWERS = "answers"  # the runner checks the form of each answer that a row's process sends
     SOURCE = "source"  # the host cleans pasted code
+    GATE = "gate"  # the host serves granted models to the row that runs, within its budget, and keeps their keys
     HOST = "host"  # the host treats all that a sandbox sends as data, and its end or silence as a failure
 
 

@@ -5,13 +5,18 @@ import hashlib
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import SecretStr
+
+from evaluator_host.config.settings import ModelEndpoint, Settings
 from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
 from evaluator_host.system.tree import remove, temporary_folder
 
@@ -22,6 +27,7 @@ ENGINE_SOCKETS: Final = (
     "/run/containerd/containerd.sock",
     "/var/run/crio/crio.sock",
 )
+MODEL: Final = "canary"
 _PREFIX: Final = "selftest-"
 _MARK_BYTES: Final = 6  # with its two letters it fits into the 15 characters of a process name
 
@@ -34,11 +40,18 @@ class Canaries:
       inputs: The part of an attack's `inputs` that says where they are.
       secret: Content of the file; must never be in a result.
       visits: Name of the listener for each connection to one.
+      model_url: Base URL of a model whose key is the secret; it answers with that key, and with how often it was asked.
     """
 
     inputs: dict[str, Json]
     secret: str
     visits: list[str] = field(default_factory=list)
+    model_url: str = ""
+
+    def granting(self, settings: Settings) -> Settings:
+        """Return the settings with that model, under the name `canary`."""
+        model = ModelEndpoint(base_url=self.model_url, key=SecretStr(self.secret))
+        return settings.model_copy(update={"models": {MODEL: model}})
 
 
 def new_mark() -> str:
@@ -59,8 +72,11 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
         canaries = _canaries(folder, abstract=abstract, engine=engine)
         tcp = await asyncio.start_server(_counting(canaries, "port"), "127.0.0.1", 0)
         canaries.inputs["port"] = tcp.sockets[0].getsockname()[1]
+        model = await asyncio.start_server(_model(canaries), "127.0.0.1", 0)
+        canaries.model_url = f"http://127.0.0.1:{model.sockets[0].getsockname()[1]}/v1"
         servers = [
             tcp,
+            model,
             await asyncio.start_unix_server(_counting(canaries, "abstract"), f"\0{abstract}"),
             *(await _unix_server(canaries, folder / "s")),
         ]
@@ -123,6 +139,28 @@ async def _unix_server(canaries: Canaries, path: Path) -> list[asyncio.Server]:
         return []
     _open_to_all(path)
     return [server]
+
+
+def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
+    """Play a provider. `count X` asks how often X was asked."""
+    questions: Counter[str] = Counter()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError, ValueError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+            length = int(head.partition("content-length:")[2].partition("\r\n")[0])
+            question = str(decode_json(await reader.readexactly(length))["messages"][0]["content"])
+            questions[question] += 1
+            said = f"Bearer {canaries.secret}|{questions[question.removeprefix('count ')]}"
+            body = encode_json({"choices": [{"message": {"role": "assistant", "content": said}}]})
+            head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            await writer.drain()
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+    return answer
 
 
 def _addresses() -> list[str]:

@@ -12,17 +12,18 @@ import socket
 import time
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import httpx
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SecretStr
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import ATTACKS_DIR, expand
+from evaluator_host.selftest.hostile_files import FILES, package_index
 from evaluator_host.selftest.trial import AttackResult, Verdict
 from evaluator_host.system.tree import temporary_folder
 from evaluator_host.wiring.server import serve_http
@@ -35,23 +36,41 @@ _ATTACK_S: Final = 30.0  # for all requests of an attack
 _START_S: Final = 60.0
 _STOP_S: Final = 20.0
 _PAUSE_S: Final = 0.1
+_WATCH_S: Final = 1.0
 _MOST_MEMORY_MB: Final = 600.0
 _ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 _NEIGHBOUR: Final = {"code": "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n"}
 
 
 class Request(BaseModel):
-    """One request of an attack; `times` sends it that often, `follow` waits for the job that it makes."""
+    """One request of an attack.
+
+    Attributes:
+      path: `{job}` stands for the job that a request before it made.
+      body: `{{'x' * 100}}` stands for that many.
+      file: Name of a body in `hostile_files.FILES`, in place of `body`.
+      times: How often it is sent.
+      streams: How many event streams to open at once and to hold for a second, instead.
+      follow: Wait for the job that it makes.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     method: Literal["GET", "POST"] = "POST"
     path: str
     body: str = ""
+    file: str = ""
     type: str = "application/json"
     gzip: bool = False
     times: int = 1
+    streams: int = 0
     follow: bool = False
+
+    def encoded(self) -> tuple[bytes, dict[str, str]]:
+        """Return the body and its headers."""
+        content = FILES[self.file]() if self.file else expand(self.body).encode()
+        headers = {"Content-Type": self.type}
+        return (gzip.compress(content), {**headers, "Content-Encoding": "gzip"}) if self.gzip else (content, headers)
 
 
 class _Table(BaseModel):
@@ -109,6 +128,7 @@ class _Host:
         self._process = process
         self._attacker = attacker
         self._neighbour = neighbour
+        self._job = ""
 
     async def started(self) -> None:
         """Wait until it answers and evaluates.
@@ -158,19 +178,28 @@ class _Host:
         return problems
 
     async def _ask(self, request: Request) -> list[str]:
-        content = expand(request.body).encode()
-        headers = {"Content-Type": request.type}
-        if request.gzip:
-            content, headers["Content-Encoding"] = gzip.compress(content), "gzip"
+        content, headers = request.encoded()
+        path = request.path.format(job=self._job)
         try:
+            if request.streams:
+                return await self._watch(path, request.streams)
             answer = await self._attacker.request(
-                request.method, request.path, content=content, headers=headers, timeout=_ATTACK_S
+                request.method, path, content=content, headers=headers, timeout=_ATTACK_S
             )
-            if request.follow and answer.is_success:
-                await self._follow(answer.json()["id"])
+            if path == "/v1/jobs" and request.method == "POST" and answer.is_success:
+                self._job = answer.json()["id"]
+                if request.follow:
+                    await self._follow(self._job)
         except httpx.HTTPError as error:
             return [] if isinstance(error, httpx.TimeoutException) else [f"{request.path} had no answer: {error!r}"]
         return [f"{request.path} was answered 500"] if answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR else []
+
+    async def _watch(self, path: str, count: int) -> list[str]:
+        async with AsyncExitStack() as open_streams:
+            for _ in range(count):
+                _ = await open_streams.enter_async_context(self._attacker.stream("GET", path, timeout=_ATTACK_S))
+            await asyncio.sleep(_WATCH_S)
+        return []
 
     async def _follow(self, job_id: str) -> None:
         path = f"/v1/jobs/{job_id}"
@@ -190,9 +219,13 @@ class _Host:
 
 @asynccontextmanager
 async def _host(settings: Settings) -> AsyncIterator[_Host]:
-    with temporary_folder(None, "selftest-host-") as outer:
+    with temporary_folder(None, "selftest-host-") as outer, package_index() as index:
         folder = _prepared_folder(outer, settings)
-        own = settings.model_copy(update={"data_dir": folder, "database_url": None, "idle_sandboxes": 0})
+        changes = {
+            "pip_index_url": SecretStr(index),
+            "no_proxy": ",".join(filter(None, ("127.0.0.1", settings.no_proxy))),
+        }
+        own = settings.model_copy(update={"data_dir": folder, "database_url": None, "idle_sandboxes": 0, **changes})
         async with open_store(own) as store:
             tokens = [(await store.keys.create_key("selftest", space))[1] for space in (ATTACKERS, NEIGHBOURS)]
         with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -8,6 +8,7 @@ from typing import Final
 
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
+from evaluator_host.models.judges import open_judges
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
 from evaluator_host.selftest.host import attack_host
@@ -20,7 +21,7 @@ from evaluator_host.wiring.service import open_service
 _ENGINE: Final = "unix:///var/run/docker.sock"  # where docker-py looks when nothing is said
 _MORE_MEMORY_MB: Final = 192.0
 # Growth that is allowed to the host: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
-_LOAD_TIMEOUT_S: Final = 5.0  # some attacks hang while they load; honest ones of the catalogue take milliseconds
+_LOAD_TIMEOUT_S: Final = 2.0  # some attacks hang while they load; honest ones of the catalogue take milliseconds
 _SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
 _POLL_S: Final = 0.2
 _TIMES_ALONE: Final = 2  # for an attack that ran out of time while others kept the machine busy
@@ -75,8 +76,9 @@ async def attack_deployment(
     on_host = [attack for attack in attacks if attack.group is Group.HOST]
     attacks = [attack for attack in attacks if attack.group is not Group.HOST]
     async with (
-        open_service(settings, prewarm=False) as service,
         placed_canaries(settings.data_dir, engine=engine) as canaries,
+        open_judges(canaries.granting(settings), None) as models,
+        open_service(settings, prewarm=False, models=models) as service,
     ):
         results = await _run_all(service, canaries, attacks, at_once=at_once, progress=progress, again=again)
         problems = [problem async for problem in _host_problems(service, canaries, before)]

@@ -14,10 +14,10 @@ from enum import StrEnum
 from typing import Final
 
 from evaluator_host.model.errors import HostError, InvalidRequest
-from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
+from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, ModelBudget, Row
 from evaluator_host.model.outcome import HOST_FAULTS, ErrorCode, EvaluationResult, Status
-from evaluator_host.selftest.attack import CALM_SCORE, NOTHING, Attack, Expected
-from evaluator_host.selftest.canaries import Canaries, new_mark
+from evaluator_host.selftest.attack import CALM_SCORE, NOTHING, Attack, Expected, Group
+from evaluator_host.selftest.canaries import MODEL, Canaries, new_mark
 from evaluator_host.selftest.leak_check import marked_files, marked_processes
 from evaluator_host.service import Service
 
@@ -26,6 +26,7 @@ NEIGHBOUR: Final = "selftest-neighbour"
 _ATTACKER: Final = "selftest"
 _GONE_S: Final = 5.0  # until a row's processes are gone: its sandbox ends them before the next row
 _POLL_S: Final = 0.05
+_ASKED: Final = 2  # requests to the model that a row may make
 _CALM: Final = Expected(Status.SCORED, CALM_SCORE, log="")
 _NEIGHBOURLY: Final = {
     Language.PYTHON: "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000\n",
@@ -187,7 +188,10 @@ class _Trial:
             yield problem
 
     def _evaluator(self, code: str) -> Evaluator:
-        return Evaluator(code, language=self._attack.language, limits=self._limits)
+        made = Evaluator(code, language=self._attack.language, limits=self._limits)
+        if self._attack.group is not Group.GATEWAY:
+            return made
+        return replace(made, models=(MODEL,), budget=ModelBudget(requests=_ASKED))
 
     def _row(self, *, calm: bool) -> Row:
         return Row(

@@ -43,7 +43,7 @@ def migrate(address: Address) -> None:
       StoreUnavailable: the database does not answer, or cannot write. Nothing was changed.
     """
     with translated(address), _alone(address):
-        engine = create_engine(_blocking_url(address), hide_parameters=True, **_arguments(address))
+        engine = create_engine(blocking_url(address), hide_parameters=True, **_arguments(address))
         try:
             if address.engine is Engine.SQLITE:
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -51,6 +51,11 @@ def migrate(address: Address) -> None:
                 _upgrade(connection, address)
         finally:
             engine.dispose()
+
+
+def known_revisions(folder: Path) -> frozenset[str]:
+    """Return the revisions of the tables that this version can migrate."""
+    return frozenset(script.revision for script in _scripts(folder).walk_revisions())
 
 
 def head() -> str:
@@ -98,8 +103,7 @@ def _require_empty(connection: Connection, address: Address) -> None:
 
 
 def _require_known(current: str, scripts: ScriptDirectory, address: Address) -> None:
-    known = {script.revision for script in scripts.walk_revisions()}
-    if current in known:
+    if current in {script.revision for script in scripts.walk_revisions()}:
         return
     kept = newest_backup(address.file)
     restore = f"restore what it was before ({kept})" if kept else "restore a backup from before"
@@ -123,7 +127,8 @@ def _check_references(connection: Connection, address: Address) -> None:
             raise Misconfigured(f"rows of {tables} in {address} refer to rows that do not exist; nothing was changed")
 
 
-def _blocking_url(address: Address) -> Any:
+def blocking_url(address: Address) -> Any:
+    """Return the URL of a database for a blocking driver."""
     return address.url.set(drivername="sqlite+pysqlite") if address.engine is Engine.SQLITE else address.url
 
 

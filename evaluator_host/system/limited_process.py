@@ -46,6 +46,7 @@ _ENVIRONMENT: Final = {  # threads and allocators that reserve address space wou
     "MALLOC_MMAP_THRESHOLD_": str(1 << 20),
     "OMP_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
+    **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},  # the interpreter may need it
 }
 _CRASHES: Final = (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE)
 

@@ -3,6 +3,7 @@
 The host sees the spans as JSON only, and never decodes them: a few KB sent may be millions of values.
 """
 
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,16 +21,9 @@ from evaluator_host.traces.otlp import attributes, first_of, identifier, objects
 PROTOBUF: Final = "application/x-protobuf"
 REQUEST_SPANS: Final = 10_000  # exporters send 512
 _GROWTH: Final = 4  # JSON has up to four times the bytes of protobuf; resources are repeated for each trace
-SESSION: Final = (
-    "session.id",
-    "gen_ai.conversation.id",
-    "langfuse.session.id",
-    "langsmith.metadata.session_id",
-    "thread.id",
-    "thread_id",
-    "traceloop.association.properties.session_id",
+_SESSION: Final = tuple(
+    re.compile(rf"(?:.+[._])?{name}") for name in (r"session[._]id", r"conversation[._]id", "thread_id")
 )
-"""Attributes that name the session of a trace."""
 _SESSION_CHARS: Final = 200
 _DEPTH: Final = 200
 _PLACES: Final = 16**14
@@ -114,8 +108,10 @@ def _sessions(export: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for trace_id, group, spans in _by_trace(export):
         resource = group["resource"] if isinstance(group["resource"], dict) else {}
-        known = (attributes(one.get("attributes")) for one in (*spans, resource))
-        values = (str(one[key]) for one in known for key in SESSION if one.get(key) not in (None, ""))
+        known = [item for one in (*spans, resource) for item in attributes(one.get("attributes")).items()]
+        values = (
+            str(value) for name in _SESSION for key, value in known if value and name.fullmatch(key[:_SESSION_CHARS])
+        )
         if (session := next(values, None)) is not None:
             found.setdefault(trace_id, session[:_SESSION_CHARS])
     return found

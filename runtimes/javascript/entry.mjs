@@ -19,7 +19,7 @@ import { parametersOf } from './parameters.mjs';
 
 /** Return the code to run for what was pasted. @param {string} code @param {{contract: string, entry: string | null}} wish */
 export function sourceOf(code, { contract, entry }) {
-  const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null : one.contract === contract));
+  const possible = DIALECTS.filter((one) => one.source && (contract === 'auto' ? entry === null && !one.declaredOnly : one.contract === contract));
   return possible.map((one) => one.source?.(code)).find((one) => typeof one === 'string') ?? code;
 }
 

@@ -26,7 +26,8 @@ from evaluator_host.selftest import command
 data = Path("data").resolve()
 shutil.copytree(sys.argv.pop(1), data / "toolchain", ignore=shutil.ignore_patterns(".lock"))
 names = sys.argv.pop(1).split(",")
-command._chosen = lambda *_: [attack for attack in command.load_attacks() if attack.name in names]
+everything = (*command.load_attacks(), *command.load_host_attacks())
+command._chosen = lambda *_: [attack for attack in everything if attack.name in names]
 sys.argv[1:1] = ["selftest", "--data-dir", str(data)]
 main()
 """

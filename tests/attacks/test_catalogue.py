@@ -40,7 +40,8 @@ def chosen(deployment: str) -> list[Attack]:
         if attack.safe and not ends_in_the_runner(attack):
             kinds.setdefault((attack.language, attack.group, attack.without), []).append(attack)
     chosen = {attack.name for kind in kinds.values() for attack in (kind if meets_a_deployment(kind[0]) else kind[:1])}
-    return [attack for attack in load_attacks() if attack.name in chosen]
+    elsewhere = [attack for attack in load_attacks() if attack.name in chosen]
+    return [*elsewhere, *load_host_attacks()] if deployment == ORDINARY_USER else elsewhere
 
 
 def ends_in_the_runner(attack: Attack) -> bool:

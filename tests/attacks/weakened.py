@@ -19,7 +19,11 @@ import pytest
 
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from evaluator_host.models.endpoint import Redactor
+from evaluator_host.models.gateway import connection as gateway_connection
+from evaluator_host.models.judges import open_judges
 from evaluator_host.sandbox import messages as answers
+from evaluator_host.sandbox.base import Gate
 from evaluator_host.sandbox.bubblewrap import backend as bubblewrap
 from evaluator_host.sandbox.bubblewrap.policy import Identity
 from evaluator_host.sandbox.docker import backend as docker
@@ -27,7 +31,7 @@ from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.selftest.attack import Attack, Guard
 from evaluator_host.selftest.canaries import Canaries, placed_canaries
 from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
-from evaluator_host.service import Service, attempts, prepared, rows
+from evaluator_host.service import Service, attempts, model_grants, prepared, rows
 from evaluator_host.service.source import CleanSource
 from evaluator_host.wiring.service import open_service
 from tests.attacks.weakened_runner import EDITS, edit_runner
@@ -82,8 +86,9 @@ async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
     chosen = settings(backend, idle_sandboxes=0, load_timeout_s=LOAD_TIMEOUT_S)
     engine = chosen.engine_address if backend == "docker" else None
     async with (
-        open_service(chosen, prewarm=False) as service,
         placed_canaries(chosen.data_dir, engine=engine) as canaries,
+        open_judges(canaries.granting(chosen), None) as models,
+        open_service(chosen, prewarm=False, models=models) as service,
     ):
         yield AttackedHost(service, canaries)
 
@@ -280,9 +285,11 @@ def _weaken_limits(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> Non
         timeout_s = order.timeout_s + _LONG_S if late else order.timeout_s
         return await load(self, replace(order, limits=replace(order.limits, **told), timeout_s=timeout_s), **more)
 
-    def weaker_send(self: Sandbox, body: bytes, *, timeout_s: float, share: str | None = None) -> None:
+    def weaker_send(
+        self: Sandbox, body: bytes, *, timeout_s: float, share: str | None = None, gate: Gate | None = None
+    ) -> None:
         share = "all" if Guard.ROWS in guards else share
-        send(self, body, timeout_s=timeout_s + _LONG_S if late else timeout_s, share=share)
+        send(self, body, timeout_s=timeout_s + _LONG_S if late else timeout_s, share=share, gate=gate)
 
     async def weaker_receive(self: Sandbox, *, timeout_s: float) -> Any:
         return await receive(self, timeout_s=timeout_s + _LONG_S if late else timeout_s)
@@ -311,6 +318,10 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
     if Guard.VERDICT in guards:
         for module in (attempts, rows):
             patch.setattr(module, "result", _scored_whatever(module.result))
+    if Guard.GATE in guards:
+        patch.setattr(model_grants.Meter, "refusal", lambda _meter, *, priced: None)
+        patch.setattr(gateway_connection, "_check_head", lambda _head: None)
+        patch.setattr(Redactor, "text", lambda _redactor, text: text)
     if Guard.SOURCE in guards:
         patch.setattr(prepared, "cleaned", lambda code, _language: CleanSource(code))
     if Guard.HOST in guards:

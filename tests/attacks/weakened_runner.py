@@ -35,6 +35,10 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
         ("handles.py", "            os.killpg(self.pid, _SIGKILL)", "            kernel_kill(self.pid)"),
         ("guest_setup.py", '        return "memory"\n', "        return None\n"),
     ),
+    Guard.GATE: (
+        ("supervisor.py", "            self.relay.end_row()\n", "            pass\n"),
+        ("relay.py", " or not self._is_open()", ""),
+    ),
     Guard.ANSWERS: (
         ("handles.py", " or length > self._answer_bytes", ""),
         ("rows.py", 'raise ValueError("a process sent a result without a request")', "return"),

@@ -30,8 +30,8 @@ EXCUSES: Final = {
     Kind.FEW_DESCRIPTORS: frozenset(
         {"machine_exhausted", "sandbox_unavailable", "store_unavailable", "index_unavailable", NO_ANSWER, NOT_READY}
     ),
-    Kind.KILL_SANDBOX: frozenset({"sandbox_lost"}),
-    Kind.KILL_RUNNER: frozenset({"sandbox_lost", "crashed"}),
+    Kind.KILL_SANDBOX: frozenset({"sandbox_lost", "machine_exhausted"}),  # the latter: the trial of a builder's sandbox
+    Kind.KILL_RUNNER: frozenset({"sandbox_lost", "crashed", "machine_exhausted"}),
     Kind.STOP_SANDBOX: frozenset({NOT_READY}),
     Kind.REMOVE_CGROUP: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),
     Kind.KILL_ENGINE: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),
@@ -217,6 +217,19 @@ class Oracle:
         if done != len(wanted):
             self.find(f"{where}: progress says {done} of {len(wanted)}")
         self.counts["jobs completed"] += 1
+
+    def judge_online(self, job: dict[str, Any], rows: int, lines: list[dict[str, Any]]) -> None:
+        """Judge an online job that has ended: each row was answered by the model, and scored."""
+        where = f"online job {job['id']}"
+        if (job.get("error") or {}).get("code") == "host_ended":
+            return
+        if job["status"] != "completed" or sorted(line["index"] for line in lines) != list(range(rows)):
+            self.find(f"{where}: {job['status']}: {job['error']}, {len(lines)} results for {rows} rows")
+        for line in lines:
+            if line["result"]["score"] != 1.0:
+                self.find(f"{where}: row {line['index']}: {line['result']['error'] or line['result']}")
+            self.counts["online rows judged"] += 1
+        self.counts["online jobs completed"] += 1
 
     def judge_end(self) -> None:
         """Judge what can only be judged when all is over."""

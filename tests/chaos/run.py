@@ -28,6 +28,7 @@ from tests.crash_engine import CrashEngine, crash_engine
 from tests.databases import PostgreSQL
 from tests.indexes import Index
 from tests.leftovers import make_folder
+from tests.model_server import ModelServer
 from tests.server import Server
 
 MOST_MB: Final = 600.0  # of memory, for a host; like the soak
@@ -98,7 +99,8 @@ def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
         stack.enter_context(burning(run.burners))
         stack.callback(_keep_logs, host, folder, keep)
         stack.callback(_kill, host)
-        asyncio.run(_under_faults(run, host, faults, oracle))
+        model = stack.enter_context(ModelServer())
+        asyncio.run(_under_faults(run, host, faults, oracle, model_url=model.url))
         _judge_end(host, oracle, docker=["docker", "--host", engine.address] if engine else [])
     return {
         "run": asdict(run),
@@ -143,11 +145,11 @@ def burning(count: int) -> Iterator[None]:
             loop.wait()
 
 
-async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracle) -> None:
+async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracle, *, model_url: str) -> None:
     """Have callers call while faults are done, and until every job has ended."""
     host.start()
     assert await asyncio.to_thread(host.until_ready), host.log_end()
-    traffic = Traffic(host, oracle, seed=run.seed, packages=run.packages)
+    traffic = Traffic(host, oracle, seed=run.seed, packages=run.packages, model_url=model_url)
     over, ended = asyncio.Event(), asyncio.Event()
     watching = asyncio.create_task(_watch(host, ended))
     calling = asyncio.create_task(traffic.run(over))
@@ -165,6 +167,7 @@ async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracl
         over.set()
         await calling
         await traffic.judge_stored()
+        await traffic.judge_traces()
     finally:
         ended.set()
         calling.cancel()

@@ -1,4 +1,4 @@
-"""The callers of a run: single calls, batches, jobs, watchers, uploads, builds, and clients that vanish; each judges its answers."""
+"""The callers of a run: calls, batches, jobs, traces, watchers, uploads, builds, clients that vanish; each judges its answers."""
 
 import asyncio
 import contextlib
@@ -26,6 +26,11 @@ _AGAIN_S: Final = 0.3
 _BATCH_ROWS: Final = 2 * ROWS
 _JOB_ROWS: Final = (60, 200)
 _NAMES: Final = 4
+_QUESTIONS: Final = (10, 40)
+_TRACES: Final = 4
+_SCORED_S: Final = 90.0  # after the last fault
+_ONLINE: Final = "def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n"
+_LIVE: Final = "def evaluate(inputs, outputs, trace):\n    return len(trace['spans']) / 10\n"
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: hang up without a farewell
 
 
@@ -45,9 +50,11 @@ class Traffic:
       oracle: Judges.
       seed: Of all that is random.
       packages: How many of the programs with packages are used.
+      model_url: Of a model that online jobs call.
     """
 
-    def __init__(self, host: ChaosHost, oracle: Oracle, *, seed: int, packages: int) -> None:
+    def __init__(self, host: ChaosHost, oracle: Oracle, *, seed: int, packages: int, model_url: str) -> None:
+        self._model_url = model_url
         self._host, self._oracle, self._seed = host, oracle, seed
         self._packaged = PACKAGED[:packages]
         self._http = httpx.AsyncClient(
@@ -58,6 +65,7 @@ class Traffic:
         )
         self._jobs: dict[str, int] = {}  # that have not ended, with the most results that were seen
         self._kept: dict[str, _Kept] = {}
+        self._traces: dict[str, tuple[int, int]] = {}  # those taken: spans, and the host's number
         self._stop = asyncio.Event()
         self._numbers = itertools.count()
 
@@ -71,6 +79,8 @@ class Traffic:
             self._build(),
             self._run_jobs("python jobs", [one for one in STEADY + COSTLY if one.language == "python"]),
             self._run_jobs("other jobs", [one for one in STEADY if one.language != "python"]),
+            self._run_online_jobs(),
+            self._send_traces(),
             *(self._watch(number) for number in range(3)),
             *(self._hang_up(number) for number in range(2)),
             self._upload(),
@@ -175,6 +185,76 @@ class Traffic:
                 continue
             lines = await self._download(job["id"])
             self._oracle.judge_job(ended, chosen, rows, lines)
+
+    async def _run_online_jobs(self) -> None:
+        """Run jobs that call a model, and judge that each row has its own answer."""
+        async for chance in self._turns("online jobs", pause_s=0.5):
+            rows = chance.randint(*_QUESTIONS)
+            body = {
+                "evaluators": [{"code": _ONLINE}],
+                "dataset": {"rows": [{"inputs": {"question": f"question {number}"}} for number in range(rows)]},
+                "target": {
+                    "base_url": self._model_url,
+                    "model": "chaos",
+                    "prompt_template": "{{ question }}",
+                    "concurrency": 4,
+                },
+            }
+            key = f"online {next(self._numbers)}"
+            job = await self._until_answered("POST", "/v1/jobs", json=body, headers={"Idempotency-Key": key})
+            ended = None if job is None else await self._until_ended(job["id"], chance)
+            if ended is not None:
+                self._oracle.judge_online(ended, rows, await self._download(ended["id"]))
+
+    # Live traffic
+
+    async def _send_traces(self) -> None:
+        """Send whole traces, and remember those that were taken."""
+        evaluator = {"name": "live", "code": _LIVE}
+        await self._until_answered("POST", "/v1/evaluators?force=true", json=evaluator)
+        async for chance in self._turns("traces", pause_s=1.0):
+            sizes = {f"{chance.getrandbits(128):032x}": chance.randint(1, 3) for _ in range(_TRACES)}
+            spans = [span for trace_id, size in sizes.items() for span in _spans(trace_id, size)]
+            body = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+            began, host = time.monotonic(), len(self._host.pids)
+            answer = await self._send("POST", "/v1/evaluators/live/traces", json=body)
+            if answer is None or answer.status_code != 200:
+                self._refused("traces", answer, began)
+            elif host == len(self._host.pids):
+                self._traces |= {trace_id: (size, host) for trace_id, size in sizes.items()}
+                self._oracle.counts["traces taken"] += _TRACES
+
+    async def judge_traces(self) -> None:
+        """Judge that each trace was scored once at most, and that the last host scored all that it had taken.
+
+        Traces wait in memory, so those of a host that ended may be missing.
+        """
+        until, last = time.monotonic() + _SCORED_S, len(self._host.pids)
+        wanted = {trace_id for trace_id, (_, host) in self._traces.items() if host == last}
+        while (missing := wanted - (found := await self._scored_traces()).keys()) and time.monotonic() < until:
+            await asyncio.sleep(1)
+        if missing:
+            self._oracle.find(
+                f"{len(missing)} of {len(wanted)} traces that were taken are not scored: {sorted(missing)[:3]}"
+            )
+        for trace_id, results in found.items():
+            size = self._traces.get(trace_id, (0, 0))[0]
+            if len(results) > 1 or results[0]["status"] != "scored":
+                self._oracle.find(f"trace {trace_id} of {size} spans: {len(results)} results: {results[0]}")
+            self._oracle.counts["traces right"] += 1
+
+    async def _scored_traces(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the results of each trace that is stored."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        before = ""
+        path = "/v1/evaluators/live/traces?limit=1000"
+        while page := await self._until_answered("GET", f"{path}{before}"):
+            for one in page:
+                found.setdefault(one["trace_id"], []).append(one["result"])
+            before = f"&before={page[-1]['number']}"
+        return found
+
+    # Jobs under way
 
     async def _until_ended(self, job_id: str, chance: random.Random) -> dict[str, Any] | None:
         """Follow a job to its end and return it; one that was paused is resumed."""
@@ -367,6 +447,18 @@ class Traffic:
                 return None
             self._refused(f"{method} {path}", answer, began)
             await asyncio.sleep(_AGAIN_S)
+
+
+def _spans(trace_id: str, count: int) -> list[dict[str, Any]]:
+    """Return the spans of a trace, the root last, which is named by their number."""
+    ids = [f"{number:016x}" for number in range(1, count + 1)]
+    parents = [{"parentSpanId": ids[0]}] * (count - 1)
+    times = {"startTimeUnixNano": "1000000000", "endTimeUnixNano": "2000000000"}
+    spans = [{"traceId": trace_id, "spanId": own, "name": "work", **times} for own in ids]
+    return [
+        *({**span, **parent} for span, parent in zip(spans[1:], parents, strict=True)),
+        {**spans[0], "name": str(count)},
+    ]
 
 
 def _body(answer: httpx.Response) -> Any:

@@ -1,43 +1,53 @@
-"""`python -m tests.load.soak --minutes 10`: one workspace attacks the API without a pause while another evaluates.
+"""`python -m tests.load.soak --minutes 10`: one workspace attacks without a pause while another evaluates.
 
-Prints the neighbour's answers and times, quiet and under attack, and the host's peak memory, as JSON. Exit 1 when an answer of
-the neighbour was wrong or refused, when its p95 under attack is over five times its quiet one, or when the host took over 600 MB.
+The attacks are those of the selftest on the API, on neighbours and on the processor, and traces that are never whole. Prints the
+neighbour's answers and times, quiet and under attack, and the host's peak memory, as JSON. Exit 1 when an answer of the neighbour was
+wrong or refused, when its p95 under attack is over five times its quiet one, when the host took over 600 MB, or did not end well.
 """
 
 import argparse
-import gzip
-import io
+import asyncio
 import itertools
 import json
+import os
 import random
+import re
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
-import pyarrow as pa
-from pyarrow import parquet
 
-from evaluator_host.selftest.catalogue import expand
+from evaluator_host.selftest.attack import Attack, Group
+from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.host import Request, load_requests
+from evaluator_host.selftest.hostile_files import package_index
+from evaluator_host.system.tree import temporary_folder
+from tests.builds import lend_toolchain
+from tests.conftest import BACKENDS
+from tests.engines import engine_address
 from tests.keyed import bearer, make_key
+from tests.ordinary_user import UID, ordinary_user_command
 from tests.server import Server
 
 ATTACKERS: Final = 3
 P95_RATIO: Final = 5.0
 PEAK_MB: Final = 600
 PAUSE_S: Final = 0.05
-STREAMS: Final = 24
 EVALUATORS: Final = 5
+TRACES: Final = 2000
+FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
+LOGGED: Final = 3000  # characters of the log from each of these on
 CODE: Final = "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000  # {number}\n"
-TYPES: Final = {"parquet": "application/vnd.apache.parquet"}
+GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
 
 @dataclass
@@ -82,14 +92,17 @@ def neighbour(url: str, key: str, until: float) -> Calls:
 
 
 def attack(url: str, key: str, stop: threading.Event, seed: int, sent: Counter[str]) -> None:
-    """Send every attack in a random order, again and again."""
+    """Send the attacks on the API and some hostile evaluators in a random order, again and again."""
     order = random.Random(seed)
-    attacks: dict[str, Callable[[httpx.Client], None]] = {
-        name: lambda client, requests=requests: send(client, requests) for name, requests in load_requests().items()
+    on_host: dict[str, Callable[[httpx.Client], None]] = {
+        name: partial(send, requests=requests) for name, requests in load_requests().items()
     }
-    attacks |= {"parquet that unfolds": upload_parquet, "event streams": open_streams}
+    on_host["traces that are never whole"] = send_traces
+    hostile = {one.name: partial(evaluate, attack=one) for one in load_attacks() if one.safe and one.group in GROUPS}
+    attacks = on_host | hostile
     while not stop.is_set():
-        for name in order.sample(sorted(attacks), len(attacks)):
+        names = [*on_host, *order.sample(sorted(hostile), len(on_host) // 2)]
+        for name in order.sample(names, len(names)):
             if stop.is_set():
                 return
             with httpx.Client(base_url=url, headers=bearer(key), timeout=30) as client:
@@ -100,77 +113,121 @@ def attack(url: str, key: str, stop: threading.Event, seed: int, sent: Counter[s
                     sent[f"{name}: {type(error).__name__}"] += 1
 
 
+def evaluate(client: httpx.Client, attack: Attack) -> None:
+    """Have a hostile evaluator called."""
+    inputs = {"calm": False, "mark": "soak", "row": "row-0"}
+    evaluator = {"code": attack.code, "language": attack.language, "limits": asdict(attack.limits)}
+    client.post("/v1/evaluate", json={"evaluator": evaluator, "inputs": inputs})
+
+
+def send_traces(client: httpx.Client) -> None:
+    """Send many traces whose root never comes."""
+    client.post("/v1/evaluators?force=true", json={"name": "tr", "code": CODE})
+    first = random.randrange(1 << 60)
+    spans = [{"traceId": f"{first + n:032x}", "spanId": f"{n:016x}", "parentSpanId": "f" * 16} for n in range(TRACES)]
+    client.post("/v1/evaluators/tr/traces", json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+
+
 def send(client: httpx.Client, requests: tuple[Request, ...]) -> None:
     """Send the requests of an attack; jobs are not waited for."""
+    job = ""
     for request in requests:
-        content, headers = expand(request.body).encode(), {"content-type": request.type}
-        if request.gzip:
-            content, headers["content-encoding"] = gzip.compress(content), "gzip"
+        content, headers = request.encoded()
+        path = request.path.format(job=job)
+        if request.streams:
+            watch(client, path, request.streams)
+            continue
         for _ in range(request.times):
-            client.request(request.method, request.path, content=content, headers=headers)
+            answer = client.request(request.method, path, content=content, headers=headers)
+            if path == "/v1/jobs" and answer.is_success and isinstance(answer.json(), dict):
+                job = answer.json()["id"]
 
 
-def upload_parquet(client: httpx.Client) -> None:
-    """Upload a file of some KB whose cells have 30 MB each."""
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 200, pa.int32()), pa.array(["x" * (30 << 20)]))
-    file = io.BytesIO()
-    parquet.write_table(pa.table({"a": texts}), file, compression="zstd", store_schema=False)
-    client.post(
-        "/v1/datasets?name=bomb&replace=true", content=file.getvalue(), headers={"content-type": TYPES["parquet"]}
-    )
-
-
-def open_streams(client: httpx.Client) -> None:
-    """Watch a job by many event streams at once, for a second."""
-    jobs = client.get("/v1/jobs?limit=1").json()
-    if not jobs:
-        return
-    opened = [client.build_request("GET", f"/v1/jobs/{jobs[0]['id']}/events") for _ in range(STREAMS)]
-    answers = [client.send(request, stream=True) for request in opened]
+def watch(client: httpx.Client, path: str, count: int) -> None:
+    """Open many event streams at once, for a second."""
+    answers = [client.send(client.build_request("GET", path), stream=True) for _ in range(count)]
     time.sleep(1)
     for answer in answers:
         answer.close()
 
 
+@contextmanager
 def attacked(url: str, key: str, seed: int) -> Iterator[Counter[str]]:
-    """Attack during the time in which this generator is suspended."""
+    """Attack during the block; yield how often each attack was sent."""
     stop, sent = threading.Event(), Counter[str]()
     threads = [threading.Thread(target=attack, args=(url, key, stop, seed + n, sent)) for n in range(ATTACKERS)]
     for thread in threads:
         thread.start()
-    yield sent
-    stop.set()
-    for thread in threads:
-        thread.join()
+    try:
+        yield sent
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def serving(folder: Path, index: str, *, backend: str, ordinary: bool) -> Iterator[tuple[Server, str, str]]:
+    """Run a host, perhaps as a user without rights; yield it with the keys of an attacker and of its neighbour."""
+    data, url = folder / "data", f"sqlite:///{folder / 'data' / 'host.db'}"
+    data.mkdir()
+    folder.chmod(0o755)
+    asyncio.run(lend_toolchain(data))
+    keys = [make_key("ci", workspace, url=url) for workspace in ("attacker", "neighbour")]
+    environment = {
+        "EVALUATOR_HOST_DATABASE_URL": url,
+        "EVALUATOR_HOST_PIP_INDEX_URL": index,
+        "EVALUATOR_HOST_NO_PROXY": "127.0.0.1",
+        **({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}),
+    }
+    command = None
+    if ordinary:
+        for path in (data, *data.rglob("*")):
+            os.chown(path, UID, UID)
+        start = f"import os\nos.environ.update({environment!r})\nfrom evaluator_host.__main__ import main\nmain()"
+        *shell, script = ordinary_user_command(["-c", start])
+        command = [*shell, f'{script} "$@"', "host"]
+    server = Server(backend, log=folder / "log", data_dir=data, environment=environment, command=command)
+    with server:
+        yield server, *keys
+
+
+def soak(
+    folder: Path, *, minutes: float, backend: str = "bubblewrap", ordinary: bool = False, seed: int = 1
+) -> dict[str, Any]:
+    """Return the figures: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and `wrong`, what must not be."""
+    with package_index() as index, serving(folder, index, backend=backend, ordinary=ordinary) as (server, *keys):
+        attacker, own = keys
+        neighbour(server.url, own, time.monotonic() + 5)  # warm
+        quiet = neighbour(server.url, own, time.monotonic() + 6 * minutes).report()
+        with attacked(server.url, attacker, seed) as sent:
+            busy = neighbour(server.url, own, time.monotonic() + 60 * minutes).report()
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        code = server.stop()
+    peak_mb = int(status.split("VmHWM:")[1].split()[0]) // 1024
+    ratio = busy["p95_ms"] / quiet["p95_ms"]
+    wrong = sorted(set(busy["answers"]) - {"right", "healthy"})
+    wrong += [f"the host took {peak_mb} MB"] if peak_mb > PEAK_MB else []
+    wrong += [f"the host ended with exit code {code}"] if code else []
+    wrong += [server.log[found.start() : found.start() + LOGGED] for found in FAULTS.finditer(server.log)]
+    return {
+        "quiet": quiet, "attacked": busy, "p95_ratio": round(ratio, 2), "peak_mb": peak_mb,
+        "attacks": dict(sorted(sent.items())), "wrong": wrong,
+    }  # fmt: skip
 
 
 def main() -> int:
     """Run the soak and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--backend", default="bubblewrap")
+    parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
+    parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        url = f"sqlite:///{folder / 'host.db'}"
-        alpha, beta = (make_key("ci", workspace, url=url) for workspace in ("alpha", "beta"))
-        environment = {"EVALUATOR_HOST_DATABASE_URL": url}
-        with Server(options.backend, log=folder / "log", environment=environment) as server:
-            neighbour(server.url, beta, time.monotonic() + 5)  # warm
-            quiet = neighbour(server.url, beta, time.monotonic() + 6 * options.minutes)
-            attacking = attacked(server.url, alpha, options.seed)
-            sent = next(attacking)
-            busy = neighbour(server.url, beta, time.monotonic() + 60 * options.minutes)
-            next(attacking, None)
-            status = Path(f"/proc/{server.process.pid}/status").read_text()
-            errors = sorted({line for line in server.log.splitlines() if "ERROR" in line})
-    peak_mb = int(status.split("VmHWM:")[1].split()[0]) // 1024
-    ratio = busy.report()["p95_ms"] / quiet.report()["p95_ms"]
-    figures = {"quiet": quiet.report(), "attacked": busy.report(), "p95_ratio": round(ratio, 2), "peak_mb": peak_mb}
-    print(json.dumps({**figures, "attacks": dict(sorted(sent.items())), "errors": errors[:20]}, indent=2))
-    wrong = set(busy.answers) - {"right", "healthy"}
-    return int(bool(wrong) or ratio > P95_RATIO or peak_mb > PEAK_MB)
+    with temporary_folder(None, "soak-") as folder:
+        figures = soak(folder, **vars(options))
+    print(json.dumps(figures, indent=2))
+    return int(bool(figures["wrong"]) or figures["p95_ratio"] > P95_RATIO)
 
 
 if __name__ == "__main__":

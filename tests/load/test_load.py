@@ -1,9 +1,14 @@
-"""Some seconds of what `python -m tests.load` does in five: a thousand callers at once, a third of their calls hostile."""
+"""Some seconds of what `python -m tests.load` does in five: a thousand callers at once, a third of their calls hostile.
+
+And some of the soak, in which one workspace does nothing but attack.
+"""
 
 from pathlib import Path
 
+from evaluator_host.system.tree import temporary_folder
 from tests.load.__main__ import load_environment, show
 from tests.load.scenario import run_load
+from tests.load.soak import soak
 
 _MOST_DRIFT_MB = 64
 
@@ -18,3 +23,11 @@ def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path
     assert found.watch.grown_mb < _MOST_DRIFT_MB
     assert found.descriptors_after <= found.descriptors_before + 1, "but for the connection that asks"
     assert found.left_in_data == set()
+
+
+def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
+    with temporary_folder(None, "soak-") as folder:  # that every user can reach
+        found = soak(folder, minutes=0.1, ordinary=True)
+    assert found["wrong"] == []
+    assert found["attacked"]["answers"]["right"] > 0
+    assert sum(found["attacks"].values()) > 0

@@ -1,5 +1,6 @@
 """Evaluators with granted models: real clients, budgets, recorded answers, and what must not be possible."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from evaluator_host.service.model_grants import Meter, ModelTerms
 from tests.model_server import ModelServer, Reply, error_body
 from tests.models.conftest import KEY, Granting, granting_on
 from tests.models.judges import NODE, PYTHON, node_judge, python_judge
+from tests.ordinary_user import run_as_ordinary_user
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
@@ -329,3 +331,30 @@ export async function evaluate(inputs, outputs, trace) {
         assert [one.score for one in found] == [1] * 6
         assert [one.usage.requests for one in found] == [1, 0] * 3
         assert sorted(granting.server.asked[before:]) == ["row 0", "row 2", "row 4"]
+
+
+_ORDINARY = """
+import asyncio, shutil, sys
+from pathlib import Path
+from evaluator_host.config.settings import ModelEndpoint, Settings
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.models.judges import open_judges
+from evaluator_host.wiring.service import open_service
+
+async def main(url, code, toolchain):
+    data = Path("data").resolve()
+    shutil.copytree(toolchain, data / "toolchain", ignore=shutil.ignore_patterns(".lock"))
+    models = {"judge": ModelEndpoint(base_url=url, key=sys.argv[4])}
+    settings = Settings(data_dir=data, sandbox="bubblewrap", models=models)
+    async with open_judges(settings, None) as judges, open_service(settings, models=judges, prewarm=False) as service:
+        result = await service.evaluate(Evaluator(code, models=("judge",)), Row({}, "hello"))
+        print(result.score, result.usage.requests)
+
+asyncio.run(main(*sys.argv[1:4]))
+"""
+
+
+async def test_an_ordinary_user_grants_models_too(granted: Granting) -> None:
+    tools = granted.service.settings.data_dir / "toolchain"
+    arguments = (_ORDINARY, granted.server.url, ONE, tools, KEY)
+    assert await asyncio.to_thread(run_as_ordinary_user, *arguments, also=(tools,)) == "1.0 1\n"

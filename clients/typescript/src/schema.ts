@@ -267,6 +267,7 @@ export interface components {
             scored: number;
             skipped: number;
             together: components["schemas"]["EvaluationResult"] | null;
+            usage: components["schemas"]["ModelUsage"] | null;
         };
         EvaluatorIn: {
             budget?: components["schemas"]["BudgetIn"];

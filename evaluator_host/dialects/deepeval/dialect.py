@@ -103,6 +103,10 @@ def interpret(
         place = line if isinstance(line, int) else None
         problem = EvaluationError(ErrorCode.USER_EXCEPTION, f"{type_}: {message}", type=type_, line=place)
         return Scored(None, None, {}, native=native, error=problem)
+    if isinstance(metric.get("error"), str):
+        problem = EvaluationError(ErrorCode.USER_EXCEPTION, f"the metric set `self.error`: {metric['error']}")
+        kept = ({**metric, "score": None, "reason": None},)
+        return Scored(None, None, {}, native=kept, error=problem)
     if found.get("skipped") is True:
         return Scored(None, None, {}, skipped=True, native=native)
     passed = success if isinstance(success, bool) and number is not None else None

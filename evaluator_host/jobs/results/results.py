@@ -30,7 +30,7 @@ from evaluator_host.jobs.results.aggregate import (
 from evaluator_host.jobs.spec import evaluator_of
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.json_values import decode_json, decode_large
-from evaluator_host.model.outcome import EvaluationResult, Status
+from evaluator_host.model.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.schemas.results import (
     Aggregate,
     Change,
@@ -55,6 +55,7 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
+_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "wait_ms")
 _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
@@ -199,6 +200,8 @@ class JobResults:
         metrics = tuple((await by_name(fill, figures_of, most=most)).values())
         together = await self._results.together(job_id, evaluator.position)
         found = gathered.figures(evaluator.label, metrics, None if together is None else _read_result(together))
+        if evaluator_of(evaluator).models:
+            found = replace(found, usage=await _usage(self._results.every(job_id, Filter(evaluator.position))))
         scored = Filter(evaluator.position, Status.SCORED)
         first, _ = await self._results.page(job_id, scored, limit=1)
         if not first or not (rubrics := await rubrics_of(first[0])):
@@ -259,6 +262,18 @@ class _Changes:
 
     def _sorted(self) -> list[tuple[float, Change]]:
         return sorted(self._most, key=lambda pair: pair[0])[:CHANGES_SHOWN]
+
+
+async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
+    """Return what all these results used of models; the cost is None where one of them has none."""
+    total = ModelUsage()
+    async for one in results:
+        used = (await decode_large(one.result.encode())).get("usage")
+        if isinstance(used, dict):
+            added = {name: getattr(total, name) + used[name] for name in _COUNTS}
+            costs = total.cost, used["cost"]
+            total = ModelUsage(**added, cost=None if None in costs else sum(costs))
+    return total
 
 
 class _Gathered:

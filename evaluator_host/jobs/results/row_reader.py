@@ -34,6 +34,7 @@ _UNREAD: Final[dict[str, Json]] = {
     "value": None,
     "logs": {"stdout": "", "stderr": "", "truncated": True},
     "requests": [],
+    "usage": None,
 }
 
 _CUT_OFF: Final[dict[str, Json]] = {
@@ -47,6 +48,7 @@ _CUT_OFF: Final[dict[str, Json]] = {
     "environment": None,
     "sandbox": None,
     "requests": [],
+    "usage": None,
 }
 _NO_ERROR: Final[dict[str, Json]] = {
     "message": _LEFT_OUT,

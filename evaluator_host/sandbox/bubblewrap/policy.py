@@ -6,6 +6,7 @@ was found on it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -166,7 +167,7 @@ def _environment(spec: SandboxSpec, host: Host) -> Iterator[str]:
 
 def _files(spec: SandboxSpec, host: Host) -> Iterator[str]:
     binds = _binds(spec, host)
-    yield from _parents([bind.target for bind in binds])
+    yield from _parents(tuple(str(bind.target) for bind in binds))
     for bind in binds:
         yield from ("--ro-bind", str(bind.source), str(bind.target))
     if spec.language is Language.PYTHON:
@@ -196,7 +197,7 @@ def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Itera
             yield from ("--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
         else:
             yield from ("--ro-bind", "/dev/null", path)
-    yield from _parents([Path("/dev/null"), *(Path("/etc", name) for name in descriptors.files)])
+    yield from _parents(("/dev/null", *(f"/etc/{name}" for name in descriptors.files)))
     for device in _DEVICES:
         yield from ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
     for source, target in _DEVICE_LINKS:
@@ -207,8 +208,8 @@ def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Itera
         yield from ("--perms", "0444", "--file", str(descriptor), f"/etc/{name}")
 
 
-def _parents(targets: list[Path]) -> Iterator[str]:
+@lru_cache(64)
+def _parents(targets: tuple[str, ...]) -> tuple[str, ...]:
     """Create the folders above each target; bubblewrap would create them without access for the guest's user."""
     folders = {parent for target in targets for parent in PurePosixPath(target).parents if parent != PurePosixPath("/")}
-    for folder in sorted(folders):
-        yield from ("--perms", "0755", "--dir", str(folder))
+    return tuple(word for folder in sorted(folders) for word in ("--perms", "0755", "--dir", str(folder)))

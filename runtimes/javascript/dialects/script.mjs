@@ -17,6 +17,7 @@ export const dialect = {
   entries: [NAME],
   takesOneObject: false,
   infer: () => null,
+  declaredOnly: true,
   source(code) {
     return MODULE.test(code) ? `${code}\n${HEAD}${TAIL}` : `${HEAD}${code}${TAIL}`;
   },

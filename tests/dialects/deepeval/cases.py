@@ -76,9 +76,10 @@ CASES = [
     case(
         id="error set",
         code=metric("self.score = 1\nself.error = 'no model'"),
-        native=[one(1.0, False, error="no model")],
-        score=1.0,
-        passed=False,
+        native=[one(None, False, error="no model")],
+        status="failed",
+        error="user_exception",
+        message="no model",
     ),
     case(id="skipped", code=metric("self.skipped = True"), status="skipped", score=None),
     case(

@@ -102,3 +102,27 @@ async def test_the_documented_evaluation_is_the_real_packages(service: Service) 
     real = await loaded(service, f"{EVALUATION}\nresult.print_summary()\n", real=True)
     assert real.logs.stdout == SUMMARY
     assert real.metrics == {"valid_expression": 1.0, "correct_value": 1.0}
+
+
+RAGAS: Final = (*REAL, "ragas==0.4.3", "langchain-community==0.3.31")
+TOOL_CALLS: Final = """
+from nemo_evaluator_sdk.metrics.ragas import ToolCallAccuracyMetric
+
+metric = ToolCallAccuracyMetric(
+    input_template={
+        "user_input": "{{ item.user_input }}",
+        "reference_tool_calls": "{{ item.reference_tool_calls }}",
+    }
+)
+"""
+
+
+@pytest.mark.timeout(900)
+async def test_metrics_of_ragas_that_need_no_judge_run_with_their_pins(service: Service) -> None:
+    call = {"name": "weather", "args": {"city": "Rome"}}
+    said = [{"type": "human", "content": "?"}, {"type": "ai", "content": "", "tool_calls": [call]}]
+    evaluator = Evaluator(TOOL_CALLS, packages=RAGAS, limits=Limits(memory_mb=1500, timeout_s=60))
+    for wanted, score in ((call, 1.0), ({"name": "news", "args": {}}, 0.0)):
+        row = Row({"user_input": said, "reference_tool_calls": [wanted]}, "x")
+        result = await service.evaluate(evaluator, row)
+        assert (result.score, result.metrics) == (score, {"tool_call_accuracy": score}), result

@@ -1,0 +1,56 @@
+"""Print what an import of each dialect's light modules costs: processor time and modules beyond the interpreter's own.
+
+Each import runs in fresh interpreters, as isolated as a sandbox's; the least of several runs counts. Exit 1 when one
+costs more than 30 ms, which is what a dialect may add to a cold call. Light modules that stand on packages of a lock
+(pydantic) are named and not measured.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.config.settings import RUNTIMES_DIR
+from evaluator_host.dialects.table import all_dialects
+
+MOST_MS: Final = 30.0
+RUNS: Final = 9
+PROGRAM: Final = """
+import sys, time
+sys.path.insert(0, {folder!r})
+known, before = set(sys.modules), time.process_time()
+__import__({module!r})
+print((time.process_time() - before) * 1000, len(set(sys.modules) - known))
+"""
+
+
+def cost(folder: Path, module: str) -> tuple[float, int]:
+    """Return milliseconds of processor time and the number of modules of an import."""
+    program = PROGRAM.format(folder=str(folder), module=module)
+    command = [sys.executable, "-I", "-S", "-c", program]
+    found = []
+    for _ in range(RUNS):
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - the program above
+        ms, count = ran.stdout.split()
+        found.append((float(ms), int(count)))
+    return min(found)
+
+
+def main() -> int:
+    """Measure all light modules."""
+    worst = 0.0
+    for dialect in all_dialects():
+        if dialect.sdk is None:
+            continue
+        if dialect.sdk.needed:
+            print(f"{dialect.contract:<14} stands on {', '.join(sorted(dialect.sdk.needed))}")
+            continue
+        stand_in = dialect.sdk.stand_in
+        ms, count = cost(RUNTIMES_DIR / "python" / stand_in.folder, stand_in.preimport)
+        worst = max(worst, ms)
+        print(f"{dialect.contract:<14} {ms:5.1f} ms, {count} modules")
+    return int(worst > MOST_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

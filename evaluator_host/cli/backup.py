@@ -1,0 +1,127 @@
+"""`backup` and `restore`: everything that a host keeps and cannot make again, in one file."""
+
+import json
+import os
+import tarfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
+
+import typer
+
+from evaluator_host import __version__
+from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings
+from evaluator_host.cli.console import err, plain
+from evaluator_host.config.settings import revealed
+from evaluator_host.model.errors import InvalidRequest, Misconfigured
+from evaluator_host.store.backup import copy_database, restore_database, revision_of
+from evaluator_host.store.database import address
+from evaluator_host.store.schema import migrate
+
+_FOLDERS: Final = ("datasets", "filesets")  # copied after the database: a file that it refers to was there before it
+_KEYS: Final = "secrets.key"
+_DATABASE: Final = "database"
+_MANIFEST: Final = "manifest.json"
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup, a new .tar file.")],
+    *,
+    data_dir: options.DataDirOption = None,
+) -> None:
+    """Copy the database, data sets, files and the key of the secrets to one file, while the host runs."""
+    settings = load_settings(data_dir=data_dir)
+    kept = address(revealed(settings.database_url), settings.data_dir)
+    if kept.file is not None and not kept.file.exists():
+        raise InvalidRequest(f"there is nothing to back up: {kept.file} does not exist")
+    if file.exists():
+        raise InvalidRequest(f"{file} exists; a backup is a new file")
+    partial = file.with_name(f"{file.name}.partial")
+    try:
+        with TemporaryDirectory(dir=file.parent) as folder:
+            copy = Path(folder) / _DATABASE
+            copy_database(kept, copy)
+            manifest = {"version": __version__, "database": kept.engine, "revision": revision_of(kept),
+                        "created_at": datetime.now(UTC).isoformat()}  # fmt: skip
+            (Path(folder) / _MANIFEST).write_text(json.dumps(manifest))
+            _pack(partial, Path(folder), settings.data_dir)
+        partial.rename(file)
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {file}: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    err.print(plain(f"{file}: {file.stat().st_size / 1e6:.1f} MB. It holds secrets and hashes of keys: keep it safe"))
+    if settings.secrets_key is not None:
+        err.print("the key of the secrets is in EVALUATOR_HOST_SECRETS_KEY and not in the backup: keep it too")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `backup` has written.")],
+    *,
+    data_dir: options.DataDirOption = None,
+) -> None:
+    """Make an empty data directory and database what a backup has, and migrate them to this version."""
+    settings = load_settings(data_dir=data_dir)
+    home = settings.data_dir
+    kept = address(revealed(settings.database_url), home)
+    taken = [name for name in (*_FOLDERS, _KEYS) if (home / name).exists() and not _is_empty(home / name)]
+    if taken:
+        raise Misconfigured(f"{home} has {', '.join(taken)} already. Name an empty --data-dir, or move them away")
+    home.mkdir(parents=True, exist_ok=True)
+    try:
+        with TemporaryDirectory(dir=home) as folder, tarfile.open(file) as archive:
+            archive.extractall(folder, filter="data")
+            manifest = _manifest(Path(folder), file)
+            if manifest["database"] != kept.engine:
+                raise Misconfigured(
+                    f"the backup is of a database of {manifest['database']}, and this host has {kept.engine}: "
+                    "restore it where EVALUATOR_HOST_DATABASE_URL names one of the same kind"
+                )
+            restore_database(kept, Path(folder) / _DATABASE, manifest["revision"])
+            for name in (*_FOLDERS, _KEYS):
+                _move(Path(folder) / name, home / name)
+    except (OSError, tarfile.TarError) as error:
+        raise InvalidRequest(f"{file} cannot be restored: {error}") from error
+    migrate(kept)
+    err.print(plain(f"restored what was backed up at {manifest['created_at']}; start the host"))
+
+
+def _pack(file: Path, made: Path, data_dir: Path) -> None:
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(opened, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
+        for name in (_MANIFEST, _DATABASE):
+            archive.add(made / name, name)
+        for name in (*_FOLDERS, _KEYS):
+            with suppress(FileNotFoundError):
+                _add(archive, data_dir / name, name)
+
+
+def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
+    """Add a file or a folder; what is deleted meanwhile is left out."""
+    archive.add(path, name, recursive=False)
+    if path.is_dir():
+        for entry in sorted(path.iterdir()):
+            with suppress(FileNotFoundError):
+                _add(archive, entry, f"{name}/{entry.name}")
+
+
+def _manifest(folder: Path, file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / _MANIFEST).read_text())
+        return {name: str(found[name]) for name in ("database", "revision", "created_at")}
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidRequest(f"{file} is no backup of a host: it has no {_MANIFEST}") from error
+
+
+def _move(source: Path, target: Path) -> None:
+    if source.exists():
+        with suppress(FileNotFoundError, NotADirectoryError):
+            target.rmdir()  # an empty folder, as a host makes
+        source.rename(target)
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())

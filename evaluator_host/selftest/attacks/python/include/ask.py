@@ -1,0 +1,32 @@
+import json
+import os
+import socket
+import urllib.parse
+
+PLACE = urllib.parse.urlsplit(os.environ["OPENAI_BASE_URL"])
+
+
+def send(text):
+    """Return what the gateway answers to these bytes, on a connection of their own."""
+    with socket.create_connection((PLACE.hostname, PLACE.port), timeout=5) as connection:
+        connection.sendall(text.encode())
+        answer = b""
+        try:
+            while data := connection.recv(65536):
+                answer += data
+        except OSError:
+            pass
+    return answer.decode("utf-8", "replace")
+
+
+def request(question, host=PLACE.netloc):
+    """Return a request that asks the granted model."""
+    body = json.dumps({"model": "canary", "messages": [{"role": "user", "content": question}]})
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head + body
+
+
+def asked(question):
+    """Return how often the model was asked this."""
+    body = send(request("count " + question)).partition("\r\n\r\n")[2]
+    return int(json.loads(body)["choices"][0]["message"]["content"].rpartition("|")[2])

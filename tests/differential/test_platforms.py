@@ -1,0 +1,110 @@
+"""Evaluators of other platforms score as by those platforms' own packages, but for what the dialects' pages say.
+
+The programs are those of `tests/dialects/<platform>/cases.py` that are Python, give the platform's own row and pin nothing.
+Packages are installed once per machine, from `programs/<platform>.txt`.
+"""
+
+import asyncio
+import json
+import subprocess
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from evaluator_host.model.evaluator import Contract, Language
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.service import Service
+from tests.dialects.cases import NativeCase
+from tests.differential.compare import differences, require_sections, unexplained
+from tests.differential.packages import PROGRAMS, real_python
+
+pytestmark = [
+    pytest.mark.differential,
+    pytest.mark.timeout(600),
+    pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
+]
+
+FIELDS: Final = {
+    "langsmith": ("key", "score", "value", "comment"),
+    "braintrust": ("name", "score"),
+    "opik": ("name", "value", "reason", "category_name"),
+    "phoenix": ("name", "score", "label", "explanation"),
+    "deepeval": ("score", "success", "reason"),
+}
+"""What is compared of each score."""
+NEEDS: Final = {
+    "langsmith": "def judge(",
+    "phoenix": "phoenix.evals",
+    "opik": "BaseMetric",
+    "deepeval": "BaseMetric",
+    "braintrust": "handler",
+}
+"""What programs have that the package itself runs; others are run by the platform's server alone."""
+ROWS: Final = {"langsmith": "run", "phoenix": "output", "opik": "data", "deepeval": "test_case", "braintrust": "output"}
+EXPLAINED: Final[dict[str, dict[str, str]]] = {
+    "langsmith": {},
+    "braintrust": {"NaN: .*": "dialects/braintrust.md#different-from-braintrust"},
+    "opik": {"missing parameters are None, .*: .*": "dialects/opik.md#the-metric"},  # as Opik's server, not its SDK
+    "phoenix": {"awaited: .*": "dialects/phoenix.md#different-from-phoenix"},
+    "deepeval": {},
+}
+
+
+def programs(platform: str) -> dict[str, NativeCase]:
+    """Return the cases that the real package can run."""
+    found = {}
+    for case in import_module(f"tests.dialects.{platform}.cases").CASES:
+        plain = case.settings.entry is None and not case.settings.config and case.error != "load_error"
+        fits = case.language is Language.PYTHON and not case.packages and plain
+        own = case.row.variables is not None and ROWS[platform] in case.row.variables
+        if fits and own and NEEDS[platform] in case.code and case.recognised in (Contract(platform), None):
+            found[case.id] = case
+    return found
+
+
+@pytest.mark.parametrize("platform", FIELDS)
+async def test_programs_score_as_by_the_real_package(service: Service, platform: str, tmp_path: Path) -> None:
+    cases = programs(platform)
+    real = _real(platform, cases, tmp_path)
+    results = await asyncio.gather(*(service.evaluate(case.evaluator, case.row) for case in cases.values()))
+    fields = {}
+    for (name, _), result in zip(cases.items(), results, strict=True):
+        fields[name] = list(differences(_of_platform(platform, real[name]), _of_host(platform, result)))
+    assert len(fields) >= 10
+    left = unexplained(fields, EXPLAINED[platform])
+    assert left == {}, json.dumps(
+        {
+            "left": left,
+            "real": {one.split(":")[0]: real[one.split(":")[0]] for one in left if one.split(":")[0] in real},
+        },
+        indent=1,
+    )
+    require_sections(EXPLAINED[platform])
+
+
+def _real(platform: str, cases: dict[str, NativeCase], folder: Path) -> dict[str, Any]:
+    given, found = folder / "cases.json", folder / "found.json"
+    given.write_text(
+        json.dumps({name: {"code": one.evaluator.code, "variables": one.row.variables} for name, one in cases.items()})
+    )
+    command = [str(real_python(PROGRAMS / f"{platform}.txt")), "platform_real.py", platform, str(given), str(found)]
+    done = subprocess.run(command, cwd=PROGRAMS, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr[-3000:]
+    made: dict[str, Any] = json.loads(found.read_text())
+    return made
+
+
+def _of_platform(platform: str, found: dict[str, Any]) -> dict[str, Any]:
+    return {"failed": True} if "error" in found else {"scores": [_fields(platform, one) for one in found["native"]]}
+
+
+def _of_host(platform: str, result: EvaluationResult) -> dict[str, Any]:
+    if result.error is not None:
+        return {"failed": True}
+    return {"scores": [_fields(platform, one) for one in result.native]}
+
+
+def _fields(platform: str, one: dict[str, Any]) -> dict[str, Any]:
+    return {name: one[name] for name in FIELDS[platform] if one.get(name) is not None}

@@ -1,0 +1,108 @@
+"""`backup` of a running host and `restore` elsewhere, on SQLite and PostgreSQL: jobs, secrets, data sets, keys."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import forked
+from tests.databases import Databases
+from tests.server import Server, new_home
+
+pytestmark = pytest.mark.engine
+CODE = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
+ROWS = "".join(json.dumps({"gold": n % 2, "answer": 0}) + "\n" for n in range(200))
+
+
+def cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    ran = forked.run(
+        arguments, cwd=Path("/"), env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": "", **environment}, timeout=100
+    )
+    assert "Traceback" not in ran.stderr, ran.stderr
+    return ran
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def places(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> list[dict[str, str]]:
+    """Two places for a host, as environments: one that is backed up, and an empty one."""
+    made = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        place = {"EVALUATOR_HOST_DATA_DIR": str(new_home(tmp_path / name)), "EVALUATOR_HOST_DATABASE_URL": ""}
+        if request.param == "postgresql":
+            place["EVALUATOR_HOST_DATABASE_URL"] = databases.make("postgresql")
+        made.append(place)
+    return made
+
+
+def serve(place: dict[str, str], folder: Path) -> Server:
+    return Server(log=folder / "log", environment=place, data_dir=Path(place["EVALUATOR_HOST_DATA_DIR"]))
+
+
+def ended(server: Server, job: str) -> dict[str, Any]:
+    until = time.monotonic() + 60
+    while (report := server.client.get(f"/v1/jobs/{job}").json())["status"] not in ("completed", "failed"):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return dict(report)
+
+
+def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: Path) -> None:
+    first, second = places
+    file = tmp_path / "backup.tar"
+    with serve(first, tmp_path) as server:
+        upload = {"params": {"name": "rows"}, "headers": {"Content-Type": "application/jsonl"}}
+        server.client.post("/v1/datasets", content=ROWS, **upload).raise_for_status()  # type: ignore[arg-type]
+        server.client.post("/v1/evaluators", json={"name": "exact", "code": CODE}).raise_for_status()
+        server.client.put("/v1/secrets/token", json={"value": "a-secret-value"}).raise_for_status()
+        body = {"evaluators": ["exact"], "dataset": "rows", "mapping": {"outputs": "answer"}}
+        job = server.client.post("/v1/jobs", json=body).json()["id"]
+        ended(server, job)
+        figures = server.client.get(f"/v1/jobs/{job}/results").json()
+        made = cli("backup", str(file), **first)  # while the host runs
+        assert made.returncode == 0, made.stderr
+    assert file.stat().st_mode & 0o077 == 0
+    assert list(tmp_path.glob("backup.tar.*")) == []
+    back = cli("restore", str(file), **second)
+    assert back.returncode == 0, back.stderr
+    with serve(second, tmp_path) as server:
+        assert server.client.get(f"/v1/jobs/{job}/results").json() == figures
+        assert [one["name"] for one in server.client.get("/v1/secrets").json()] == ["token"]
+        again = server.client.post("/v1/jobs", json=body).json()["id"]
+        assert ended(server, again)["status"] == "completed", "its data set came along"
+        assert server.client.get(f"/v1/jobs/{again}/results").json()["evaluators"][0]["pass_rate"] == 0.5
+    twice = cli("restore", str(file), **second)
+    assert (twice.returncode, "already. Name an empty --data-dir" in twice.stderr) == (2, True)
+    over = cli("backup", str(file), **second)
+    assert (over.returncode, "exists; a backup is a new file" in over.stderr) == (2, True)
+
+
+def test_what_cannot_be_restored_is_named(tmp_path: Path, databases: Databases) -> None:
+    home, data = tmp_path / "home", {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "home")}
+    nothing = cli("backup", str(tmp_path / "b.tar"), **data)
+    assert (nothing.returncode, "there is nothing to back up" in nothing.stderr) == (2, True)
+    cli("keys", "create", "ci", **data)
+    assert cli("backup", str(tmp_path / "b.tar"), **data).returncode == 0
+    other = {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "other")}
+    crossed = cli("restore", str(tmp_path / "b.tar"), EVALUATOR_HOST_DATABASE_URL=databases.make("postgresql"), **other)
+    assert (crossed.returncode, "the backup is of a database of sqlite" in crossed.stderr) == (2, True)
+    (tmp_path / "junk.tar").write_bytes(b"junk" * 400)
+    assert "cannot be restored" in cli("restore", str(tmp_path / "junk.tar"), **other).stderr
+    with tarfile.open(tmp_path / "empty.tar", "w"):
+        pass
+    assert "is no backup of a host" in cli("restore", str(tmp_path / "empty.tar"), **other).stderr
+    assert cli("restore", str(tmp_path / "b.tar"), **other).returncode == 0
+    assert "ci" in cli("keys", "list", **other).stdout
+    with sqlite3.connect(home / "evaluator-host.db") as database:
+        (table,) = database.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%version_num%'").fetchone()
+        database.execute(f"UPDATE {table} SET version_num = '9999'")
+    assert cli("backup", str(tmp_path / "newer.tar"), **data).returncode == 0
+    newer = cli("restore", str(tmp_path / "newer.tar"), EVALUATOR_HOST_DATA_DIR=str(tmp_path / "third"))
+    assert (newer.returncode, "a newer Evaluator Host has made it" in newer.stderr) == (2, True)
+    assert not (tmp_path / "third" / "evaluator-host.db").exists()

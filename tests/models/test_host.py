@@ -1,0 +1,113 @@
+"""Models on a real host: registered, granted, asked, counted and recorded by API and command line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.model.evaluator import Evaluator, ModelBudget, Replay
+from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.schemas.models import RegisteredModel
+from tests import forked
+from tests.model_server import ModelServer
+from tests.models.conftest import KEY
+from tests.models.test_gateway import ONE
+from tests.server import Server, new_home
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
+
+ROWS = [{"answer": f"text {n}"} for n in range(4)]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_home(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def host(home: Path, provider: ModelServer) -> Iterator[Server]:
+    operators = home.parent / "models.json"
+    operators.write_text(json.dumps({"house": {"base_url": provider.url, "model": "real", "key": KEY}}))
+    environment = {
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{home / 'evaluator-host.db'}",
+        "EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]',
+        "EVALUATOR_HOST_MODELS": str(operators),
+    }
+    with Server(data_dir=home, log=home.parent / "log", environment=environment) as running:
+        yield running
+
+
+def command(server: Server, *arguments: str, text: str = "", code: int = 0) -> str:
+    done = forked.run([*arguments, "--url", server.url], given=text, timeout=60)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, provider: ModelServer) -> None:
+    command(host, "secrets", "set", "provider", text=KEY)
+    prices = ("--input-price", "1", "--output-price", "2")
+    given = ("--model-url", provider.url, "--model", "real-name", "--secret", "provider", *prices)
+    command(host, "models", "add", "judge", *given)
+    assert "answer to Answer with the word ok." in command(host, "models", "test", "judge")
+    listed = command(host, "models", "list")
+    assert "house" in listed
+    assert "judge" in listed
+    assert KEY not in listed
+    file = home.parent / "judge.py"
+    file.write_text(ONE)
+    shown = command(host, "run", str(file), "--outputs", "hello", "--model", "judge", "--budget-requests", "1")
+    assert "1 requests, 4 + 3 tokens, cost 1e-05" in shown
+    assert '"judge"' in command(host, "check", str(file), "--model", "judge", "--json")
+    with Client(host.url) as client:
+        assert [one.name for one in client.models.all()] == ["house", "judge"]
+        assert client.evaluate(Evaluator(ONE, models=("judge=house",)), outputs="x").usage.cost is None
+        with pytest.raises(NameTaken):
+            client.models.add(RegisteredModel("judge", provider.url))
+        with pytest.raises(NotFound, match="secret"):
+            client.models.add(RegisteredModel("other", provider.url, secret="none"))
+        with pytest.raises(InvalidRequest, match="may not ask example"):
+            client.models.add(RegisteredModel("other", "https://example.com/v1"))
+        with pytest.raises(InvalidRequest, match="evaluator"):
+            client.evaluate(Evaluator(ONE, models=("judge",), budget=ModelBudget(requests=1000)), outputs="x")
+
+
+def test_a_job_has_a_budget_and_its_answers_are_recorded(host: Server, provider: ModelServer, tmp_path: Path) -> None:
+    with Client(host.url) as client:
+        client.evaluators.create("judged", Evaluator(ONE, models=("judge",), budget=ModelBudget(requests=2)))
+        kept = client.evaluators.get("judged").evaluator
+        assert (kept.models, kept.budget.requests) == (("judge",), 2)
+
+        def run(**options: object) -> tuple[str, list[str | None], object]:
+            job = client.jobs.create(["judged"], ROWS, mapping={"outputs": "answer"}, **options)
+            job = client.jobs.wait(job.id)
+            assert job.status is JobStatus.COMPLETED
+            rows = [row.result["error"] and row.result["error"]["code"] for row in client.jobs.rows(job.id)]
+            return job.id, rows, client.jobs.results(job.id).evaluators[0].usage
+
+        _, rows, usage = run(budget=ModelBudget(requests=3))
+        assert sorted(map(str, rows)) == ["None", "None", "None", "budget_exceeded"]
+        assert usage.requests == 3
+        before = len(provider.asked)
+        _, rows, first = run(replay=Replay.PREFER)
+        assert (rows, first.requests, len(provider.asked) - before) == ([None] * 4, 4, 4)
+        assert client.models.answers().answers == 4
+        job_id, rows, again = run(replay=Replay.REQUIRE)
+        assert (rows, again.requests, again.replayed, again.cost) == ([None] * 4, 0, 4, 0.0)
+        assert len(provider.asked) - before == 4
+    assert "0 requests, 4 recorded answers" in command(host, "jobs", "results", job_id)
+    file = tmp_path / "answers.jsonl"
+    file.write_text(command(host, "models", "export"))
+    assert len(file.read_text().splitlines()) == 4
+    assert KEY not in file.read_text()
+    command(host, "models", "forget")
+    assert "4 answers" in command(host, "models", "import", str(file))
+    assert "judge" in command(host, "models", "usage")
+
+
+def test_a_removed_model_is_granted_no_more(host: Server) -> None:
+    command(host, "models", "remove", "judge")
+    with Client(host.url) as client, pytest.raises(InvalidRequest, match="no model 'judge'"):
+        client.evaluate("judged", outputs="x")
