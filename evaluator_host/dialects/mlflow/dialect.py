@@ -7,7 +7,7 @@ for any other value. Source of the rules: mlflow 3.17.2, genai/scorers/base.py, 
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
 from evaluator_host.dialects.function_call import FunctionCall
@@ -69,6 +69,7 @@ def _named(one: dict[str, Json]) -> NamedScore:
 
 DIALECT: Final = Dialect(
     contract=Contract.MLFLOW,
+    commands=EntryPoint("evaluator_host.dialects.mlflow.host.command:app"),
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,

@@ -1,0 +1,1 @@
+"""Scoring of traces in a self-hosted MLflow, by its REST API."""
