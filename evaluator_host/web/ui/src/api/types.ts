@@ -36,7 +36,6 @@ export type EvaluatorReport = Omit<Schemas["EvaluatorReport"], "contract" | "eva
 
 export type DatasetReport = Schemas["DatasetReport"];
 export type JobStatus = Schemas["JobStatus"];
-export type JobConfig = Schemas["JobConfig"];
 export type JobIn = Schemas["JobIn"];
 export type JobReport = Omit<Schemas["JobReport"], "target"> & { target: Target | null };
 export type JobEvaluator = Omit<Schemas["JobEvaluatorReport"], "evaluator"> & { evaluator: StoredEvaluator };

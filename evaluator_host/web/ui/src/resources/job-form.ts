@@ -2,7 +2,7 @@
 import { readJson } from "../json";
 import { type Draft, EMPTY, toEvaluator, withStored } from "../workbench/draft";
 import { hasOwnRows } from "./dataset-name";
-import type { Columns, Contract, EvaluatorIn, JobConfig, JobEvaluator, JobIn, JobReport, Target } from "../api/types";
+import type { Columns, Contract, EvaluatorIn, JobEvaluator, JobIn, JobReport, Target } from "../api/types";
 
 export interface TargetForm {
   base_url: string;
@@ -109,7 +109,7 @@ function evaluatorOf(form: JobForm, reference: string): string | EvaluatorIn {
 
 export function jobBody(form: JobForm): JobIn {
   const number = (text: string) => (text.trim() === "" ? null : Number(text));
-  const config: JobConfig = {
+  const config: NonNullable<JobIn["config"]> = {
     parallelism: number(form.parallelism),
     limit_samples: number(form.limit),
     isolation: form.batch ? "batch" : "row",
