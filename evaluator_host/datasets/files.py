@@ -88,7 +88,7 @@ class RowsFolder:
 
     def has_rows(self, dataset_id: str) -> bool:
         """Return whether the rows of a data set can be read here."""
-        return (self.path / dataset_id / ROWS).is_file()
+        return (self.path / dataset_id / ROWS).exists()
 
     def _folder(self, dataset_id: str) -> Path:
         if not self.has_rows(dataset_id):
