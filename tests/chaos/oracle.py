@@ -30,8 +30,8 @@ EXCUSES: Final = {
     Kind.FEW_DESCRIPTORS: frozenset(
         {"machine_exhausted", "sandbox_unavailable", "store_unavailable", "index_unavailable", NO_ANSWER, NOT_READY}
     ),
-    Kind.KILL_SANDBOX: frozenset({"sandbox_lost", "machine_exhausted"}),  # the latter: the trial of a builder's sandbox
-    Kind.KILL_RUNNER: frozenset({"sandbox_lost", "crashed", "machine_exhausted"}),
+    Kind.KILL_SANDBOX: frozenset({"sandbox_lost"}),
+    Kind.KILL_RUNNER: frozenset({"sandbox_lost", "crashed"}),
     Kind.STOP_SANDBOX: frozenset({NOT_READY}),
     Kind.REMOVE_CGROUP: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),
     Kind.KILL_ENGINE: frozenset({"sandbox_unavailable", "sandbox_lost", NOT_READY}),

@@ -46,6 +46,7 @@ from evaluator_host.system.tree import remove, take_over, work_folder
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
+_TRIALS: Final = 3  # of a command that something kills
 _SIGNALLED: Final = 128  # and the signal's number: what ended a process inside
 _TRIAL: Final = "a trial failed"
 _PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
@@ -209,12 +210,15 @@ class Builder:
         disk_watch = DiskWatch(self.home, limit_mb=self._limits.file_mb)
         try:
             await asyncio.to_thread(_prepare, [self.home / "downloads"], identity)
-            finished = await sandbox.run(probe, view, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S)
+            for _ in range(_TRIALS):
+                finished = await sandbox.run(probe, view, identity=identity, disk_watch=disk_watch, timeout_s=_TRY_S)
+                if 0 <= finished.code <= _SIGNALLED:
+                    break
+            else:
+                raise MachineExhausted("each trial of the sandbox that installs packages was killed; try again")
         except (OSError, LimitReached) as error:  # TimeoutError is an OSError
             _require_lasting(error)
             return f"{_TRIAL}: {refusal_of(error) if isinstance(error, OSError) else error}"
-        if finished.code < 0 or finished.code > _SIGNALLED:
-            raise MachineExhausted("the trial of the sandbox that installs packages was killed; try again")
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 
     def _sweep(self) -> None:
