@@ -19,7 +19,7 @@ EXACT = "def evaluate(inputs, outputs, trace):\n    return {'score': float(outpu
 
 def page_example() -> str:
     text = (ROOT / "docs" / "integrations.md").read_text()
-    found = re.search(r"```python test_answers\.py\n(.*?)```", text, re.DOTALL)
+    found = re.search(r"```python\n(from evaluator_host\.integrations\.pytest_plugin .*?)```", text, re.DOTALL)
     assert found is not None
     return found[1]
 
