@@ -90,7 +90,8 @@ def own_database(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="session", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A running service on each backend in turn."""
-    async with open_service(settings(request.param)) as opened:
+    idle = {"max_sandboxes": 64, "max_running_sandboxes": Settings().running_sandboxes}  # else hundreds stay to the end
+    async with open_service(settings(request.param, **idle)) as opened:
         yield opened
 
 

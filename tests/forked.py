@@ -77,7 +77,9 @@ class Forked:
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end and return the exit code."""
         if self.returncode is None:
-            if not select.select([self._told], [], [], timeout)[0]:
+            waiting = select.poll()  # `select` takes no descriptor over 1,023
+            waiting.register(self._told, select.POLLIN)
+            if not waiting.poll(None if timeout is None else timeout * 1000):
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
             self.returncode = int(os.read(self._told, 16) or -signal.SIGKILL)
             os.close(self._told)

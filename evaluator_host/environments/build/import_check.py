@@ -25,7 +25,7 @@ from evaluator_host.model.outcome import ErrorCode, Failed, Loaded, Logs, Return
 from evaluator_host.packages.lock import Pin
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.sandbox.messages import LoadRequest
-from evaluator_host.sandbox.session import Sandbox
+from evaluator_host.sandbox.session import RunnerGaveUp, Sandbox
 
 _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
@@ -198,11 +198,18 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
     return health
 
 
-async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T:
-    """Return what an attempt returns; one for which the machine has no processor time is made again."""
+async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
+    """Return what an attempt returns; one that lacks processor time is made again, a killed one once."""
+    killed = False
     for _ in range(_BUSY_TRIES - 1):
-        with contextlib.suppress(HostBusy):
+        try:
             return await attempt()
+        except HostBusy:
+            continue
+        except RunnerGaveUp as error:  # something else may have killed it; it does not do so twice
+            if killed:
+                return error.failed
+            killed = True
     return await attempt()
 
 
