@@ -193,6 +193,8 @@ def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(ma
     esbuild = machine.own_tools()
     environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0"}  # one that waits has the program as it was
     with Server(log=machine.folder / "log", data_dir=machine.data, environment=environment) as host:
+        first = {"code": "function evaluate(inputs, outputs, trace) { return 1 }", "language": "javascript"}
+        assert host.client.post("/v1/evaluate", json={"evaluator": first}).json()["score"] == 1  # the first prepares it
         whole = esbuild.read_bytes()
         esbuild.unlink()
         esbuild.write_bytes(bytes(64) + whole[64:])
