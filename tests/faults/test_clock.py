@@ -14,6 +14,9 @@ from tests.server import new_home
 STEADY = ("pool", "sandbox", "service", "environments", "dialects", "web/http", "web/auth", "wiring", "cli/command.py")
 # How many reads a module has, and why.
 MEANT = {
+    "dialects/daytona/host/records.py": (1, "kept: when a sandbox was made"),
+    "dialects/wires/host/wire.py": (1, "compared with the time in a signature of a platform"),
+    "sandbox/linux/instance.py": (1, "compared with the time of a file"),
     "dialects/nemo/host/entities.py": (2, "kept: when an object was made, and changed"),
     "environments/record.py": (1, "shown: when a set was built"),
     "environments/folder.py": (1, "compared with the time of a file"),

@@ -173,9 +173,14 @@ def test_a_client_that_hangs_up_frees_the_sandbox(server: Server) -> None:
 
 
 def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
-    own = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}"}  # names in examples are free there
+    # names in examples are free there, and their models may be asked
+    own = {
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
+        "EVALUATOR_HOST_JUDGE_HOSTS": '["api.openai.com"]',
+    }
     with Server(log=tmp_path / "log", environment=own) as server:
         schema = server.client.get("/openapi.json").json()
+        server.client.put("/v1/secrets/openai", json={"value": "sk-of-an-example"}).raise_for_status()
         posted = 0
         for route, operations in schema["paths"].items():
             path = route.replace("{workspace}", "custom-python-metrics").replace("{name}", f"example-{posted}")

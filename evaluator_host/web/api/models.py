@@ -1,12 +1,13 @@
 """Routes of registered models, of what they were used for, and of recorded answers. No route returns a key."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import ModelKind
 from evaluator_host.models.gateway.service import ModelService
 from evaluator_host.schemas.models import DayUsage, ModelTest, RecordedAnswers, RegisteredModel
@@ -21,6 +22,8 @@ _REFUSED = {
     **describe_error(409, "There is already a model of that name."),
     **describe_error(422, "A field is invalid, or the operator allows no model on that host."),
 }
+_NO_ANSWER = describe_error(422, "A line is no recorded answer.")
+_LINE_BYTES: Final = 4 << 20
 _LINES: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -128,7 +131,7 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
         lines = service.recordings.export(caller_of(request.scope).workspace)
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
-    @router.post("/v1/model-answers/import", response_model=RecordedAnswers, openapi_extra=_LINES)
+    @router.post("/v1/model-answers/import", response_model=RecordedAnswers, openapi_extra=_LINES, responses=_NO_ANSWER)
     async def import_(request: Request) -> Response:
         """Record the answers of an export, in place of those of the same requests."""
         with AuditedCall(access, caller_of(request.scope), "models.import") as caller:
@@ -151,6 +154,8 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     rest = b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _LINE_BYTES:
+            raise InvalidRequest(f"a line is longer than {_LINE_BYTES >> 20} MB")
         for line in lines:
             yield line
     yield rest
