@@ -601,9 +601,8 @@ PASTED: Final = [
         def evaluate(inputs, outputs, trace):
             return 1.0, "same"
         """,
-        "invalid_result",
+        1.0,
         contract="evaluate",
-        contains="'score'",
     ),
     Pasted(
         "an async evaluator",

@@ -20,8 +20,9 @@ POSTS = (
     "/v1/evaluators/migrate",
     "/v1/import",
     "/v1/environments",
+    "/v1/run",
 )
-MAKES = ("/v1/evaluators", "/v1/jobs")  # what they make is told by 201 or 202
+MAKES = ("/v1/evaluators", "/v1/jobs", "/v1/models")  # what they make is told by 201 or 202
 NEMO = "/apis/"  # NVIDIA's routes; its client and tests/dialects/nemo ask them
 BODILESS = (
     "/v1/datasets",
@@ -29,6 +30,8 @@ BODILESS = (
     "/v1/jobs/{job_id}/pause",
     "/v1/jobs/{job_id}/resume",
     "/v1/jobs/{job_id}/cancel",
+    "/v1/models/{name}/test",
+    "/v1/model-answers/import",
 )
 
 

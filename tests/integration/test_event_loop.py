@@ -106,6 +106,11 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
         (b'{"x":[' + b"[]," * (MB * 4 // 3 - 10) + b"0]}", JSON),
         (b"\x0a\x00" * (2 * MB - 10), "application/x-protobuf"),
     ],
+    "POST /v1/model-answers/import": lambda: [
+        (b'{"x":"' + b"x" * (4 * MB - 100) + b'"}\n', "application/x-ndjson"),
+        (b"\n" * (8 * MB), "application/x-ndjson"),
+        (b"x" * (8 * MB), "application/x-ndjson"),
+    ],
     "PUT /apis/files/v2/workspaces/{workspace}/filesets/{name}/-/{path:path}": lambda: [
         (b"x" * (16 * MB), "application/octet-stream")
     ],
@@ -141,7 +146,9 @@ def hostile(call: str) -> list[Body]:
     operation = APP.openapi()["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
     content = operation.get("requestBody", {}).get("content", {})
     if not content:
-        assert method in ("GET", "DELETE") or path.endswith(("/pause", "/resume", "/cancel")), f"{call} needs a body"
+        assert method in ("GET", "DELETE") or path.endswith(("/pause", "/resume", "/cancel", "/test")), (
+            f"{call} needs a body"
+        )
         return []
     if set(content) != {JSON}:
         assert call in BODIES, f"{call} takes {', '.join(content)}: give it its largest body in this file"
