@@ -19,7 +19,7 @@ from evaluator_host.sandbox.linux.instance import is_dead, this_instance
 RUN = "EVALUATOR_HOST_TEST_RUN"
 
 _NAMED = re.compile(rf"\0{RUN}=([^\0]*)\0")
-_FOLDER = re.compile(r"(?:eh-pg|eh-engine|eh-chaos)-(host-\d+-\d+-\d+)-\w+")
+_FOLDER = re.compile(r"(?:eh-pg|eh-engine|eh-chaos)-(host-[0-9a-f]{12}-\d+-\d+-\d+)-\w+")
 
 
 def begin_run() -> str:

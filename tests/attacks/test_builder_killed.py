@@ -117,7 +117,7 @@ def wait_until(true: Callable[[], bool], seconds: float) -> None:
 
 def cgroups_of(hosts: list[int]) -> list[str]:
     """Groups of builds of hosts that are dead."""
-    names = re.compile(rf"host-\d+-({'|'.join(map(str, hosts))})-\d+(\.\d+)?")
+    names = re.compile(rf"host-[0-9a-f]+-\d+-({'|'.join(map(str, hosts))})-\d+(\.\d+)?")
     return [f"{at}/{name}" for at, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if names.fullmatch(name)]
 
 

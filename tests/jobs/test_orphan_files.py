@@ -16,6 +16,7 @@ from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities, Kind, Place
 from evaluator_host.jobs.open import orphan_files
 from evaluator_host.sandbox.base import Finding
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.store import open_store
 from evaluator_host.wiring.store import database_findings
@@ -251,5 +252,4 @@ def age(home: Path) -> None:
 
 
 def _dead() -> str:
-    namespace = Path("/proc/self/ns/pid").stat().st_ino
-    return f"host-{namespace}-{os.getpid()}-1"
+    return f"{this_instance().rpartition('-')[0]}-1"

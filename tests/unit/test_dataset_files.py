@@ -15,6 +15,7 @@ from evaluator_host.datasets.service import DatasetService
 from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.model.errors import InvalidRequest, MachineExhausted, TooLarge
 from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.schemas.stored import BadLine
 from evaluator_host.store.datasets import Dataset
 from evaluator_host.system.limited_process import LimitedProcesses
@@ -114,8 +115,7 @@ def test_what_dead_hosts_left_is_found_and_what_others_write_is_not(tmp_path: Pa
 
 
 def _dead() -> str:
-    namespace = Path("/proc/self/ns/pid").stat().st_ino
-    return f"host-{namespace}-{os.getpid()}-1"
+    return f"{this_instance().rpartition('-')[0]}-1"
 
 
 def test_a_page_ends_at_16_megabytes_and_has_a_row_at_least(tmp_path: Path) -> None:
