@@ -149,8 +149,6 @@ FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, 
     (a_file, "data directory", "exists", "move it away"),
     (a_file_inside, "data directory", "Not a directory ({data}/environments", "move it away"),
     (few_open_files, "open files", "24 files open, too few", "LimitNOFILE="),
-    (damaged_esbuild, "tools", "esbuild is missing or damaged", "Check the network"),
-    (half_an_esbuild, "tools", "esbuild is missing or damaged", "Check the network"),
     (no_bubblewrap, "bubblewrap", "not installed", "apt-get install bubblewrap"),
     (something_else_named_bwrap, "bubblewrap", "bwrap is not bubblewrap", "apt-get install bubblewrap"),
     (damaged_database, "database", "{data}/evaluator-host.db is damaged", "put a copy in its place"),
@@ -178,6 +176,18 @@ def test_doctor_and_serve_say_what_is_wrong_and_what_to_do(
     assert "Traceback" not in served.stderr, served.stderr
     assert to_do in served.stderr or wanted in served.stderr, served.stderr
     assert "hidden" not in done.stdout + served.stderr, "a password"
+
+
+@pytest.mark.parametrize("fault", [damaged_esbuild, half_an_esbuild])
+def test_doctor_names_a_damaged_esbuild_without_which_a_host_still_runs_python(
+    fault: Callable[[Machine], None], machine: Machine
+) -> None:
+    fault(machine)
+    done = machine.command("doctor", "--json")
+    (told,) = [one for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]]
+    assert told["name"] == "tools"
+    assert "esbuild is missing or damaged" in told["detail"]
+    assert "Check the network" in told["detail"]
 
 
 def test_a_damaged_esbuild_is_installed_again_where_npm_answers(machine: Machine) -> None:

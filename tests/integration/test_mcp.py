@@ -15,7 +15,12 @@ from mcp import Client, StdioServerParameters
 from tests.conftest import DATA_DIR
 from tests.server import Server, new_home
 
-pytestmark = pytest.mark.engine
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.filterwarnings(
+        "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),  # the SDK leaves its process to be collected
+]
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs['gold'] else 0.0\n"
 LEGACY = (
