@@ -14,6 +14,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import cli_state, load_settings, run_async
 from evaluator_host.cli.console import out
 from evaluator_host.model.errors import Misconfigured
+from evaluator_host.system.forker import Forker
 
 _BACKLOG: Final = 2048
 _FEWEST_DESCRIPTORS: Final = 64  # about what an idle host has open, and one sandbox
@@ -35,9 +36,11 @@ def serve(
     gc.disable()  # modules are no garbage, and looking for some takes a tenth of a start
     from evaluator_host.web.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.wiring.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
+    from evaluator_host.wiring.workers import Workers  # noqa: PLC0415
 
     gc.freeze()
     gc.enable()
+    forker = Forker()  # before anything starts a thread
     log_to_stderr(debug=cli_state.debug)
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
@@ -48,7 +51,8 @@ def serve(
         faulthandler.dump_traceback_later(settings.stop_grace_s + _STOP_S, exit=True)
 
     with listen(settings.host, settings.port) as listener:
-        run_async(lambda: serve_http(settings, listener, greet=out.print, on_stop=end_in_time))
+        workers = Workers(forker, settings, debug=cli_state.debug)
+        run_async(lambda: serve_http(settings, listener, greet=out.print, on_stop=end_in_time, workers=workers))
 
 
 def require_descriptors() -> str:

@@ -20,7 +20,7 @@ from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
-from evaluator_host.jobs.service import JobService
+from evaluator_host.jobs.service import JobRunner, JobService
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.models.gateway.service import ModelService
@@ -53,9 +53,24 @@ class StoredResources:
     usage: StorageUsage
 
 
+def scheduler_of(service: Service, store: Store) -> Scheduler:
+    """Return the scheduler that runs a host's jobs on the sandboxes of a service."""
+    settings = service.settings
+    models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
+    context = JobContext(service, store.job_queue, rows_folder(settings), owner_name(), store.usage, models)
+    return Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
+
+
 @asynccontextmanager
-async def open_stored_resources(service: Service, store: Store) -> AsyncIterator[StoredResources]:
+async def open_stored_resources(
+    service: Service, store: Store, runner: JobRunner | None = None
+) -> AsyncIterator[StoredResources]:
     """Open the services and run jobs until the block ends; then release running jobs to the next host.
+
+    Args:
+      service: Evaluates.
+      store: The database.
+      runner: Runs the jobs; by default this process.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -65,8 +80,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     folder = swept.rows
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-    context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models)
-    scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
+    runner = runner or scheduler_of(service, store)
     supervisor = service.supervisor
     supervisor.checks.append(store.watch.require_serving)
     registry = EvaluatorRegistry(service, store.evaluators, store.usage)
@@ -75,7 +89,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
         store.jobs,
         store.datasets,
         folder=folder,
-        scheduler=scheduler,
+        runner=runner,
         resolve=registry.resolve,
         usage=store.usage,
         models=models,
@@ -88,7 +102,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     async with (
         LimitedProcesses(most=2) as uploads,
         supervisor.running("the watch of the database", store.watch.run),
-        supervisor.running("the scheduler of jobs", scheduler.run),
+        supervisor.running("the scheduler of jobs", runner.run),
         supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
     ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)

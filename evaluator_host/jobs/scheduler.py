@@ -79,6 +79,12 @@ class Scheduler:
         self._beats: dict[str, _Beat] = {}
         self._elsewhere: set[str] = set()  # data sets of waiting jobs whose rows are not here
         self._wake = asyncio.Event()
+        self._at_work_at = time.monotonic()
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since a job last ran here, or since the start."""
+        return 0.0 if self._running else time.monotonic() - self._at_work_at
 
     async def run(self) -> None:
         """Claim and run jobs until cancelled; then store the results of running jobs and release them as queued."""
@@ -209,6 +215,7 @@ class Scheduler:
 
     def _ended(self, job_id: str, task: asyncio.Task[None]) -> None:
         del self._running[job_id]
+        self._at_work_at = time.monotonic()
         if not task.cancelled() and (fault := task.exception()) is not None:
             _log.error("job %s was dropped because of a fault of this host", job_id, exc_info=fault)
         self.wake()

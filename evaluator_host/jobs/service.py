@@ -5,14 +5,13 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import orjson
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.rendering import require_templates
 from evaluator_host.evaluators.registry import ResolvedEvaluator
-from evaluator_host.jobs.scheduler import Scheduler
 from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
 from evaluator_host.model.errors import InUse, InvalidPin, InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
@@ -32,6 +31,22 @@ Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Returns the evaluator of a workspace id and a reference (`exact-match`, `exact-match@3`); raises NotFound."""
 
 
+class JobRunner(Protocol):
+    """What runs the jobs of a host: a `Scheduler` in this process, or one in another."""
+
+    async def run(self) -> None:
+        """Claim and run jobs until cancelled; then release those that run as queued."""
+        ...
+
+    def wake(self) -> None:
+        """Check for jobs to run now."""
+        ...
+
+    def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
+        """Stop a running job at once, not only after its next write."""
+        ...
+
+
 class JobService:
     """The jobs of one host.
 
@@ -40,7 +55,7 @@ class JobService:
       jobs: Jobs in the store.
       datasets: Data sets in the store.
       folder: The rows of all data sets.
-      scheduler: Runs the jobs.
+      runner: Runs the jobs.
       resolve: Finds stored evaluators.
       usage: Checks whether a workspace may store more.
       models: Checks targets; None for a host without online jobs.
@@ -52,7 +67,7 @@ class JobService:
         jobs: Jobs,
         datasets: Datasets,
         folder: RowsFolder,
-        scheduler: Scheduler,
+        runner: JobRunner,
         resolve: Resolve,
         usage: StorageUsage,
         models: ModelAccess | None = None,
@@ -62,7 +77,7 @@ class JobService:
         self._jobs = jobs
         self._datasets = datasets
         self._folder = folder
-        self._scheduler = scheduler
+        self._runner = runner
         self._resolve = resolve
         self._models = models
         self._watched: Counter[str] = Counter()
@@ -108,7 +123,7 @@ class JobService:
                 )
             except NotFound:  # a data set that has no name and no job yet is removed with others of its kind
                 continue
-            self._scheduler.wake()
+            self._runner.wake()
             return await self.get_job(workspace_id, job.id)
         raise InUse("the data set is being replaced; make the job again")
 
@@ -170,8 +185,8 @@ class JobService:
           InUse: the job has ended.
         """
         await self._jobs.set_desired_state(workspace_id, job_id, desired)
-        self._scheduler.set_desired_state(job_id, desired)
-        self._scheduler.wake()
+        self._runner.set_desired_state(job_id, desired)
+        self._runner.wake()
         return await self.get_job(workspace_id, job_id)
 
     async def delete_job(self, workspace_id: str, job_id: str) -> None:

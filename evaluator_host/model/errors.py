@@ -35,7 +35,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 _EXHAUSTED: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
@@ -101,6 +101,10 @@ class HostError(Exception):
         super().__init__(detail)
         self.detail = detail
         self.problems = problems
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what pickle makes the same error of, whatever its class is made from."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2):

@@ -56,14 +56,17 @@ class Capacity:
     """
 
     def __init__(self, *, max_sandboxes: int, memory_mb: int, max_running: int | None = None) -> None:
-        self.max_sandboxes = max_sandboxes
-        self.max_running = min(max_sandboxes, max_running or max_sandboxes)
-        self.memory_mb = memory_mb
+        self._limits = max_sandboxes, min(max_sandboxes, max_running or max_sandboxes), memory_mb
+        self.divide(1)
         self.sandboxes = self.running = self.leaving = 0
         self.taken_mb = self.running_mb = self.leaving_mb = 0
         self.environments: Counter[str] = Counter()
         self._resting: dict[Sandbox, int] = {}
         self._leaving: dict[Sandbox, int] = {}
+
+    def divide(self, parts: int) -> None:
+        """Have one of so many equal parts of the limits, and room for one sandbox at least."""
+        self.max_sandboxes, self.max_running, self.memory_mb = (max(1, limit // parts) for limit in self._limits)
 
     def fits(self, spec: SandboxSpec) -> bool:
         """Return whether there is room to start a sandbox of this spec now."""

@@ -39,15 +39,22 @@ _MANY_WARM: Final = 32  # sandboxes; with more of them the least used goes befor
 
 
 class Pool:
-    """All sandboxes of one host. Bound to one event loop."""
+    """All sandboxes of one process of a host. Bound to one event loop.
 
-    def __init__(self, backend: Backend, limits: PoolLimits) -> None:
+    Args:
+      backend: Starts them.
+      limits: Limits of the host.
+      parts: Pools of the host that divide the limits equally, this one among them.
+    """
+
+    def __init__(self, backend: Backend, limits: PoolLimits, *, parts: int = 1) -> None:
         self.backend = backend
         self.limits = limits
         self._turns = ByteTurns(limits.answers_mb << 20)
         self.capacity = Capacity(
             max_sandboxes=limits.max_sandboxes, memory_mb=limits.memory_mb, max_running=limits.max_running
         )
+        self.capacity.divide(parts)
         self._shares = FairShare(self.capacity, queue_limit=limits.queue_limit)
         self._prewarmed = PrewarmedSandboxes(
             backend,
@@ -145,6 +152,12 @@ class Pool:
         await self._prewarmed.close()
         while self._tasks:
             await asyncio.wait(set(self._tasks))
+
+    def divide(self, parts: int) -> None:
+        """Take one of so many equal parts of the limits from now on; other processes of the host have the rest."""
+        self.capacity.divide(parts)
+        self._make_room()
+        self._serve()
 
     @property
     def waiting(self) -> int:

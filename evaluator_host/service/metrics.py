@@ -1,8 +1,12 @@
 """The Prometheus metrics of a host: rows by outcome, durations, sandboxes, the queue."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from evaluator_host.model.outcome import EvaluationResult
 
@@ -35,6 +39,7 @@ class Metrics:
             registry=self.registry,
         )
 
+        self.of_host: Callable[[], Awaitable[bytes]] | None = None  # where this is not the only process of the host
         self._known: dict[tuple[str, str, str], Counter] = {}
         self._known_seconds: dict[str, Histogram] = {}
         self._known_run_seconds: dict[str, Histogram] = {}
@@ -57,5 +62,41 @@ class Metrics:
         self._known_run_seconds[language].observe(result.timing_ms.run / 1000)
 
     def text(self) -> bytes:
-        """Return all metrics in the Prometheus text format."""
+        """Return the metrics of this process in the Prometheus text format."""
         return generate_latest(self.registry)
+
+    async def text_of_host(self) -> bytes:
+        """Return the metrics of all processes of this host together, in the Prometheus text format."""
+        return self.text() if self.of_host is None else await self.of_host()
+
+
+class _Families:
+    """Metrics as `generate_latest` takes them."""
+
+    def __init__(self) -> None:
+        self._samples: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
+        self._families: dict[str, Metric] = {}
+
+    def add(self, text: bytes, *, gauges: bool) -> None:
+        for family in text_string_to_metric_families(text.decode()):
+            if not family.name.endswith("_created") and (gauges or family.type != "gauge"):
+                self._families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                samples = self._samples.setdefault(family.name, {})
+                for one in family.samples:
+                    key = one.name, tuple(one.labels.items())
+                    samples[key] = samples.get(key, 0.0) + one.value
+
+    def collect(self) -> Iterator[Metric]:
+        for name, family in self._families.items():
+            family.samples = [Sample(at, dict(labels), value) for (at, labels), value in self._samples[name].items()]
+            yield family
+
+
+def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
+    """Return the sum of metrics in the Prometheus text format; of processes that `ended`, only what they counted."""
+    families = _Families()
+    for text in texts:
+        families.add(text, gauges=True)
+    for text in ended:
+        families.add(text, gauges=False)
+    return generate_latest(cast("CollectorRegistry", families))

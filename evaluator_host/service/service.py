@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import dialect_of
@@ -66,6 +66,9 @@ from evaluator_host.system.memory import Reservation
 from evaluator_host.system.supervisor import Supervisor
 
 DEFAULT_WORKSPACE: Final = "default"
+Elsewhere: TypeAlias = Callable[
+    [Evaluator, Row | EncodedRow, str, str | None, ModelTerms, float | None], Awaitable[EvaluationResult | None]
+]
 _PINS_ASKED: Final = 20
 _SLICING: Final = CallLimits(cpu_s=2, memory_mb=256, result_bytes=2 << 20)
 _BATCH_MB: Final = 256  # of memory for the results of a batch, which are several times smaller as JSON
@@ -76,6 +79,9 @@ class Service:
     """The operations of one host: evaluate rows, check evaluators, install package sets.
 
     A failure of the user's code is a result, never an exception. Every verb that runs code may raise the errors below.
+
+    Attributes:
+      elsewhere: Evaluates a row in another process of this host; returns None where this one has to. None: no others.
 
     Args:
       settings: Settings of the operator.
@@ -119,6 +125,7 @@ class Service:
         self._batch_bytes = min(_BATCH_MB, settings.memory_mb) << 20
         self._preparer = Preparer(settings, environments, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
+        self.elsewhere: Elsewhere | None = None
 
     async def evaluate(
         self,
@@ -140,6 +147,10 @@ class Service:
           terms: How it may use models that it was granted.
           load_timeout_s: Time limit for loading the evaluator, if that is less than the operator's.
         """
+        if self.elsewhere is not None and not evaluator.models:
+            given_on = await self.elsewhere(evaluator, row, workspace, lock, terms, load_timeout_s)
+            if given_on is not None:
+                return given_on
         started = time.perf_counter()
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         if load_timeout_s is not None:

@@ -41,7 +41,7 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
         languages=tuple(language.value for language in Language),
         contracts=tuple(contract.value for contract in Contract),
         sandboxes=pool.capacity.sandboxes,
-        max_sandboxes=pool.capacity.max_sandboxes,
+        max_sandboxes=pool.limits.max_sandboxes,
         waiting=pool.waiting,
         default_limits=Limits(),
         limit_ceilings=settings.limit_ceilings,

@@ -159,7 +159,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     @router.get("/metrics", tags=["host"], response_class=Response)
     async def metrics() -> Response:
         """Metrics in the Prometheus format."""
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+        return Response(await service.metrics.text_of_host(), media_type="text/plain; version=0.0.4")
 
     router.routes.extend(environments_api(service, access).routes)
     router.routes.extend(evaluators_api(records.evaluators, access).routes)

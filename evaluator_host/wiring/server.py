@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
 import uvicorn
@@ -34,6 +34,7 @@ from evaluator_host.web.http.error_log import log_loop_fault
 from evaluator_host.web.http.error_responses import error_response
 from evaluator_host.wiring.service import open_service
 from evaluator_host.wiring.store import open_store, open_stored_resources
+from evaluator_host.wiring.workers import Workers
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
@@ -190,6 +191,7 @@ async def serve_http(
     greet: Callable[[str], object] | None = None,
     stop: asyncio.Event | None = None,
     on_stop: Callable[[], object] = lambda: None,
+    workers: Workers | None = None,
 ) -> None:
     """Serve HTTP on a listening socket until SIGINT or SIGTERM, or until `stop` is set.
 
@@ -203,6 +205,7 @@ async def serve_http(
       stop: Setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end.
 
       on_stop: Called when the host begins to stop.
+      workers: The host's other processes; None: jobs run in this one.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -220,7 +223,8 @@ async def serve_http(
         open_service(
             settings, models=models, on_set_used=access.package_visibility.note, supervisor=supervisor
         ) as service,
-        open_stored_resources(service, store) as resources,
+        nullcontext() if workers is None else workers.attached(service, store) as runner,
+        open_stored_resources(service, store, runner) as resources,
     ):
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
         app = create_app(service, settings, access, resources)

@@ -24,7 +24,7 @@ from evaluator_host.service.preparer import SetUsed
 from evaluator_host.service.service import default_spec
 from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.system.supervisor import Supervisor
-from evaluator_host.wiring.backends import PASSING, choose_backend
+from evaluator_host.wiring.backends import PASSING, choose_backend, make_backend
 
 if TYPE_CHECKING:
     from evaluator_host.service.attempts import Models
@@ -43,6 +43,8 @@ async def open_service(
     models: "Models | None" = None,
     on_set_used: SetUsed | None = None,
     supervisor: Supervisor | None = None,
+    backend: SandboxChoice | None = None,
+    parts: int = 1,
 ) -> AsyncIterator[Service]:
     """Open a service, and close everything that it opened at the end of the block.
 
@@ -52,13 +54,18 @@ async def open_service(
       models: Answers the model requests of evaluators. None: such requests fail.
       on_set_used: See `Service`.
       supervisor: See `Service`.
+      backend: One that another process of this host has tried; None to try those of the settings.
+      parts: See `Pool`.
 
     Raises:
       SandboxUnavailable: no backend works.
     """
     supervisor = supervisor or Supervisor()
-    backend = await choose_backend(settings, supervisor)
-    pool = Pool(backend, _pool_limits(settings))
+    if backend is None:
+        chosen = await choose_backend(settings, supervisor)
+    else:
+        chosen = await make_backend(backend, settings, supervisor)
+    pool = Pool(chosen, _pool_limits(settings), parts=parts)
     metrics = Metrics()
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch(
@@ -70,16 +77,16 @@ async def open_service(
     processes = LimitedProcesses()
     tasks = [("the removal of idle sandboxes", pool.run_reaper)]
     try:
-        swept = await backend.sweep()
+        swept = await chosen.sweep()
         if swept:
             _log.info("removed %d leftovers of hosts that died", swept)
         first = _FirstSandboxes(pool)
         if prewarm and not await first.have_started():
             supervisor.checks.append(first.require_started)
             tasks.append(("the start of the first sandboxes", first.run))
-        if backend.name != SandboxChoice.DOCKER:
+        if chosen.name != SandboxChoice.DOCKER:
             supervisor.checks.append(toolchain.watch_tools(settings.data_dir))
-        environments = await asyncio.to_thread(_environments, settings, backend, pool)
+        environments = await asyncio.to_thread(_environments, settings, chosen, pool)
         async with AsyncExitStack() as running:
             for name, work in tasks:
                 await running.enter_async_context(supervisor.running(name, work))
@@ -98,7 +105,7 @@ async def open_service(
         if environments is not None:
             await environments.close()
         await pool.close()
-        await backend.close()
+        await chosen.close()
 
 
 class _FirstSandboxes:

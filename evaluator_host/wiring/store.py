@@ -12,6 +12,7 @@ from evaluator_host.service import Service
 
 if TYPE_CHECKING:
     from evaluator_host.jobs.open import StoredResources
+    from evaluator_host.jobs.service import JobRunner
     from evaluator_host.store.store import Store
 
 
@@ -33,15 +34,22 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
 
 
 @asynccontextmanager
-async def open_stored_resources(service: Service, store: "Store") -> AsyncIterator["StoredResources"]:
+async def open_stored_resources(
+    service: Service, store: "Store", runner: "JobRunner | None" = None
+) -> AsyncIterator["StoredResources"]:
     """Open the services over the database and run jobs; at the end, release unfinished jobs to the next host.
+
+    Args:
+      service: Evaluates.
+      store: The database.
+      runner: Runs the jobs; by default this process.
 
     Raises:
       StoreUnavailable: the database does not answer.
     """
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
 
-    async with opening.open_stored_resources(service, store) as resources:
+    async with opening.open_stored_resources(service, store, runner) as resources:
         yield resources
 
 

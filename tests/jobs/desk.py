@@ -88,7 +88,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
             store.jobs,
             store.datasets,
             folder=rows,
-            scheduler=scheduler,
+            runner=scheduler,
             resolve=_resolve,
             usage=store.usage,
             models=models,

@@ -1,0 +1,239 @@
+"""Forks the worker processes of a host, and carries calls between them and the host.
+
+The process that forks them is forked from the host before its event loop and threads begin: a fork of a process with
+threads may find their locks held. So a worker shares the memory of what the host has imported, and begins in
+milliseconds. All of them end with the host, however it ends. They trust each other as the parts of one process do.
+"""
+
+import asyncio
+import ctypes
+import logging
+import os
+import pickle
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from evaluator_host.model.errors import HostError, MachineExhausted
+
+_PR_SET_PDEATHSIG: Final = 1
+_REQUEST_BYTES: Final = 1 << 17
+_PID_BYTES: Final = 32
+_HEAD_BYTES: Final = 8
+_CALL, _TELL, _ANSWER, _ERROR, _CANCEL = range(5)
+
+_log = logging.getLogger(__name__)
+
+
+class ChannelClosed(Exception):
+    """The process at the other end has ended."""
+
+
+class ForkerEnded(Exception):
+    """The process that forks workers has ended; only a new host has another."""
+
+
+class Forker:
+    """Starts worker processes. Make it where the host has no other thread; close it, or end, and they end too."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        host = os.getpid()
+        if os.fork() == 0:
+            self._socket.close()
+            _fork_workers(theirs, host)
+        theirs.close()
+
+    def close(self) -> None:
+        """End all workers that have not ended."""
+        self._socket.close()
+
+    async def fork(
+        self, work: Callable[..., object], *args: Any, sockets: Sequence[socket.socket] = ()
+    ) -> tuple[int, socket.socket]:
+        """Start a process that calls `work(channel, *sockets, *args)`; return its id and the other end of `channel`.
+
+        Args:
+          work: A function at the top level of a module.
+          args: Values that can be pickled.
+          sockets: Sockets of this process that the worker gets copies of.
+
+        Raises:
+          MachineExhausted: this machine can start no process now.
+          ForkerEnded: this host can start none any more.
+        """
+        return await asyncio.to_thread(self._fork, pickle.dumps((work, args)), sockets)
+
+    def _fork(self, request: bytes, sockets: Sequence[socket.socket]) -> tuple[int, socket.socket]:
+        with MachineExhausted.refused("connect to a worker"):
+            own, theirs = socket.socketpair()
+        with theirs:
+            try:
+                socket.send_fds(self._socket, [request], [theirs.fileno(), *(one.fileno() for one in sockets)])
+                pid = int(self._socket.recv(_PID_BYTES))
+            except (OSError, ValueError) as error:
+                own.close()
+                raise ForkerEnded from error
+        if pid < 0:
+            own.close()
+            raise MachineExhausted.by(OSError(-pid, os.strerror(-pid)), doing="start a worker")
+        return pid, own
+
+
+def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
+    """Fork a worker for each request, until the host ends."""
+    os.setsid()  # Ctrl-C in a terminal is for the host alone
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(
+            number, _ignore
+        )  # a service manager may send them to all processes; programs started here get them
+    _end_with(host)
+    while True:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that none stays a zombie
+        request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 8, socket.MSG_CMSG_CLOEXEC)
+        if not request:
+            os._exit(0)
+        forker = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            pid = -(error.errno or 1)
+        if pid == 0:
+            requests.close()
+            _end_with(forker)
+            _work(request, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        requests.send(str(pid).encode())
+
+
+def _work(request: bytes, descriptors: Sequence[int]) -> NoReturn:
+    code = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        work, args = pickle.loads(request)  # noqa: S301 - from the host
+        work(*(socket.socket(fileno=one) for one in descriptors), *args)
+        code = 0
+    except BaseException:  # noqa: BLE001 - told as the interpreter does
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends; end it now if that has happened."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing on a signal; a handler, unlike SIG_IGN, does not pass to programs that are started."""
+
+
+class Channel:
+    """Calls between two processes of one host over a socket; both may call. Bound to one event loop.
+
+    Args:
+      answer: Called with the name and the arguments of each call; what it returns or raises is the answer.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        answer: Callable[[str, tuple[Any, ...]], Awaitable[Any]],
+    ) -> None:
+        self._reader, self._writer, self._answer = reader, writer, answer
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._answering: dict[int, asyncio.Task[None]] = {}
+        self._last = 0
+        self._closed = False
+
+    @property
+    def under_way(self) -> int:
+        """Calls to the other process that are not answered yet."""
+        return len(self._waiting)
+
+    async def call(self, name: str, *args: Any) -> Any:
+        """Call the other process and return its answer; a call that is cancelled is cancelled there too.
+
+        Raises:
+          ChannelClosed: the other process has ended, perhaps while it answered.
+          HostError: what its function raised.
+        """
+        if self._closed:
+            raise ChannelClosed
+        self._last = number = self._last + 1
+        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._send(number, _CALL, (name, args))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._send(number, _CANCEL, None)
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
+    def tell(self, name: str, *args: Any) -> None:
+        """Call the other process without waiting for an answer; nothing happens if it has ended."""
+        self._last += 1
+        self._send(self._last, _TELL, (name, args))
+
+    async def run(self) -> None:
+        """Carry calls and answers until the other process ends."""
+        try:
+            with suppress(asyncio.IncompleteReadError, ConnectionError):
+                while True:
+                    size = int.from_bytes(await self._reader.readexactly(_HEAD_BYTES))
+                    self._take(*pickle.loads(await self._reader.readexactly(size)))  # noqa: S301 - from the host
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the channel; calls under way raise `ChannelClosed` here, and are cancelled there."""
+        self._closed = True
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(ChannelClosed())
+        for task in self._answering.values():
+            task.cancel()
+        self._writer.close()
+
+    def _take(self, number: int, kind: int, content: Any) -> None:
+        if kind in (_CALL, _TELL):
+            task = asyncio.get_running_loop().create_task(self._give(number, kind, *content))
+            self._answering[number] = task
+            task.add_done_callback(lambda _: self._answering.pop(number))
+        elif kind == _CANCEL:
+            if (running := self._answering.get(number)) is not None:
+                running.cancel()
+        elif (future := self._waiting.get(number)) is not None and not future.done():
+            if kind == _ANSWER:
+                future.set_result(content)
+            else:
+                future.set_exception(content)
+
+    async def _give(self, number: int, kind: int, name: str, args: tuple[Any, ...]) -> None:
+        try:
+            answer = (number, _ANSWER, await self._answer(name, args))
+        except HostError as error:
+            answer = (number, _ERROR, error)
+        except Exception as error:  # noqa: BLE001 - a caller that nobody answers would wait for ever
+            _log.error("a call of another process of this host failed", exc_info=error)
+            answer = (number, _ERROR, HostError("the host has a fault; its log says more"))
+        if kind == _CALL:
+            self._send(*answer)
+
+    def _send(self, number: int, kind: int, content: Any) -> None:
+        if not self._closed:
+            message = pickle.dumps((number, kind, content), pickle.HIGHEST_PROTOCOL)
+            self._writer.write(len(message).to_bytes(_HEAD_BYTES))
+            self._writer.write(message)

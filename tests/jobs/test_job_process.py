@@ -1,0 +1,89 @@
+"""A host's jobs run in a process of their own: killed, it is started again and loses no row; with the host, it ends."""
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.system.forker import Channel
+from evaluator_host.wiring import workers
+from tests.conftest import DATA_DIR
+from tests.server import Server, new_home
+
+SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.02)\n    return float(inputs['n'])\n"
+ROWS = 300
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def job_process(host: int) -> int | None:
+    """The nicest grandchild of a host; the child between them forks it."""
+    for forker in children(host):
+        for pid in children(forker):
+            if os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, host):
+                return pid
+    return None
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
+    with Server(data_dir=new_home(tmp_path), log=tmp_path / "log") as server, Client(server.url) as client:
+        assert job_process(server.process.pid) is None, "there is none before there are jobs"
+        client.datasets.upload("rows", ({"n": n} for n in range(ROWS)))
+        job = client.jobs.create([Evaluator(SLOW)], "rows", isolation=Isolation.BATCH)
+        while not 20 < client.jobs.get(job.id).progress.done < ROWS - 50:
+            time.sleep(0.02)
+        first = job_process(server.process.pid)
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        assert server.client.get("/readyz").status_code == 200
+        ended = client.jobs.wait(job.id)
+        assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, 0), server.log
+        (figures,) = client.jobs.results(job.id).evaluators
+        assert figures.scored == ROWS
+        second = job_process(server.process.pid)
+        assert second not in (None, first)
+        metrics = server.client.get("/metrics").text
+        counted = next(line for line in metrics.splitlines() if line.startswith("evaluator_host_rows_total{"))
+        assert ROWS / 2 < float(counted.split()[-1]) <= ROWS + 64, "rows of both processes, but for a few"
+        assert "evaluator_host_task_restarts 1.0" in metrics
+        assert "the process of jobs was lost" in server.log
+        server.kill()
+        until = time.monotonic() + 10
+        while not has_ended(second or 0) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert has_ended(second or 0), "it ends with its host"
+
+
+async def test_the_process_of_jobs_ends_when_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_IDLE_S", 0.2)
+    monkeypatch.setattr(workers, "_CHORES_S", 0.05)
+    host, theirs = socket.socketpair()
+    heard = []
+
+    async def answer(name: str, args: tuple[bytes, ...]) -> None:
+        heard.append((name, args))
+
+    settings = Settings(data_dir=DATA_DIR, database_url=f"sqlite:///{tmp_path / 'host.db'}", idle_sandboxes=0)
+    channel = Channel(*await asyncio.open_connection(sock=host), answer)
+    async with asyncio.timeout(30):
+        await asyncio.gather(workers._run_jobs(theirs, settings, SandboxChoice.BUBBLEWRAP), channel.run())
+    ((name, (metrics,)),) = heard
+    assert name == "leave"
+    assert b"evaluator_host_sandboxes" in metrics

@@ -1,0 +1,79 @@
+"""Worker processes and the calls between them. The forker is made before the event loop, as in a host."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from evaluator_host.model.errors import Busy, HostError
+from evaluator_host.system.forker import Channel, ChannelClosed, Forker, ForkerEnded
+
+
+@pytest.fixture(scope="module")
+def forker() -> Iterator[Forker]:
+    made = Forker()
+    yield made
+    made.close()
+
+
+def worker(end: socket.socket, word: str) -> None:
+    """What runs in the worker: answers calls until the test ends."""
+
+    async def answer(name: str, args: tuple[int, ...]) -> object:
+        match name:
+            case "add":
+                return word, sum(args)
+            case "refuse":
+                raise Busy("come back", retry_after_s=3.5)
+            case "fail":
+                raise ZeroDivisionError
+            case "sleep":
+                await asyncio.sleep(60)
+        return None
+
+    async def run() -> None:
+        await Channel(*await asyncio.open_connection(sock=end), answer).run()
+
+    asyncio.run(run())
+
+
+async def nothing(_: str, __: tuple[object, ...]) -> None:
+    return None
+
+
+async def test_calls_answers_errors_and_the_end(forker: Forker) -> None:
+    pid, end = await forker.fork(worker, "sum")
+    channel = Channel(*await asyncio.open_connection(sock=end), nothing)
+    running = asyncio.create_task(channel.run())
+    assert await asyncio.gather(*(channel.call("add", n, 1) for n in range(50))) == [("sum", n + 1) for n in range(50)]
+    with pytest.raises(Busy) as busy:
+        await channel.call("refuse")
+    assert (busy.value.detail, busy.value.retry_after_s) == ("come back", 3.5)
+    with pytest.raises(HostError, match="the host has a fault"):
+        await channel.call("fail")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(channel.call("sleep"), 0.05)
+    assert channel.under_way == 0
+    asleep = asyncio.create_task(channel.call("sleep"))
+    await asyncio.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(ChannelClosed):
+        await asleep
+    await running
+    with pytest.raises(ChannelClosed):
+        await channel.call("add", 1)
+
+
+async def test_workers_end_with_the_process_that_forks_them() -> None:
+    forker = await asyncio.to_thread(Forker)
+    _, end = await forker.fork(worker, "sum")
+    channel = Channel(*await asyncio.open_connection(sock=end), nothing)
+    running = asyncio.create_task(channel.run())
+    assert await channel.call("add", 1, 2) == ("sum", 3)
+    forker.close()
+    await asyncio.wait_for(running, 10)
+    with pytest.raises(ForkerEnded):
+        await forker.fork(worker, "sum")
