@@ -29,10 +29,14 @@ def serve(
     ] = None,
     data_dir: options.DataDirOption = None,
     sandbox: options.SandboxOption = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes that answer calls; over four cores, some.", show_default="1"),
+    ] = None,
 ) -> None:
     """Serve the API and the pages until SIGINT or SIGTERM. Options override EVALUATOR_HOST_* variables."""
     require_descriptors()
-    settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox)
+    settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox, workers=workers)
     gc.disable()  # modules are no garbage, and looking for some takes a tenth of a start
     from evaluator_host.web.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.wiring.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
@@ -51,8 +55,8 @@ def serve(
         faulthandler.dump_traceback_later(settings.stop_grace_s + _STOP_S, exit=True)
 
     with listen(settings.host, settings.port) as listener:
-        workers = Workers(forker, settings, debug=cli_state.debug)
-        run_async(lambda: serve_http(settings, listener, greet=out.print, on_stop=end_in_time, workers=workers))
+        part = Workers(forker, settings, listener, debug=cli_state.debug)
+        run_async(lambda: serve_http(settings, listener, greet=out.print, on_stop=end_in_time, part=part))
 
 
 def require_descriptors() -> str:

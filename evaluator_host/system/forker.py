@@ -13,6 +13,7 @@ import pickle
 import signal
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -42,6 +43,7 @@ class Forker:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._turn = threading.Lock()
         host = os.getpid()
         if os.fork() == 0:
             self._socket.close()
@@ -71,7 +73,7 @@ class Forker:
     def _fork(self, request: bytes, sockets: Sequence[socket.socket]) -> tuple[int, socket.socket]:
         with MachineExhausted.refused("connect to a worker"):
             own, theirs = socket.socketpair()
-        with theirs:
+        with theirs, self._turn:
             try:
                 socket.send_fds(self._socket, [request], [theirs.fileno(), *(one.fileno() for one in sockets)])
                 pid = int(self._socket.recv(_PID_BYTES))

@@ -13,17 +13,24 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext, suppress
-from typing import Final
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host import __version__
-from evaluator_host.config.settings import FEWEST_SANDBOXES, SANDBOX_DESCRIPTORS, Settings, most_descriptors
+from evaluator_host.config.settings import (
+    FEWEST_SANDBOXES,
+    SANDBOX_DESCRIPTORS,
+    SandboxChoice,
+    Settings,
+    most_descriptors,
+)
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
+from evaluator_host.service import Service
 from evaluator_host.system.memory import return_large_blocks
 from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.web.api.bodies import EXACT_MATCH
@@ -34,7 +41,10 @@ from evaluator_host.web.http.error_log import log_loop_fault
 from evaluator_host.web.http.error_responses import error_response
 from evaluator_host.wiring.service import open_service
 from evaluator_host.wiring.store import open_store, open_stored_resources
-from evaluator_host.wiring.workers import Workers
+
+if TYPE_CHECKING:
+    from evaluator_host.jobs.open import StoredResources
+    from evaluator_host.store.store import Store
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
@@ -44,6 +54,34 @@ _CUT_S: Final = 2.0  # to answer the calls under way with 503 and stop their row
 _FLUSH_S: Final = 1  # to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.dialects.wires.host.mount:mount_wires")
 _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down is still alive
+
+
+class Part:
+    """What one process of a host does: all that its address serves. A subclass leaves some of it to others.
+
+    Attributes:
+      count: Processes that answer calls; they divide the limits of sandboxes and rates equally.
+      backend: The sandbox backend, when another process has tried it already.
+      listeners: More sockets to listen on.
+    """
+
+    count = 1
+    backend: SandboxChoice | None = None
+    listeners: tuple[socket.socket, ...] = ()
+
+    def open_resources(self, service: Service, store: "Store") -> AbstractAsyncContextManager["StoredResources"]:
+        """Open the services over the database, and run jobs."""
+        return open_stored_resources(service, store)
+
+    def application(self, drain: "Drain", whole: Callable[[], ASGIApp]) -> ASGIApp:  # noqa: ARG002 - for subclasses
+        """Return the application to serve; `whole` makes the one that answers every path."""
+        return whole()
+
+    def stop(self) -> None:
+        """Called when the process begins to stop."""
+
+
+ALL: Final = Part()
 
 
 class Drain:
@@ -191,7 +229,7 @@ async def serve_http(
     greet: Callable[[str], object] | None = None,
     stop: asyncio.Event | None = None,
     on_stop: Callable[[], object] = lambda: None,
-    workers: Workers | None = None,
+    part: Part = ALL,
 ) -> None:
     """Serve HTTP on a listening socket until SIGINT or SIGTERM, or until `stop` is set.
 
@@ -205,7 +243,7 @@ async def serve_http(
       stop: Setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end.
 
       on_stop: Called when the host begins to stop.
-      workers: The host's other processes; None: jobs run in this one.
+      part: What this process does of the host's work; by default all of it.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -218,19 +256,23 @@ async def serve_http(
     supervisor, connections = Supervisor(), room_for_connections(settings.max_sandboxes)
     async with (
         open_store(settings) as store,
-        open_access(store, settings, supervisor, connections=connections) as access,
+        open_access(store, settings, supervisor, connections=connections, parts=part.count) as access,
         open_judges(settings, store) as models,
         open_service(
-            settings, models=models, on_set_used=access.package_visibility.note, supervisor=supervisor
+            settings,
+            models=models,
+            on_set_used=access.package_visibility.note,
+            supervisor=supervisor,
+            backend=part.backend,
+            parts=part.count,
         ) as service,
-        nullcontext() if workers is None else workers.attached(service, store) as runner,
-        open_stored_resources(service, store, runner) as resources,
+        part.open_resources(service, store) as resources,
     ):
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
         app = create_app(service, settings, access, resources)
         drain = Drain(app)
         config = uvicorn.Config(
-            _WIRES.load()(app, drain, service, resources, settings, access),
+            part.application(drain, lambda: _WIRES.load()(app, drain, service, resources, settings, access)),
             loop="none",
             http=type("Connection", (ConnectionLimits,), {"most_connections": connections}),
             ws="none",
@@ -247,11 +289,11 @@ async def serve_http(
             greet=greet or str,
             greeting=lines,
             grace_s=settings.stop_grace_s,
-            on_stop=(on_stop, access.streams.close),
+            on_stop=(on_stop, access.streams.close, part.stop),
         )
         stopping = asyncio.create_task(server.stop_after(stop or asyncio.Event()))
         try:
-            await server.serve(sockets=[listener])
+            await server.serve(sockets=[listener, *part.listeners])
         finally:
             resources.traffic.stop_by = server.stop_by
             stopping.cancel()

@@ -1,7 +1,8 @@
-"""The processes of a host besides its first: now the one that runs its jobs, which is there while there are any.
+"""The processes of a host besides its first: one that runs its jobs while there are any, and more that answer calls.
 
-It has its own sandboxes, a part of the host's limits, and its own connections to the database, as another host on this
-database has. A process that dies is started again, and its jobs continue where they were stored last.
+Each has its own sandboxes, a part of the host's limits, and its own connections to the database, as hosts that share
+one have. A call goes to the process that has its evaluator warm, by the evaluator's code. All that is not a call is
+answered by the first process. One that dies is started again; jobs continue where they were stored last.
 """
 
 import asyncio
@@ -11,19 +12,32 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, Final
+from zlib import crc32
 
+import httpx
 import uvloop
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evaluator_host.config.settings import SandboxChoice, Settings
-from evaluator_host.jobs.open import scheduler_of
+from evaluator_host.evaluators.registry import EvaluatorRegistry
+from evaluator_host.jobs.open import StoredResources, open_stored_resources, scheduler_of
 from evaluator_host.jobs.scheduler import LOOK_EVERY_S, Scheduler
-from evaluator_host.model.errors import HostError, MachineExhausted, StoreUnavailable
+from evaluator_host.model.errors import HostError, MachineExhausted, SandboxUnavailable, StoreUnavailable
+from evaluator_host.model.evaluator import EncodedRow, Evaluator, Row
+from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.models.judges import open_judges
 from evaluator_host.service import Service
 from evaluator_host.service.metrics import summed
+from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.store import Store
 from evaluator_host.system.forker import Channel, ChannelClosed, Forker, ForkerEnded
@@ -31,17 +45,24 @@ from evaluator_host.system.memory import return_large_blocks
 from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.web.auth.package_visibility import PackageVisibility
 from evaluator_host.web.http.error_log import log_loop_fault, log_to_stderr
+from evaluator_host.web.http.error_responses import error_response
+from evaluator_host.wiring.server import Part, serve_http
 from evaluator_host.wiring.service import open_service
 from evaluator_host.wiring.store import open_store
 
 _NICE: Final = 5  # of the process of jobs: calls go first
 _IDLE_S: Final = 60.0  # without a job; then the process of jobs ends
+_JOB_PARTS: Final = 2  # of the host's sandboxes and their memory, while there are jobs: one for calls, one for jobs
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
+_STEADY_S: Final = 30.0  # a process that ran for so long works
 _STOP_S: Final = 3.0  # to store the results of running jobs
 _DUMP_S: Final = 2.5
 _METRICS_S: Final = 2.0
+_CALLS_AHEAD: Final = 4  # of one evaluator, for each sandbox that it may have in the process that has it warm
+_CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
+_HOP_BY_HOP: Final = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"expect"})
 
 _log = logging.getLogger(__name__)
 
@@ -56,64 +77,83 @@ class _Worker:
         self.left = False
 
 
-class Workers:
-    """The other processes of a host, for its first one. As a `JobRunner` it runs the jobs in a process of their own.
+class Workers(Part):
+    """The part of a host's first process, which starts the others. As a `JobRunner` it has jobs run in another one.
 
     Args:
       forker: Starts the processes.
       settings: The operator's settings.
-      debug: Whether they log the messages of exceptions.
+      listener: The socket that the host listens on.
+      debug: Whether the processes log the messages of exceptions.
     """
 
-    def __init__(self, forker: Forker, settings: Settings, *, debug: bool) -> None:
+    def __init__(self, forker: Forker, settings: Settings, listener: socket.socket, *, debug: bool) -> None:
+        self.count = settings.workers
         self._forker = forker
         self._settings = settings
+        self._listener = listener
         self._debug = debug
+        self._stopping = False
         self._wake = asyncio.Event()
-        self._jobs: _Worker | None = None
+        self._workers: dict[int, _Worker] = {}  # by number; 0 is the process of jobs
         self._here: Scheduler | None = None  # runs the jobs where no process can be forked any more
         self._ended = b""  # metrics of processes that have ended
+        if self.count > 1:  # for what the others pass on
+            inner = socket.socket()
+            inner.bind(("127.0.0.1", 0))
+            inner.listen()
+            self.listeners = (inner,)
 
     @asynccontextmanager
-    async def attached(self, service: Service, store: Store) -> AsyncIterator["Workers"]:
-        """Belong to a service during the block: divide its sandboxes, and sum its metrics with the others'."""
+    async def open_resources(self, service: Service, store: Store) -> AsyncIterator[StoredResources]:
+        """Open the services over the database, and keep the other processes running during the block."""
         self._service, self._store = service, store
         service.metrics.of_host = self._metrics
-        yield self
+        async with AsyncExitStack() as stack:
+            if self.count > 1:
+                folder = stack.enter_context(TemporaryDirectory(prefix="evaluator-host-"))
+                self._routes = await stack.enter_async_context(_open_routes(service, folder, 0, self.count))
+                for number in range(1, self.count):
+                    work = partial(self._keep, number, folder)
+                    await stack.enter_async_context(service.supervisor.running(f"process {number} of calls", work))
+            yield await stack.enter_async_context(open_stored_resources(service, store, self))
+
+    def stop(self) -> None:
+        """Have the processes that answer calls stop as this one does."""
+        self._stopping = True
+        for worker in self._workers.values():
+            worker.channel.tell("drain")
 
     def wake(self) -> None:
         """Check for jobs to run now."""
         self._wake.set()
         if self._here is not None:
             self._here.wake()
-        elif self._jobs is not None:
-            self._jobs.channel.tell("wake")
+        elif (jobs := self._workers.get(0)) is not None:
+            jobs.channel.tell("wake")
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
         """Stop a running job at once, not only after its next write."""
         if self._here is not None:
             self._here.set_desired_state(job_id, desired)
-        elif self._jobs is not None:
-            self._jobs.channel.tell("set_desired_state", job_id, desired)
+        elif (jobs := self._workers.get(0)) is not None:
+            jobs.channel.tell("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
         """Keep the process of jobs running while there are jobs, until cancelled."""
-        pause_s = _PAUSE_S
         while True:
-            began = time.monotonic()
             try:
-                if await self._has_jobs() and not await self._run_jobs():
-                    pause_s = _PAUSE_S if time.monotonic() - began > _LONGEST_PAUSE_S else 2 * pause_s
-                    pause_s = min(pause_s, _LONGEST_PAUSE_S)
-                    self._service.supervisor.restarts += 1
-                    _log.error("the process of jobs was lost; the next one continues them in %g s", pause_s)
-                    await asyncio.sleep(pause_s)
-                    continue
+                while await self._has_jobs():
+                    self._divide(_JOB_PARTS)
+                    try:
+                        await self._again("jobs", partial(self._live, 0, _STOP_S, run_jobs))
+                    finally:
+                        self._divide(1)
             except ForkerEnded:
-                _log.error("no process for jobs can be started any more: they run in the first process")
+                _log.error("no process for jobs can be started any more: they run in the first one")
                 self._here = scheduler_of(self._service, self._store)
                 await self._here.run()
-            except (StoreUnavailable, MachineExhausted) as error:
+            except StoreUnavailable as error:
                 _log.warning("no job is started: %s", error.detail)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), LOOK_EVERY_S)
@@ -123,62 +163,116 @@ class Workers:
         queue = self._store.job_queue
         return bool(await queue.waiting(each=1) or await queue.running())
 
-    async def _run_jobs(self) -> bool:
-        """Run jobs in another process until it ends; return whether that was because there is none left."""
-        backend = SandboxChoice(_CHOICES.get(self._service.pool.backend.name, self._service.pool.backend.name))
-        pid, own = await self._forker.fork(run_jobs, self._settings, backend, self._debug)
-        reader, writer = await asyncio.open_connection(sock=own)
-        self._jobs = worker = _Worker(pid, Channel(reader, writer, self._answer))
-        self._service.pool.divide(_PARTS)
-        reading = asyncio.create_task(worker.channel.run())
+    def _divide(self, parts: int) -> None:
+        self._service.pool.divide(parts * self.count)
+        for number, worker in self._workers.items():
+            if number:
+                worker.channel.tell("divide", parts * self.count)
+
+    async def _keep(self, number: int, folder: str) -> None:
+        """Keep a process that answers calls running until cancelled."""
+        stop_s = self._settings.stop_grace_s + _STOP_S
+        inner = self.listeners[0].getsockname()[1]
+        while not self._stopping:
+            live = partial(self._live, number, stop_s, run_calls, number, folder, inner, sockets=(self._listener,))
+            await self._again("calls", live)
+
+    async def _again(self, what: str, live: Callable[[], Awaitable[bool]]) -> None:
+        """Run a process, again and again with pauses that grow, until it ends as it should."""
+        pause_s = _PAUSE_S
+        while True:
+            began = time.monotonic()
+            try:
+                if await live():
+                    return
+                _log.error("a process of %s was lost; the next one is started in %g s", what, pause_s)
+            except MachineExhausted as error:
+                _log.warning("no process of %s is started: %s", what, error.detail)
+            self._service.supervisor.restarts += 1
+            await asyncio.sleep(pause_s)
+            steady = time.monotonic() - began > _STEADY_S
+            pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _live(
+        self, number: int, stop_s: float, work: Callable[..., None], *args: Any, sockets: tuple[socket.socket, ...] = ()
+    ) -> bool:
+        """Run a worker process until it ends; return whether it ended as it should."""
+        name = self._service.pool.backend.name
+        backend = SandboxChoice.NONE if name == "unsandboxed" else SandboxChoice(name)
+        given = (self._settings, backend, self._debug, *args)
+        pid, own = await self._forker.fork(work, *given, sockets=sockets)
+        channel = Channel(*await asyncio.open_connection(sock=own), partial(self._answer, number))
+        self._workers[number] = worker = _Worker(pid, channel)
+        reading = asyncio.create_task(channel.run())
         try:
             await asyncio.wait({reading})
         finally:
             if not reading.done():
-                worker.channel.tell("stop")
-                await asyncio.wait({reading}, timeout=_STOP_S)
+                channel.tell("stop")
+                await asyncio.wait({reading}, timeout=stop_s)
+            if not reading.done():
                 reading.cancel()
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            self._jobs = None
+            del self._workers[number]
             self._ended = summed((), ended=(self._ended, worker.metrics))
-            self._service.pool.divide(1)
         return worker.left
 
-    async def _answer(self, name: str, args: tuple[Any, ...]) -> None:
-        """Take the last words of the process of jobs."""
-        if self._jobs is not None and name == "leave":
-            (self._jobs.metrics,) = args
-            self._jobs.left = True
+    async def _answer(self, number: int, name: str, args: tuple[Any, ...]) -> None:
+        """Take the last words of a process."""
+        if name == "leave":
+            (self._workers[number].metrics,) = args
+            self._workers[number].left = True
 
     async def _metrics(self) -> bytes:
         """Return the sum of the metrics of all processes, those that have ended among them."""
         texts = [self._service.metrics.text()]
-        if (jobs := self._jobs) is not None:
+        for worker in list(self._workers.values()):
             with suppress(ChannelClosed, TimeoutError):
                 async with asyncio.timeout(_METRICS_S):
-                    jobs.metrics = await jobs.channel.call("metrics")
-            texts.append(jobs.metrics)
+                    worker.metrics = await worker.channel.call("metrics")
+            texts.append(worker.metrics)
         return summed(texts, ended=(self._ended,))
-
-
-_PARTS: Final = 2  # of the host's sandboxes and their memory: one for calls, one for jobs while there are any
-_CHOICES: Final = {"unsandboxed": SandboxChoice.NONE}
 
 
 def run_jobs(channel: socket.socket, settings: Settings, backend: SandboxChoice, debug: bool) -> None:  # noqa: FBT001
     """Be the process of jobs, until there have been none for a minute or the host stops."""
     os.nice(_NICE)
-    run_worker(lambda: _run_jobs(channel, settings, backend), debug=debug)
+    _run(lambda: _run_jobs(channel, settings, backend), debug=debug)
 
 
-def run_worker(work: Callable[[], Coroutine[Any, Any, None]], *, debug: bool) -> None:
-    """Run a worker's coroutine on an event loop of its own."""
+def run_calls(
+    channel: socket.socket,
+    listener: socket.socket,
+    settings: Settings,
+    backend: SandboxChoice,
+    debug: bool,  # noqa: FBT001
+    *place: Any,
+) -> None:
+    """Be a process that answers calls, until the host stops. `place` as for `_Calls`."""
+
+    async def serve() -> None:
+        part = _Calls(settings, backend, *place)
+        await part.connect(channel)
+        await serve_http(settings, listener, stop=part.stopping, part=part)
+        await part.leave()
+
+    _run(serve, debug=debug)
+
+
+def _run(work: Callable[[], Coroutine[Any, Any, None]], *, debug: bool) -> None:
     log_to_stderr(debug=debug)
     return_large_blocks()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.get_loop().set_exception_handler(log_loop_fault)
-        runner.run(work())
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.get_loop().set_exception_handler(log_loop_fault)
+            runner.run(work())
+    except HostError as error:
+        _log.error("a process of this host ends: %s", error.detail)
+    except Exception as error:  # noqa: BLE001 - told without a caller's data
+        _log.error("a process of this host ends", exc_info=error)
+    finally:
+        logging.shutdown()
 
 
 async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoice) -> None:
@@ -192,11 +286,11 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
             on_set_used=visibility.note,
             supervisor=supervisor,
             backend=backend,
-            parts=_PARTS,
+            parts=_JOB_PARTS,
         ) as service:
             scheduler = scheduler_of(service, store)
 
-            async def answer(name: str, args: Sequence[Any]) -> bytes | None:
+            async def answer(name: str, args: tuple[Any, ...]) -> bytes | None:
                 match name:
                     case "wake":
                         scheduler.wake()
@@ -204,9 +298,11 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
                         scheduler.set_desired_state(*args)
                     case "metrics":
                         return service.metrics.text()
-                    case _:
+                    case "stop":
                         stop.set()
                         faulthandler.dump_traceback_later(_DUMP_S, exit=True)  # whatever does not end then
+                    case _:
+                        pass
                 return None
 
             channel = Channel(*await asyncio.open_connection(sock=end), answer)
@@ -221,3 +317,209 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
             with suppress(ChannelClosed):
                 await channel.call("leave", service.metrics.text())
             channel.close()
+
+
+class _Calls(Part):
+    """The part of a process that answers calls beside the first one.
+
+    Args:
+      settings: The operator's settings.
+      backend: The sandbox backend.
+      number: Of this process; the first one has 0.
+      folder: Where the processes find each other.
+      inner: Port at which the first process answers what is passed on to it.
+    """
+
+    def __init__(self, settings: Settings, backend: SandboxChoice, number: int, folder: str, inner: int) -> None:
+        self.count = settings.workers
+        self.backend = backend
+        self.stopping = asyncio.Event()
+        self._number, self._folder, self._inner = number, folder, inner
+        self._service: Service | None = None
+        self._parts = self.count
+
+    async def connect(self, end: socket.socket) -> None:
+        """Answer the first process."""
+        self._channel = Channel(*await asyncio.open_connection(sock=end), self._answer)
+        self._reading = asyncio.create_task(self._channel.run())
+        self._reading.add_done_callback(lambda _: self.stopping.set())
+
+    async def leave(self) -> None:
+        """Tell the first process that this one ends as it should."""
+        if self._service is not None:
+            with suppress(ChannelClosed):
+                await self._channel.call("leave", self._service.metrics.text())
+        self._channel.close()
+
+    @asynccontextmanager
+    async def open_resources(self, service: Service, store: Store) -> AsyncIterator[StoredResources]:
+        """Open what calls need of the database: the stored evaluators."""
+        self._service = service
+        service.pool.divide(self._parts)
+        nothing: dict[str, Any] = dict.fromkeys(one.name for one in fields(StoredResources))
+        registry = EvaluatorRegistry(service, store.evaluators, store.usage)
+        async with _open_routes(service, self._folder, self._number, self.count):
+            yield StoredResources(**{**nothing, "evaluators": registry, "traffic": SimpleNamespace()})
+
+    def application(self, drain: ASGIApp, whole: Callable[[], ASGIApp]) -> ASGIApp:  # noqa: ARG002 - has no wires
+        """Return the application: calls are answered here, everything else is passed on."""
+        return _PassedOn(drain, self._inner)
+
+    async def _answer(self, name: str, args: tuple[Any, ...]) -> bytes | None:
+        match name:
+            case "metrics":
+                return b"" if self._service is None else self._service.metrics.text()
+            case "divide":
+                (self._parts,) = args
+                if self._service is not None:
+                    self._service.pool.divide(self._parts)
+            case _:
+                self.stopping.set()
+        return None
+
+
+class _Routes:
+    """Sends each call to the process that has its evaluator warm, and serves those that others send here."""
+
+    def __init__(self, service: Service, folder: str, number: int, count: int) -> None:
+        self._service, self._folder, self._number, self._count = service, Path(folder), number, count
+        self._channels: dict[int, Channel] = {}
+        self._accepted: set[Channel] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way: Counter[int] = Counter()
+        self._most = _CALLS_AHEAD * service.settings.max_sandboxes_per_evaluator
+
+    async def elsewhere(
+        self,
+        evaluator: Evaluator,
+        row: Row | EncodedRow,
+        workspace: str,
+        *rest: str | float | ModelTerms | None,
+    ) -> EvaluationResult | None:
+        """Evaluate a row in the process that has its evaluator; None where this one should, or that one is too busy."""
+        code = crc32(evaluator.code.encode(), crc32(workspace.encode()))
+        owner = code % self._count
+        if owner == self._number or self._under_way[code] >= self._most:
+            return None
+        self._under_way[code] += 1
+        try:
+            channel = self._channels.get(owner) or await self._connect(owner)
+            result: EvaluationResult = await channel.call("evaluate", evaluator, row, workspace, *rest)
+        except (OSError, ChannelClosed):  # it has died, or has not begun
+            return None
+        else:
+            return result
+        finally:
+            self._under_way[code] -= 1
+            if not self._under_way[code]:
+                del self._under_way[code]
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the calls of another process until it ends."""
+        channel = Channel(reader, writer, self._evaluate)
+        self._accepted.add(channel)
+        await channel.run()
+        self._accepted.discard(channel)
+
+    async def _connect(self, owner: int) -> Channel:
+        channel = Channel(*await asyncio.open_unix_connection(self._folder / str(owner)), self._evaluate)
+        if (known := self._channels.get(owner)) is not None:  # another call was faster
+            channel.close()
+            return known
+        self._channels[owner] = channel
+        task = asyncio.create_task(channel.run())
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: self._channels.pop(owner))
+        task.add_done_callback(self._tasks.discard)
+        return channel
+
+    async def _evaluate(self, _: str, args: tuple[Any, ...]) -> EvaluationResult:
+        evaluator, row, workspace, lock, terms, load_timeout_s = args
+        with self._service.calls.call():
+            return await self._service.evaluate(
+                evaluator, row, workspace=workspace, lock=lock, terms=terms, load_timeout_s=load_timeout_s
+            )
+
+    def close(self) -> None:
+        for channel in [*self._channels.values(), *self._accepted]:
+            channel.close()
+
+
+@asynccontextmanager
+async def _open_routes(service: Service, folder: str, number: int, count: int) -> AsyncIterator[_Routes]:
+    """Exchange calls with the host's other processes during the block."""
+    routes, path = _Routes(service, folder, number, count), Path(folder) / str(number)
+    path.unlink(missing_ok=True)  # of a process that died
+    server = await asyncio.start_unix_server(routes.accept, path)
+    service.elsewhere = routes.elsewhere
+    try:
+        yield routes
+    finally:
+        server.close()
+        routes.close()
+
+
+class _PassedOn:
+    """ASGI application that answers calls here, and has the first process of the host answer everything else."""
+
+    def __init__(self, app: ASGIApp, inner: int) -> None:
+        self._app = app
+        self._url = httpx.URL(f"http://127.0.0.1:{inner}")
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(None),
+            trust_env=False,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _CALLS:
+            await self._app(scope, receive, send)
+            return
+        answering = asyncio.create_task(self._pass(scope, receive, send))
+        try:
+            await asyncio.shield(answering)
+        except httpx.TransportError:
+            error = SandboxUnavailable("the first process of this host does not answer; try again")
+            await error_response(scope, error)(scope, receive, send)
+        finally:
+            answering.cancel()
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [one for one in scope["headers"] if one[0] not in _HOP_BY_HOP]
+        target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+        request = httpx.Request(
+            scope["method"],
+            self._url.copy_with(raw_path=target),
+            headers=headers,
+            content=_body(receive) if has_body else None,
+        )
+        response = await self._client.send(request, stream=True)
+        hung_up = asyncio.create_task(_hang_up(receive, response)) if not has_body else None
+        try:
+            kept = [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in _HOP_BY_HOP]
+            await send({"type": "http.response.start", "status": response.status_code, "headers": kept})
+            async for chunk in response.aiter_raw():
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            if hung_up is not None:
+                hung_up.cancel()
+            await response.aclose()
+
+
+async def _body(receive: Receive) -> AsyncIterator[bytes]:
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise httpx.ReadError("the client has hung up")
+        more = message.get("more_body", False)
+        yield message.get("body", b"")
+
+
+async def _hang_up(receive: Receive, response: httpx.Response) -> None:
+    """Close a response whose client has hung up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    await response.aclose()

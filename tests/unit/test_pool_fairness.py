@@ -8,7 +8,7 @@ import pytest
 from evaluator_host.model.errors import Busy
 from evaluator_host.pool import Lease, LeaseRequest, Pool
 from evaluator_host.pool import fair_share as shares_module
-from evaluator_host.pool.fair_share import Share
+from evaluator_host.pool.fair_share import Capacity, Share
 from tests.unit.pools import SPEC, leased, opened, request, row, until
 
 
@@ -205,3 +205,11 @@ async def test_a_sandbox_that_took_long_to_start_serves_before_it_is_given_up() 
         await asyncio.gather(*(call(request(digest)) for digest in "ababab"))
         assert sorted(served) == ["a"] * 3 + ["b"] * 3
         assert len(backend.links) == 2, "each was started once"
+
+
+def test_processes_of_a_host_divide_its_limits_and_each_may_have_one_sandbox() -> None:
+    capacity = Capacity(max_sandboxes=7, memory_mb=1000, max_running=1)
+    capacity.divide(2)
+    assert (capacity.max_sandboxes, capacity.max_running, capacity.memory_mb) == (3, 1, 500)
+    capacity.divide(1)
+    assert (capacity.max_sandboxes, capacity.max_running, capacity.memory_mb) == (7, 1, 1000)

@@ -86,10 +86,11 @@ class RateLimiter:
 class Access:
     """The keys, rate limits, audit log and visible package sets of one host. Bound to one event loop."""
 
-    def __init__(self, store: Store, settings: Settings, connections: int) -> None:
+    def __init__(self, store: Store, settings: Settings, connections: int, *, parts: int = 1) -> None:
         self.keyring = Keyring(store.keys)
         rate, replicas = settings.rate_limit_per_s, settings.replicas
-        self.rates = RateLimiter(rate and rate / replicas, burst=-(-settings.rate_limit_burst // replicas))
+        divided = replicas * parts
+        self.rates = RateLimiter(rate and rate / divided, burst=-(-settings.rate_limit_burst // divided))
         self.audit_log = AuditLog(store.audit)
         self.package_visibility = PackageVisibility(store.package_sets)
         self.streams = EventStreams(-(-settings.event_streams // replicas))
@@ -137,7 +138,7 @@ class Access:
 
 @asynccontextmanager
 async def open_access(
-    store: Store, settings: Settings, supervisor: Supervisor, *, connections: int
+    store: Store, settings: Settings, supervisor: Supervisor, *, connections: int, parts: int = 1
 ) -> AsyncIterator[Access]:
     """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
 
@@ -146,11 +147,12 @@ async def open_access(
       settings: The operator's settings.
       supervisor: Runs the task that keeps it up to date.
       connections: Connections that this host takes; workspaces share them.
+      parts: Processes of this host that divide the rates.
 
     Raises:
       StoreUnavailable: the database does not answer.
     """
-    access = Access(store, settings, connections)
+    access = Access(store, settings, connections, parts=parts)
     await access.keyring.refresh()
     try:
         async with supervisor.running("the refresh of keys and the audit log", access.run):

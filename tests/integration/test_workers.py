@@ -1,0 +1,127 @@
+"""A host of several processes behind one port (`serve --workers`): callers see one host, also when one of them dies."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.jobs.test_job_process import children
+from tests.server import Server, new_home
+
+EVALUATORS, CALLERS, EACH = 4, 6, 12
+
+
+def code(number: int) -> str:
+    return f"import os\ndef evaluate(inputs, outputs, trace):\n    return float(outputs == inputs['a'])  # {number}\n"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("workers")
+    environment = {
+        "EVALUATOR_HOST_WORKERS": "2",
+        "EVALUATOR_HOST_RATE_LIMIT_PER_S": "10000",
+        "EVALUATOR_HOST_RATE_LIMIT_BURST": "10000",
+    }
+    with Server(data_dir=new_home(folder), log=folder / "log", environment=environment) as server:
+        until = time.monotonic() + 60
+        while len(workers(server)) < 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        yield server
+
+
+def workers(server: Server) -> list[int]:
+    """The processes that answer calls besides the first: those of its forker that listen where it does."""
+    return [pid for forker in children(server.process.pid) for pid in children(forker) if listens(pid, server.port)]
+
+
+def listens(pid: int, port: int) -> bool:
+    with contextlib.suppress(OSError):
+        inodes = {line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if _port(line) == port}
+        links = [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
+        return any(link == f"socket:[{inode}]" for link in links for inode in inodes)
+    return False
+
+
+def _port(line: str) -> int:
+    return int(line.split()[1].rpartition(":")[2], 16)
+
+
+def call(client: httpx.Client, number: int) -> dict[str, object]:
+    body = {"evaluator": {"code": code(number)}, "inputs": {"a": 1}, "outputs": 1}
+    answer = client.post("/v1/evaluate", json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["score"] == 1.0
+    found: dict[str, object] = answer.json()
+    return found
+
+
+def many(server: Server) -> list[dict[str, object]]:
+    def caller(_: int) -> list[dict[str, object]]:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            return [call(client, number % EVALUATORS) for number in range(EACH)]
+
+    with ThreadPoolExecutor(CALLERS) as callers:
+        return [one for found in callers.map(caller, range(CALLERS)) for one in found]
+
+
+def counted(server: Server) -> float:
+    with httpx.Client(base_url=server.url) as client:  # a connection of its own each time: any process may answer
+        lines = client.get("/metrics").text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith("evaluator_host_rows_total{"))
+
+
+def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> None:
+    before = counted(host)
+    found = many(host)
+    cold = sum(not one["sandbox"]["warm"] for one in found)  # type: ignore[index]
+    assert cold <= 2 * EVALUATORS, "each is loaded in the process that has it, where two callers may grow it"
+    assert [counted(host) - before for _ in range(6)] == [CALLERS * EACH] * 6, "whichever process is asked"
+
+
+def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
+    for number in range(4):  # each of them by some process
+        with httpx.Client(base_url=host.url, timeout=60) as client:
+            assert client.get("/readyz").status_code == 200
+            assert client.get("/v1/nothing?x=%2F").status_code == 404
+            rows = b"a,o\n" + b"1,1\n" * 50_000
+            url = f"/v1/datasets?name=rows-{number}"
+            upload = client.post(url, content=iter([rows]), headers={"Content-Type": "text/csv"})
+            assert upload.json()["rows"] == 50_000, upload.text
+            assert client.post("/v1/evaluate", content=b"{").status_code == 422
+    body = {
+        "evaluators": [{"code": code(0)}],
+        "dataset": "rows-0",
+        "mapping": {"inputs.a": "a", "outputs": "o"},
+        "config": {"isolation": "batch"},
+    }
+    with httpx.Client(base_url=host.url, timeout=60) as client:
+        job = client.post("/v1/jobs", json=body).json()
+        with client.stream("GET", f"/v1/jobs/{job['id']}/events") as events:
+            assert any('"completed"' in line for line in events.iter_lines())
+        assert client.get(f"/v1/jobs/{job['id']}").json()["progress"]["done"] == 50_000
+
+
+def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(host: Server) -> None:
+    (first,) = workers(host)
+    os.kill(first, signal.SIGKILL)
+    many(host)
+    until = time.monotonic() + 30
+    while workers(host) in ([], [first]) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert workers(host) not in ([], [first])
+    many(host)
+    assert "a process of calls was lost" in host.log
+
+
+def test_it_stops_as_one(host: Server) -> None:
+    pids = workers(host)
+    assert host.stop() == 0
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert "Traceback" not in host.log

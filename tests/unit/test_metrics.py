@@ -1,0 +1,20 @@
+"""The metrics of several processes of a host as one."""
+
+from evaluator_host.service.metrics import Metrics, summed
+
+
+def test_counts_stay_when_a_process_ends_and_gauges_go_with_it() -> None:
+    made = []
+    for value in (1.0, 2.0, 4.0):
+        metrics = Metrics()
+        metrics.watch("queue", "Calls.", lambda value=value: value)  # type: ignore[misc]
+        metrics._rows.labels("python", "scored", "").inc(10 * value)
+        metrics._seconds.labels("python").observe(value)
+        made.append(metrics.text())
+    ended = summed((), ended=(made[2], b""))
+    lines = summed(made[:2], ended=(ended,)).decode().splitlines()
+    assert 'evaluator_host_rows_total{code="",language="python",status="scored"} 70.0' in lines
+    assert 'evaluator_host_row_seconds_count{language="python"} 3.0' in lines
+    assert 'evaluator_host_row_seconds_bucket{language="python",le="2.5"} 2.0' in lines
+    assert "evaluator_host_queue 3.0" in lines
+    assert not any("_created" in line for line in lines)
