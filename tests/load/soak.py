@@ -56,14 +56,24 @@ class Calls:
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
+    parts: dict[str, list[float]] = field(default_factory=dict)  # in ms: `timing_ms`, and what is around it
+
+    def note(self, seconds: float, answer: httpx.Response) -> None:
+        """Note how long an answer took, and what for."""
+        self.seconds.append(seconds)
+        timing = answer.json()["timing_ms"] if answer.is_success else {"total": 0.0}
+        for name, value in {**timing, "around": 1000 * seconds - timing["total"]}.items():
+            self.parts.setdefault(name, []).append(value)
 
     def report(self) -> dict[str, Any]:
         cuts = statistics.quantiles(self.seconds, n=20)
+        parts = {name: round(statistics.quantiles(values, n=20)[-1], 1) for name, values in self.parts.items()}
         return {
             "calls": len(self.seconds),
             "p50_ms": round(1000 * statistics.median(self.seconds), 1),
             "p95_ms": round(1000 * cuts[-1], 1),
             "longest_ms": round(1000 * max(self.seconds), 1),
+            "p95_of_parts_ms": parts,
             "answers": dict(self.answers),
         }
 
@@ -80,7 +90,7 @@ def neighbour(url: str, key: str, until: float) -> Calls:
             began = time.perf_counter()
             try:
                 answer = client.post("/v1/evaluate", json={"evaluator": {"code": code}, "inputs": {"x": x}})
-                calls.seconds.append(time.perf_counter() - began)
+                calls.note(time.perf_counter() - began, answer)
                 right = answer.status_code == httpx.codes.OK and answer.json()["score"] == x / 1000
                 calls.answers["right" if right else f"{answer.status_code}: {answer.text[:200]}"] += 1
                 health = client.get("/healthz", timeout=5).status_code
