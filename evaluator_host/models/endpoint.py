@@ -5,7 +5,6 @@ not read, and answers are redacted before they are stored.
 """
 
 import asyncio
-import json
 import random
 import time
 from collections.abc import Callable

@@ -19,11 +19,11 @@ from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
+from evaluator_host.model.redaction import SHORTEST
 from evaluator_host.models.access import PORTS, make_http_client, require_url
 from evaluator_host.models.endpoint import Endpoint
-from evaluator_host.models.gateway.hosts import entries_for
-from evaluator_host.model.redaction import SHORTEST
 from evaluator_host.models.gateway.gateway import MODELS_AT_ONCE, Gateway, Grant
+from evaluator_host.models.gateway.hosts import entries_for
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.turns import Turns

@@ -165,9 +165,7 @@ class Service:
             return scored
         return replace(scored, requests=given.requests)
 
-    async def _grant(
-        self, prepared: Prepared, workspace: str, terms: ModelTerms
-    ) -> tuple[Prepared, ModelGrant | None]:
+    async def _grant(self, prepared: Prepared, workspace: str, terms: ModelTerms) -> tuple[Prepared, ModelGrant | None]:
         """Resolve what an evaluator was granted; None when it may make no connections."""
         evaluator = prepared.evaluator
         if not (evaluator.connects or evaluator.secrets):
@@ -176,7 +174,7 @@ class Service:
             raise InvalidRequest(
                 "this host grants no models, hosts or secrets: it runs code without a sandbox"
                 if self._models is not None
-                else "this host grants no models, hosts or secrets: they are granted by `evaluator-host serve` and `run`"
+                else "this host grants no models, hosts or secrets: `evaluator-host serve` and `run` grant them"
             )
         if evaluator.secrets:
             prepared = prepared.with_secrets(await self._models.reveal(evaluator, workspace))

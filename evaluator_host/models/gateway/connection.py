@@ -130,12 +130,17 @@ class RequestReader:
         if to is None:
             _check_head(head)
             return None
+        if self._within is not None and not head.target.startswith(b"/"):
+            raise Refused(400, "there is no proxy behind a tunnel")
         if self._admits is not None and not self._admits(to):
             raise Refused(403, f"this evaluator was not granted {to}", "not_granted")
         _check_framing(head)
         port = HTTPS if head.method == b"CONNECT" else _HTTP
         hosts = [host_port(value.decode("latin-1"), port=port) for name, value in head.headers if name == b"host"]
-        if any(one is None or one.host != to.host or one.port not in (to.port, port) for one in hosts) or len(hosts) > 1:
+        if (
+            any(one is None or one.host != to.host or one.port not in (to.port, port) for one in hosts)
+            or len(hosts) > 1
+        ):
             raise Refused(421, "the Host header names another host")
         return to
 
@@ -221,9 +226,7 @@ class Connection:
         self, *, admits: Callable[[HostPort], bool] | None = None, within: HostPort | None = None
     ) -> RequestReader:
         """Return a reader of a request on this connection."""
-        return RequestReader(
-            self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within
-        )
+        return RequestReader(self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within)
 
     def receive(self, data: bytes) -> None:
         """Take bytes; those that come after the request are dropped, unless it opened a tunnel."""

@@ -215,7 +215,7 @@ class RowGate:
         headers = [("content-type", _JSON)] if error.again else [("content-type", _JSON), _NO_RETRY]
         connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
 
-    def _wait(self, number: int, waits: bool) -> None:  # noqa: FBT001 - as `RowTraffic.waits`
+    def _wait(self, number: int, *, waits: bool) -> None:
         """Count the time in which a connection waits as the row's waiting."""
         now = asyncio.get_running_loop().time()
         if waits:

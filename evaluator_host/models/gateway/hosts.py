@@ -9,7 +9,9 @@ from typing import Final
 from evaluator_host.model.errors import InvalidRequest, Problem
 
 _LABELS: Final = r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_ENTRY: Final = re.compile(rf"(?P<host>\*|(?:\*\.)?{_LABELS}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE)
+_ENTRY: Final = re.compile(
+    rf"(?P<host>\*|(?:\*\.)?{_LABELS}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE
+)
 _MOST: Final = 32  # hosts of one evaluator
 HTTPS: Final = 443
 
@@ -33,7 +35,7 @@ class HostPort:
     @property
     def authority(self) -> str:
         """The Host header of a plain HTTP request to it."""
-        return self._name if self.port == 80 else str(self)  # noqa: PLR2004 - the port of HTTP
+        return self._name if self.port == 80 else str(self)
 
     @property
     def _name(self) -> str:

@@ -1,4 +1,4 @@
-"""Carries connections of rows to other hosts: by CONNECT and for plain HTTP, to names that were granted and nowhere else.
+"""Carries connections of rows to other hosts: by CONNECT and for plain HTTP, to names that were granted only.
 
 The host resolves a name once for each connection, refuses addresses that are not public, and connects to the address
 that it checked. TLS is end to end, so the first bytes of a tunnel have to name the granted host (SNI); other bytes are
@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import h11
 
@@ -50,6 +50,14 @@ def is_public(address: _Address) -> bool:
         return address.is_global and not address.is_multicast
     in_use = address in ipaddress.ip_network("2000::/3")  # so not mapped, translated or compatible IPv4, nor local
     return in_use and address.is_global and address.sixtofour is None and address.teredo is None
+
+
+class Waits(Protocol):
+    """Takes whether the row waits for an answer on a connection."""
+
+    def __call__(self, *, waits: bool) -> None:
+        """Take it."""
+        ...
 
 
 class Proxy:
@@ -91,7 +99,9 @@ class Proxy:
                         return await asyncio.open_connection(address, to.port, limit=_READ_BYTES)
                     except OSError as error:
                         if position == len(addresses):
-                            raise Refused(502, f"{to} cannot be reached: {error.strerror or error}", "unreachable") from error
+                            raise Refused(
+                                502, f"{to} cannot be reached: {error.strerror or error}", "unreachable"
+                            ) from error
         except TimeoutError as error:
             raise Refused(504, f"{to} did not answer within {_CONNECT_S:g} s", "unreachable") from error
         message = f"{to} has no public address; the operator names others by EVALUATOR_HOST_NETWORK_PRIVATE"
@@ -124,7 +134,7 @@ class RowTraffic:
     """
 
     count: Callable[[int], None]
-    waits: Callable[[bool], None]
+    waits: Waits
     remaining_s: Callable[[], float]
 
 
@@ -139,7 +149,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             await _pass_request(connection, request, to, row, (reader, writer))
             return
         tunnel = connection.establish()
-        row.waits(False)
+        row.waits(waits=False)
         first = await _first_bytes(tunnel)
         if first[:1] == bytes([_HANDSHAKE]):
             if not _names(first, to):
@@ -148,7 +158,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             await _pass_bytes(tunnel, first, row, (reader, writer))
             return
         inner = await tunnel.request(first, to)
-        row.waits(True)
+        row.waits(waits=True)
         await _pass_request(connection, inner, to, row, (reader, writer))
 
 
@@ -206,8 +216,10 @@ def server_name(hello: bytes) -> str | None:
         if _SERVER_NAME not in found:
             return None
         names = _Fields(_Fields(found[_SERVER_NAME]).vector(2))
-        kind, name = names.skip(1), names.vector(2)
-        if kind != b"\0" or names.data:
+        if names.skip(1) != b"\0":
+            raise Refused(400, "the ClientHello names no host")
+        name = names.vector(2)
+        if names.data:
             raise Refused(400, "the ClientHello names several hosts")
         return name.decode("ascii")
     except (IndexError, UnicodeDecodeError) as error:
@@ -238,7 +250,7 @@ async def _pass_bytes(
     async def send() -> None:
         data = first
         while True:
-            row.waits(True)
+            row.waits(waits=True)
             row.count(len(data))
             writer.write(data)
             if writer.transport.get_write_buffer_size() > _UNSENT_BYTES:
@@ -251,7 +263,7 @@ async def _pass_bytes(
         while data := await _read(reader, row):
             row.count(len(data))
             await tunnel.write(data)
-            row.waits(False)
+            row.waits(waits=False)
     finally:
         sending.cancel()
         await asyncio.wait([sending])
@@ -284,7 +296,9 @@ async def _pass_request(
     headers = [(name, value) for name, value in request.headers.items() if name not in _hop_by_hop(request.headers)]
     length = [("content-length", str(len(request.body)))] if request.body or request.method in ("POST", "PUT") else []
     head = h11.Request(
-        method=request.method, target=request.target, headers=[("host", to.authority), *headers, *length, ("connection", "close")]
+        method=request.method,
+        target=request.target,
+        headers=[("host", to.authority), *headers, *length, ("connection", "close")],
     )
     sent = (http.send(head) or b"") + ((http.send(h11.Data(data=request.body)) or b"") if request.body else b"")
     sent += http.send(h11.EndOfMessage()) or b""
@@ -321,6 +335,6 @@ async def _begin(connection: Connection, request: Request, response: h11.Respons
         await connection.begin(response.status_code, headers)
 
 
-def _hop_by_hop(headers: dict[str, str]) -> set[str]:
+def _hop_by_hop(headers: dict[str, str]) -> frozenset[str]:
     named = {one.strip().lower() for one in headers.get("connection", "").split(",")}
     return _HOP_BY_HOP | named
