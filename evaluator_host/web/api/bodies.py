@@ -154,7 +154,7 @@ class BudgetIn(Wire):
         return ModelBudget(**dict(self))
 
 
-class SecretIn(Wire):
+class CodeSecretIn(Wire):
     """A secret of the workspace."""
 
     secret: str = Field(min_length=1, max_length=255)
@@ -201,7 +201,7 @@ class EvaluatorIn(Wire):
         max_length=32,
         description="Other hosts that the code may reach, if the operator allows them: api.example.com:443.",
     )
-    secrets: dict[Variable, SecretIn | str] = Field(
+    secrets: dict[Variable, CodeSecretIn | str] = Field(
         default_factory=dict,
         max_length=16,
         description='Variables of the code that hold secrets, if the operator allows it: {"TOKEN": {"secret": "crm"}}.',
