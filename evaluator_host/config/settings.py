@@ -257,7 +257,7 @@ class Settings(BaseSettings):
     model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
     network_hosts: tuple[str, ...] = Field(
         (),
-        description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com; default none.",
+        description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
     )
     network_private: tuple[str, ...] = Field(
         (), description="Networks that are not public, and that such hosts may be in: 10.1.0.0/16; default none."

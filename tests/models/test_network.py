@@ -1,16 +1,13 @@
 """Evaluators with granted hosts and secrets: real clients through the proxy, and what must not be possible."""
 
-import asyncio
+import ipaddress
 import json
-import os
-import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
-from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationResult
@@ -171,8 +168,6 @@ class TestRealClients:
 
 def hello(name: str) -> str:
     """A ClientHello that names a host, in hex."""
-    import ssl
-
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=name)
     with pytest.raises(ssl.SSLWantReadError):
@@ -195,8 +190,10 @@ ATTACKS: dict[str, tuple[object, str]] = {
     "a user in the target": ("GET http://api.test:{http}@evil.example/ HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400"),
     "https as plain": ("GET https://api.test:{https}/ HTTP/1.1\r\nHost: api.test\r\n\r\n", "HTTP/1.1 400"),
     "two lengths": (
-        "POST http://api.test:{http}/ HTTP/1.1\r\nHost: api.test:{http}\r\nContent-Length: 4\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: api.test\r\n\r\n",
+        (
+            "POST http://api.test:{http}/ HTTP/1.1\r\nHost: api.test:{http}\r\nContent-Length: 4\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: api.test\r\n\r\n"
+        ),
         "HTTP/1.1 400",
     ),
     "a path without a model": ("GET /metadata HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "HTTP/1.1 404"),
@@ -305,7 +302,8 @@ class TestWhatMustNotBePossible:
             assert (await reached.score(code, outputs)).score == 1
         assert len(web.asked) == before
         bare = await reached.service.evaluate(
-            Evaluator("import os\ndef evaluate(inputs, outputs, trace):\n    return int('HTTP_PROXY' in os.environ)\n"), Row()
+            Evaluator("import os\ndef evaluate(inputs, outputs, trace):\n    return int('HTTP_PROXY' in os.environ)\n"),
+            Row(),
         )
         assert bare.score == 0
 
@@ -369,8 +367,6 @@ def test_entries_name_hosts() -> None:
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
 def test_public_addresses_may_be_reached(address: str) -> None:
-    import ipaddress
-
     assert is_public(ipaddress.ip_address(address))
 
 
@@ -383,8 +379,6 @@ def test_public_addresses_may_be_reached(address: str) -> None:
     ],
 )
 def test_other_addresses_may_not_be_reached(address: str) -> None:
-    import ipaddress
-
     assert not is_public(ipaddress.ip_address(address))
 
 
