@@ -110,7 +110,7 @@ def test_promptfoo(host: Server) -> None:
         if made.status_code == 422:  # cannot be stored, so it has no webhook
             return made
         assert made.status_code == 201, (case.id, made.text)
-        for _ in range(4):  # promptfoo tries again too
+        for _ in range(20):  # promptfoo tries again too
             answer = host.client.post(f"/hooks/promptfoo-{number}", json=case.row.variables, timeout=20)
             if answer.status_code < 429 and not answer.json().get("reason", "").startswith("timeout"):
                 break

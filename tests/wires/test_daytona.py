@@ -89,7 +89,7 @@ def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
 def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed, tmp_path: Path) -> None:
     """Also by its name, its labels and its environment; and after the host that made it has ended."""
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
-        sandbox = made(client, name="shared", env={"A": "sealed"}, labels={"k": "of both"})
+        sandbox = made(client, name="shared", env={"A": "key-of-a-provider"}, labels={"k": "of both"})
         assert run(client, sandbox, PHOENIX_PIP.format(version="1.17.0")).json()["exitCode"] == 0
     variables = {"EVALUATOR_HOST_DATABASE_URL": keyed.database}
     with (
@@ -97,13 +97,13 @@ def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed,
         httpx.Client(base_url=second.url, headers=bearer(keyed.key), timeout=60) as client,
     ):
         (found,) = client.get(f"{API}/sandbox", params={"labels": json.dumps({"k": "of both"})}).json()["items"]
-        assert (found["id"], found["env"]) == (sandbox["id"], {"A": "sealed"})
+        assert (found["id"], found["env"]) == (sandbox["id"], {"A": "key-of-a-provider"})
         assert found["toolboxProxyUrl"].startswith(second.url)
         told = run(client, found, "import os, six\nprint(os.environ['A'], six.__version__)").json()
-        assert told["result"] == "sealed 1.17.0\n"
+        assert told["result"] == "key-of-a-provider 1.17.0\n"
         assert client.delete(f"{API}/sandbox/shared").status_code == 200
     assert httpx.get(f"{keyed.url}{API}/sandbox/shared", headers=bearer(keyed.key)).status_code == 404
-    assert b"sealed" not in Path(keyed.database.removeprefix("sqlite:///")).read_bytes()
+    assert b"key-of-a-provider" not in Path(keyed.database.removeprefix("sqlite:///")).read_bytes()
 
 
 def test_what_is_no_request_is_refused(client: httpx.Client) -> None:

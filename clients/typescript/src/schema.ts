@@ -421,6 +421,7 @@ export interface components {
             max_failures: number | null;
             parallelism: number | null;
             replay: components["schemas"]["Replay"];
+            shard: string | null;
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
@@ -429,6 +430,7 @@ export interface components {
             max_failures?: number | null;
             parallelism?: number | null;
             replay?: components["schemas"]["Replay"];
+            shard?: string | null;
         };
         JobError: {
             code: string;
