@@ -17,7 +17,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self, cast
 
 from evaluator_host.model.errors import HostError, MachineExhausted
 
@@ -140,24 +140,26 @@ def _ignore(*_: object) -> None:
     """Do nothing on a signal; a handler, unlike SIG_IGN, does not pass to programs that are started."""
 
 
-class Channel:
+class Channel(asyncio.Protocol):
     """Calls between two processes of one host over a socket; both may call. Bound to one event loop.
 
     Args:
       answer: Called with the name and the arguments of each call; what it returns or raises is the answer.
     """
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        answer: Callable[[str, tuple[Any, ...]], Awaitable[Any]],
-    ) -> None:
-        self._reader, self._writer, self._answer = reader, writer, answer
+    def __init__(self, answer: Callable[[str, tuple[Any, ...]], Awaitable[Any]]) -> None:
+        self._answer = answer
+        self._received = bytearray()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
         self._last = 0
-        self._closed = False
+        self._ended = asyncio.Event()
+        self._transport: asyncio.Transport | None = None
+
+    async def over(self, end: socket.socket) -> Self:
+        """Use a connected socket, and return this object."""
+        await asyncio.get_running_loop().create_connection(lambda: self, sock=end)
+        return self
 
     @property
     def under_way(self) -> int:
@@ -171,7 +173,7 @@ class Channel:
           ChannelClosed: the other process has ended, perhaps while it answered.
           HostError: what its function raised.
         """
-        if self._closed:
+        if self._ended.is_set():
             raise ChannelClosed
         self._last = number = self._last + 1
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -189,25 +191,41 @@ class Channel:
         self._last += 1
         self._send(self._last, _TELL, (name, args))
 
-    async def run(self) -> None:
-        """Carry calls and answers until the other process ends."""
-        try:
-            with suppress(asyncio.IncompleteReadError, ConnectionError):
-                while True:
-                    size = int.from_bytes(await self._reader.readexactly(_HEAD_BYTES))
-                    self._take(*pickle.loads(await self._reader.readexactly(size)))  # noqa: S301 - from the host
-        finally:
-            self.close()
+    async def ended(self) -> None:
+        """Wait until the other process has ended, or this channel was closed."""
+        await self._ended.wait()
 
     def close(self) -> None:
         """Close the channel; calls under way raise `ChannelClosed` here, and are cancelled there."""
-        self._closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+    # For the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take the messages that are complete."""
+        self._received += data
+        at, received = 0, self._received
+        while len(received) >= at + _HEAD_BYTES:
+            end = at + _HEAD_BYTES + int.from_bytes(received[at : at + _HEAD_BYTES])
+            if len(received) < end:
+                break
+            self._take(*pickle.loads(received[at + _HEAD_BYTES : end]))  # noqa: S301 - from this host
+            at = end
+        del received[:at]
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio names it
+        """End the calls under way."""
+        self._ended.set()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ChannelClosed())
         for task in self._answering.values():
             task.cancel()
-        self._writer.close()
 
     def _take(self, number: int, kind: int, content: Any) -> None:
         if kind in (_CALL, _TELL):
@@ -235,7 +253,6 @@ class Channel:
             self._send(*answer)
 
     def _send(self, number: int, kind: int, content: Any) -> None:
-        if not self._closed:
+        if self._transport is not None and not self._ended.is_set():
             message = pickle.dumps((number, kind, content), pickle.HIGHEST_PROTOCOL)
-            self._writer.write(len(message).to_bytes(_HEAD_BYTES))
-            self._writer.write(message)
+            self._transport.writelines((len(message).to_bytes(_HEAD_BYTES), message))

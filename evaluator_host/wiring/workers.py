@@ -57,8 +57,8 @@ _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _STEADY_S: Final = 30.0  # a process that ran for so long works
-_STOP_S: Final = 3.0  # to store the results of running jobs
-_DUMP_S: Final = 2.5
+_STOP_S: Final = 4.0  # to store the results of running jobs
+_DUMP_S: Final = 2.3
 _METRICS_S: Final = 2.0
 _CALLS_AHEAD: Final = 4  # of one evaluator, for each sandbox that it may have in the process that has it warm
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
@@ -201,19 +201,18 @@ class Workers(Part):
         backend = SandboxChoice.NONE if name == "unsandboxed" else SandboxChoice(name)
         given = (self._settings, backend, self._debug, *args)
         pid, own = await self._forker.fork(work, *given, sockets=sockets)
-        channel = Channel(*await asyncio.open_connection(sock=own), partial(self._answer, number))
+        channel = await Channel(partial(self._answer, number)).over(own)
         self._workers[number] = worker = _Worker(pid, channel)
-        reading = asyncio.create_task(channel.run())
         try:
-            await asyncio.wait({reading})
+            await channel.ended()
+        except asyncio.CancelledError:
+            channel.tell("stop")
+            try:
+                await asyncio.wait_for(channel.ended(), stop_s)
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+            raise
         finally:
-            if not reading.done():
-                channel.tell("stop")
-                await asyncio.wait({reading}, timeout=stop_s)
-            if not reading.done():
-                reading.cancel()
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
             del self._workers[number]
             self._ended = summed((), ended=(self._ended, worker.metrics))
         return worker.left
@@ -305,9 +304,9 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
                         pass
                 return None
 
-            channel = Channel(*await asyncio.open_connection(sock=end), answer)
-            reading = asyncio.create_task(channel.run())
-            reading.add_done_callback(lambda _: stop.set())
+            channel = await Channel(answer).over(end)
+            ending = asyncio.create_task(channel.ended())
+            ending.add_done_callback(lambda _: stop.set())
             async with supervisor.running("the scheduler of jobs", scheduler.run):
                 while not stop.is_set() and scheduler.idle_s < _IDLE_S:
                     with suppress(TimeoutError):
@@ -340,9 +339,9 @@ class _Calls(Part):
 
     async def connect(self, end: socket.socket) -> None:
         """Answer the first process."""
-        self._channel = Channel(*await asyncio.open_connection(sock=end), self._answer)
-        self._reading = asyncio.create_task(self._channel.run())
-        self._reading.add_done_callback(lambda _: self.stopping.set())
+        self._channel = await Channel(self._answer).over(end)
+        self._ending = asyncio.create_task(self._channel.ended())
+        self._ending.add_done_callback(lambda _: self.stopping.set())
 
     async def leave(self) -> None:
         """Tell the first process that this one ends as it should."""
@@ -414,20 +413,20 @@ class _Routes:
             if not self._under_way[code]:
                 del self._under_way[code]
 
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the calls of another process until it ends."""
-        channel = Channel(reader, writer, self._evaluate)
+    def accept(self) -> Channel:
+        """Return a channel that answers the calls of another process."""
+        channel = Channel(self._evaluate)
         self._accepted.add(channel)
-        await channel.run()
-        self._accepted.discard(channel)
+        return channel
 
     async def _connect(self, owner: int) -> Channel:
-        channel = Channel(*await asyncio.open_unix_connection(self._folder / str(owner)), self._evaluate)
+        loop = asyncio.get_running_loop()
+        _, channel = await loop.create_unix_connection(lambda: Channel(self._evaluate), str(self._folder / str(owner)))
         if (known := self._channels.get(owner)) is not None:  # another call was faster
             channel.close()
             return known
         self._channels[owner] = channel
-        task = asyncio.create_task(channel.run())
+        task = asyncio.create_task(channel.ended())
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._channels.pop(owner))
         task.add_done_callback(self._tasks.discard)
@@ -450,7 +449,7 @@ async def _open_routes(service: Service, folder: str, number: int, count: int) -
     """Exchange calls with the host's other processes during the block."""
     routes, path = _Routes(service, folder, number, count), Path(folder) / str(number)
     path.unlink(missing_ok=True)  # of a process that died
-    server = await asyncio.start_unix_server(routes.accept, path)
+    server = await asyncio.get_running_loop().create_unix_server(routes.accept, str(path))
     service.elsewhere = routes.elsewhere
     try:
         yield routes

@@ -63,7 +63,7 @@ def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
         counted = next(line for line in metrics.splitlines() if line.startswith("evaluator_host_rows_total{"))
         assert ROWS / 2 < float(counted.split()[-1]) <= ROWS + 64, "rows of both processes, but for a few"
         assert "evaluator_host_task_restarts 1.0" in metrics
-        assert "the process of jobs was lost" in server.log
+        assert "a process of jobs was lost" in server.log
         server.kill()
         until = time.monotonic() + 10
         while not has_ended(second or 0) and time.monotonic() < until:
@@ -81,9 +81,9 @@ async def test_the_process_of_jobs_ends_when_there_are_none(tmp_path: Path, monk
         heard.append((name, args))
 
     settings = Settings(data_dir=DATA_DIR, database_url=f"sqlite:///{tmp_path / 'host.db'}", idle_sandboxes=0)
-    channel = Channel(*await asyncio.open_connection(sock=host), answer)
+    channel = await Channel(answer).over(host)
     async with asyncio.timeout(30):
-        await asyncio.gather(workers._run_jobs(theirs, settings, SandboxChoice.BUBBLEWRAP), channel.run())
+        await asyncio.gather(workers._run_jobs(theirs, settings, SandboxChoice.BUBBLEWRAP), channel.ended())
     ((name, (metrics,)),) = heard
     assert name == "leave"
     assert b"evaluator_host_sandboxes" in metrics
