@@ -47,7 +47,10 @@ class Forker:
         host = os.getpid()
         if os.fork() == 0:
             self._socket.close()
-            _fork_workers(theirs, host)
+            try:
+                _fork_workers(theirs, host)
+            finally:
+                os._exit(1)  # whatever happens, this process is no second host
         theirs.close()
 
     def close(self) -> None:
