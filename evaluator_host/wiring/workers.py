@@ -6,7 +6,6 @@ answered by the first process. One that dies is started again; jobs continue whe
 """
 
 import asyncio
-import faulthandler
 import logging
 import os
 import signal
@@ -58,7 +57,6 @@ _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _STEADY_S: Final = 30.0  # a process that ran for so long works
 _STOP_S: Final = 4.0  # to store the results of running jobs
-_DUMP_S: Final = 1.5  # a job that runs still then is stuck: the log says where
 _METRICS_S: Final = 2.0
 _CALLS_AHEAD: Final = 4  # of one evaluator, for each sandbox that it may have in the process that has it warm
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
@@ -299,7 +297,6 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
                         return service.metrics.text()
                     case "stop":
                         stop.set()
-                        faulthandler.dump_traceback_later(_DUMP_S)
                     case _:
                         pass
                 return None
