@@ -15,9 +15,9 @@ _WORDS: Final = {
     "inputs": "input inputs question query prompt",
     "outputs": "output outputs completion response prediction predicted pred generated generation actual actualoutput "
     "modeloutput",
-    _EXPECTED: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectation "
-    "expectations target reference references referenceoutput referenceoutputs referenceanswer groundtruth groundtruths truth label "
-    "labels gold goldanswer golden correctanswer correct answer answers ideal solution wanted gt ref",
+    _EXPECTED: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectation expectations "
+    "target reference references referenceoutput referenceoutputs referenceanswer groundtruth groundtruths truth "
+    "label labels gold goldanswer golden correctanswer correct answer answers ideal solution wanted gt ref",
     "trace": "trace traces span spans",
     _OTHER: "metadata meta example run context ctx config criteria state turn event instance attachments tools params "
     "options opts",
