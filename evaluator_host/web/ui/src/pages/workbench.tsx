@@ -37,6 +37,10 @@ export default function WorkbenchPage({ query }: PageProps) {
   const [tried, setTried] = useState(false);
   const [turn, setTurn] = useState(0);
   const editor = useRef<CodeEditorHandle>(null);
+  const stored = draft.stored;
+  useEffect(() => {
+    document.title = stored === null ? "Evaluator Host" : `${stored.name}@${stored.version} · Evaluator Host`;
+  }, [stored?.name, stored?.version]);
   const [live, setLive] = useState(true);
   const [dialog, setDialog] = useState<"rows" | "dataset" | null>(null);
   const [aside, setAside] = useState<Draft | null>(null);

@@ -14,6 +14,7 @@ import { keep, recall } from "../storage";
 import type { CheckReport, EvaluatorIn, Fix, Language } from "../api/types";
 import { type Draft, type Faults, fromExample, withStored } from "./draft";
 import { Files, Slices } from "./files";
+import { Gallery } from "./gallery";
 import { Packages } from "./packages";
 import { SettingsPanel } from "./settings";
 import { knownOf, parametersOf } from "./signature";
@@ -47,7 +48,7 @@ interface EditorPanelProps {
 }
 
 export function EditorPanel({ draft, change, replace, evaluator, faults, examples, checked, build, handle, onRun, aside }: EditorPanelProps) {
-  const [dialog, setDialog] = useState<"open" | "save" | null>(null);
+  const [dialog, setDialog] = useState<"open" | "save" | "examples" | null>(null);
   const [shown, setShown] = useState<string | null>(null);
   const file = shown !== null && shown in draft.files ? shown : null;
   const [wrap, setWrap] = useState(recall(WRAP) === "yes");
@@ -81,7 +82,9 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           ))}
         </div>
         <div class="page-actions">
-          <ExampleMenu examples={examples} draft={draft} onExample={(example) => replace(fromExample(example, draft.language))} />
+          <Button small onClick={() => setDialog("examples")}>
+            Examples…
+          </Button>
           <Button small onClick={() => setDialog("open")}>
             Open…
           </Button>
@@ -112,6 +115,17 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       <Packages language={draft.language} packages={draft.packages} onPackages={(packages) => change({ packages, example: null })} missing={missing} build={build} />
       <Slices report={checked.report} onSlice={(code) => replace({ ...draft, code, example: null })} />
       <SettingsPanel draft={draft} change={change} faults={faults} report={checked.report} />
+      {dialog === "examples" && (
+        <Gallery
+          examples={examples}
+          chosen={draft.example}
+          onClose={() => setDialog(null)}
+          onExample={(example) => {
+            replace(fromExample(example, draft.language));
+            setDialog(null);
+          }}
+        />
+      )}
       {dialog === "open" && (
         <OpenDialog
           onClose={() => setDialog(null)}
@@ -218,30 +232,6 @@ function Signature({ draft, contract }: { draft: Draft; contract: string | null 
         </p>
       )}
     </details>
-  );
-}
-
-function ExampleMenu({ examples, draft, onExample }: { examples: readonly Example[]; draft: Draft; onExample: (example: Example) => void }) {
-  const choose = (event: Event & { currentTarget: HTMLSelectElement }) => {
-    const example = examples.find((one) => one.id === event.currentTarget.value);
-    if (example !== undefined) onExample(example);
-  };
-  return (
-    <select class="input example-menu" aria-label="Start from an example" value={draft.example ?? ""} onChange={choose}>
-      <option value="" disabled={draft.example === null}>
-        Examples
-      </option>
-      {examples.filter((one) => one.contract === undefined).map(option)}
-      <optgroup label="From other platforms">{examples.filter((one) => one.contract !== undefined).map(option)}</optgroup>
-    </select>
-  );
-}
-
-function option(example: Example) {
-  return (
-    <option key={example.id} value={example.id} title={example.description}>
-      {example.title}
-    </option>
   );
 }
 
