@@ -318,7 +318,11 @@ class Sandbox:
         self._outgoing.append(frame)
 
     async def receive(self, *, timeout_s: float) -> Outcome:
-        """Return the outcome of the oldest unanswered row; see `call`."""
+        """Return the outcome of the oldest unanswered row; see `call`.
+
+        Raises:
+          SandboxLost, HostBusy: see `call`; `RunnerGaveUp` also when SIGKILL ended the process of a row.
+        """
         try:
             async with self._turn:
                 frame, stopped = await self._answer(timeout_s + _START_S, stops=True)
@@ -326,6 +330,9 @@ class Sandbox:
                 outcome = self._name_memory_kill(await _aside(frame, messages.read_outcome))
                 if stopped and isinstance(outcome, Failed) and outcome.error.code is ErrorCode.CRASHED:
                     outcome = _timed_out(outcome, timeout_s)
+                elif isinstance(outcome, Failed) and messages.was_killed(outcome.error):
+                    self.broken = True  # the next try is in another one
+                    raise RunnerGaveUp(outcome, killed=True)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.timeout_error(timeout_s))
         if self._took_too_much(outcome):
