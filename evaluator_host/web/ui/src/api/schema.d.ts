@@ -76,12 +76,19 @@ export interface components {
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
             models: string[];
+            network: string[];
             notes: components["schemas"]["Note"][];
             ok: boolean;
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             slices: components["schemas"]["Slice"][];
+        };
+        CodeSecretIn: {
+            secret: string;
         };
         Comparison: {
             after: string;
@@ -234,10 +241,14 @@ export interface components {
             limits: components["schemas"]["Limits"];
             models: string[];
             name: string | null;
+            network: string[];
             packages: string[];
             path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             settings: components["schemas"]["EvaluatorSettings"];
             threshold: number | null;
             version: number | null;
@@ -279,10 +290,14 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -432,6 +447,7 @@ export interface components {
             max_failures: number | null;
             parallelism: number | null;
             replay: components["schemas"]["Replay"];
+            shard: string | null;
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
@@ -441,6 +457,7 @@ export interface components {
             max_failures?: number | null;
             parallelism?: number | null;
             replay?: components["schemas"]["Replay"];
+            shard?: string | null;
         };
         JobError: {
             code: string;
@@ -588,11 +605,15 @@ export interface components {
                 [key: string]: string;
             };
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
             /** @enum {string} */
@@ -656,8 +677,10 @@ export interface components {
             output_tokens: number;
         };
         ModelUsage: {
+            connections: number;
             cost: number | null;
             input_tokens: number;
+            network_bytes: number;
             output_tokens: number;
             replayed: number;
             requests: number;
@@ -675,11 +698,15 @@ export interface components {
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
             name: string;
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -694,11 +721,15 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
