@@ -85,6 +85,7 @@ class JobService:
                 return await self.get_job(workspace_id, earlier.id)
         await self._usage.require_room(workspace_id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
+        _ = stored.shard  # refuses a text that is none
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)
         if spec.target is not None:
@@ -269,7 +270,7 @@ class JobService:
 
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
-    progress = _progress(job, job.rows * len(overview.evaluators))
+    progress = _progress(job, stored.shard.count(job.rows) * len(overview.evaluators))
     return JobReport(
         id=job.id,
         name=job.name,
