@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,14 +20,14 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import ColumnElement, delete, select, update
 
-from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
+from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound, refusal_of
+from evaluator_host.model.redaction import SHORTEST
 from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.database import Database, Repository, insert_unless_there
 from evaluator_host.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.store.workspaces import NAME, require_name
 from evaluator_host.system.files import replace_file, write_once
 
-SHORTEST: Final = 8  # a shorter one would mask ordinary words
 LONGEST: Final = 8192
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
@@ -91,6 +91,15 @@ class SecretBox:
           Misconfigured: the key cannot be read, or is not valid.
         """
         return sealed[1:5] == _mark(self._keys()[0])
+
+    def marks(self) -> frozenset[bytes]:
+        """Return the marks of the keys that there are, which sealed secrets have after their version. Blocking.
+
+        Raises:
+          Misconfigured: a key cannot be read, or is not valid.
+        """
+        there = self._given is not None or os.path.lexists(self._file)
+        return frozenset(map(_mark, self._keys())) if there else frozenset()
 
     def add_key(self) -> bool:
         """Put a new key before those of the key file; False where the settings have the keys. Blocking.
@@ -159,8 +168,8 @@ def _read(file: Path) -> str:
             "key that they were sealed with, or set the secrets again"
         ) from error
     except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or "it is no text"
-        raise Misconfigured(f"the key of the secrets cannot be read: {file}: {reason}") from error
+        reason = refusal_of(error) if isinstance(error, OSError) else f"{file} is no text; {_MAKE}"
+        raise Misconfigured(f"the key of the secrets cannot be read: {reason}") from error
     if mode & 0o077:
         raise Misconfigured(f"{file} can be read by other users; chmod 600 it, or set {_SETTING}")
     return text
@@ -192,11 +201,11 @@ class KeyRotation:
 
 
 class Secrets(Repository):
-    """The secrets in the database."""
+    """The secrets in the database; `box` encrypts them."""
 
-    def __init__(self, database: Database, seal: SecretBox) -> None:
+    def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
-        self._seal = seal
+        self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
         """Store a secret under a name; an existing one is replaced. One below `SHORTEST` characters is never masked.
@@ -207,7 +216,7 @@ class Secrets(Repository):
         """
         require_name(name, "secret")
         _require_value(value, shortest)
-        sealed = await asyncio.to_thread(self._seal.seal, value, workspace_id=workspace_id, name=name)
+        sealed = await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
             key = {"workspace_id": workspace_id, "name": name}
@@ -248,7 +257,7 @@ class Secrets(Repository):
         sealed = await self._database.fetch_value(query)
         if sealed is None:
             raise _not_found(name)
-        return await asyncio.to_thread(self._seal.open, sealed, workspace_id=workspace_id, name=name)
+        return await asyncio.to_thread(self.box.open, sealed, workspace_id=workspace_id, name=name)
 
     async def _reseal_all(self) -> tuple[int, list[str]]:
         """Encrypt every secret of every workspace with the newest key.
@@ -273,10 +282,17 @@ class Secrets(Repository):
         return done, closed
 
     def _reseal(self, sealed: bytes, workspace_id: str, name: str) -> bytes | None:
-        if self._seal.is_newest(sealed):
+        if self.box.is_newest(sealed):
             return None
-        text = self._seal.open(sealed, workspace_id=workspace_id, name=name)
-        return self._seal.seal(text, workspace_id=workspace_id, name=name)
+        text = self.box.open(sealed, workspace_id=workspace_id, name=name)
+        return self.box.seal(text, workspace_id=workspace_id, name=name)
+
+    async def list_closed(self, marks: Collection[bytes]) -> list[str]:
+        """Return `workspace/name` of the secrets that were sealed with none of the keys that have these marks."""
+        table = SecretTable
+        query = select(WorkspaceTable.name.label("workspace"), table.name, table.sealed).join(WorkspaceTable)
+        found = await self._database.fetch_all(query.order_by(WorkspaceTable.name, table.name))
+        return [f"{row.workspace}/{row.name}" for row in found if row.sealed[1 : 1 + _MARK_BYTES] not in marks]
 
     async def rotate_key(self, *, drop_old: bool = False) -> KeyRotation:
         """Encrypt every secret with a new key: one that is added to the key file, or the first of the settings.
@@ -287,9 +303,9 @@ class Secrets(Repository):
         Raises:
           Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.
         """
-        added = not drop_old and await asyncio.to_thread(self._seal.add_key)
+        added = not drop_old and await asyncio.to_thread(self.box.add_key)
         resealed, closed = await self._reseal_all()
-        dropped = await asyncio.to_thread(self._seal.drop_old_keys) if drop_old else 0
+        dropped = await asyncio.to_thread(self.box.drop_old_keys) if drop_old else 0
         return KeyRotation(added, resealed, tuple(closed), dropped)
 
     async def delete_secret(self, workspace_id: str, name: str) -> None:
