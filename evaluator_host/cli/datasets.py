@@ -21,21 +21,24 @@ _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the 
 
 @app.command()
 def upload(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")],
     *,
     name: Annotated[str | None, typer.Option(help="Name of the data set.", show_default="the file's")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a data set of this name.")] = False,
+    format_: options.FormatOption = None,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Upload the rows of a file. Lines that are not rows are left out, and reported by number."""
     options.require_file(file)
     with host(url) as client:
-        made = client.datasets.upload(name or file.stem, file, replace=replace)
+        made = client.datasets.upload(name or file.stem, file, replace=replace, format=format_)
     if as_json:
         print_json(made)
         return
     out.print(plain(f"{made.name}: {made.rows} rows, columns {', '.join(made.columns)}"))
+    for note in made.notes:
+        err.print(plain(f"{file}: {note}"))
     for bad in made.bad_rows:
         err.print(plain(f"{file}:{bad.line}: {bad.message}; left out"))
     if made.bad_row_count > len(made.bad_rows):

@@ -14,6 +14,7 @@ import pydantic
 import typer
 
 from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.datasets.format import Format
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy, Replay
@@ -63,6 +64,10 @@ MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in M
 ModelOption = Annotated[
     list[str] | None,
     typer.Option("--model", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."),
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="Format of the data. Default: by the file's suffix.", show_default=False),
 ]
 ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
 RequestsOption = Annotated[

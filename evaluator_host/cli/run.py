@@ -20,7 +20,9 @@ from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
 from evaluator_host.config.settings import Settings
+from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.readers import Note
 from evaluator_host.datasets.rows import FileRow, RowFile, Shard
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import InvalidRequest
@@ -40,7 +42,7 @@ _BAD_LINES_SHOWN: Final = 20
 def run(
     file: options.FileArgument,
     *,
-    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")] = None,
+    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")] = None,
     inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the row, a JSON object.")] = None,
     outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
@@ -83,6 +85,7 @@ def run(
     ] = Isolation.ROW,
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    format_: options.FormatOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
     shard: Annotated[
         str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
@@ -146,6 +149,7 @@ def run(
         data=data,
         mapping=Mapping.parse(map_ or []),
         limit=limit,
+        format_=format_,
         shard=None if shard is None else Shard.parse(shard),
         isolation=isolation,
         parallelism=parallelism,
@@ -203,6 +207,7 @@ class Run:
     data: Path
     mapping: Mapping
     limit: int | None
+    format_: Format | None
     shard: Shard | None
     isolation: Isolation
     parallelism: int | None
@@ -219,9 +224,9 @@ class Run:
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
 
     def __post_init__(self) -> None:
-        self._rows = self._open_rows(self._report_bad_line)
+        self._rows = self._open_rows(self._report_bad_line, lambda note: err.print(plain(f"{self.data}: {note}")))
 
-    def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
+    def _open_rows(self, report: Callable[[int, str], None], note: Note = lambda _: None) -> RowFile:
         max_row_bytes = self.settings.body_mb << 20
         return RowFile(
             self.data,
@@ -230,6 +235,8 @@ class Run:
             limit=self.limit,
             report=report,
             shard=self.shard or Shard(),
+            format_=self.format_,
+            note=note,
         )
 
     async def run(self) -> int:

@@ -182,14 +182,20 @@ class DatasetVerbs(Verbs[TransportT]):
 
     @verb
     async def upload(
-        self, name: str, data: Path | str | Iterable[dict[str, Json]], *, replace: bool = False
+        self,
+        name: str,
+        data: Path | str | Iterable[dict[str, Json]],
+        *,
+        replace: bool = False,
+        format: str | None = None,  # noqa: A002 - the word of the option and of reports
     ) -> DatasetReport:
         """Store rows as a named data set. Streams, so that the data is never whole in memory.
 
         Args:
           name: Name of the data set.
-          data: Path of a file (.jsonl .csv .tsv .json .parquet), or rows: `[{"question": …, "answer": …}]`.
+          data: Path of a file (.jsonl .csv .tsv .json .parquet .xlsx), or rows: `[{"question": …, "answer": …}]`.
           replace: Whether it replaces the data set of that name, if there is one.
+          format: Format of the file: `csv`, …; None: by its suffix.
 
         Raises:
           NameTaken: there is one of that name, and `replace` is false.
@@ -199,7 +205,7 @@ class DatasetVerbs(Verbs[TransportT]):
         path = f"/v1/datasets{query(name=name, replace=replace)}"
         if not isinstance(data, Path | str):
             return await self._upload(path, _lines(data), Format.JSONL)
-        format_ = Format.of_name(str(data))
+        format_ = Format.of_name(str(data) if format is None else f"rows.{format}")
         with await self._transport.call_blocking(Path(data).open, "rb") as file:
             size = await self._transport.call_blocking(_file_bytes, file)
             return await self._upload(path, self._pieces(file), format_, size)

@@ -238,7 +238,7 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
 def _report(dataset: Dataset) -> DatasetReport:
     facts = dataset.facts
     return DatasetReport(
-        name=dataset.name or dataset.id,
+        name=dataset.name or (f"{dataset.title}@{dataset.version}" if dataset.title else dataset.id),
         id=dataset.id,
         format=facts.format,
         rows=facts.rows,
@@ -248,4 +248,6 @@ def _report(dataset: Dataset) -> DatasetReport:
         size_bytes=facts.size_bytes,
         digest=facts.digest,
         created_at=dataset.created_at,
+        notes=facts.notes,
+        version=dataset.version,
     )

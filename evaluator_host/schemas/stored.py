@@ -105,6 +105,7 @@ class DatasetFacts:
       columns: Column names in order of appearance.
       size_bytes: Size of the rows as JSON lines.
       digest: `sha256:…` of the rows as JSON lines.
+      notes: How the file was read, where that is not what its format says: another encoding, separator or sheet.
     """
 
     format: str
@@ -114,6 +115,7 @@ class DatasetFacts:
     columns: tuple[str, ...]
     size_bytes: int
     digest: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class DatasetReport:
     Attributes:
       name: Its name; its id for rows that came with a job.
       id: `ds_` and 16 hex digits.
-      format: Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json` or `parquet`.
+      format: Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json`, `parquet` or `xlsx`.
       rows: Number of rows.
       bad_row_count: Number of lines that are no row.
       bad_rows: The first 100 of these lines.
@@ -131,6 +133,8 @@ class DatasetReport:
       size_bytes: Size of the rows as JSON lines, in bytes.
       digest: `sha256:…` of the rows as JSON lines.
       created_at: In UTC.
+      notes: How the file was read, where that is not what its format says: another encoding, separator or sheet.
+      version: Rises whenever the data set is replaced or edited; `qa@2` names a version.
     """
 
     name: str
@@ -143,6 +147,8 @@ class DatasetReport:
     size_bytes: int
     digest: str
     created_at: datetime
+    notes: tuple[str, ...] = ()
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,13 +204,15 @@ class TraceTable(Table):
 class DatasetTable(Table):
     """Data sets; their rows are files. One without a name came with a job, or is used only by jobs.
 
-    JSON: `columns`, `bad_lines` (the first ones).
+    JSON: `columns`, `bad_lines` (the first ones), `notes`. `title` is the name that a version has, or
+    had before the next one took it.
     """
 
     __tablename__ = "datasets"
     __table_args__ = (
         UniqueConstraint("workspace_id", "name"),
         Index("ix_datasets_workspace_id_digest", "workspace_id", "digest"),
+        Index("ix_datasets_workspace_id_title", "workspace_id", "title"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -223,6 +225,9 @@ class DatasetTable(Table):
     columns: Mapped[str]
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     digest: Mapped[str]
+    notes: Mapped[str] = mapped_column(server_default="[]")
+    title: Mapped[str | None]
+    version: Mapped[int] = mapped_column(server_default="1")
     created_at: Mapped[datetime]
 
 
