@@ -37,6 +37,8 @@ _GROUPS: Final = {
     "evaluators": "cli.evaluators",
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
+    "schedules": "cli.schedules",
+    "alerts": "cli.schedules",
     "secrets": "cli.secrets",
     "models": "cli.models",
     "wires": "dialects.wires.host.command",
@@ -60,7 +62,8 @@ def command_line(name: str | None = None) -> typer.Typer:
             app.command(command)(getattr(_module(module), command if command != "import" else "import_"))
     for group, module in _GROUPS.items():
         if name in (group, None):
-            app.add_typer(_module(module).app, name=group)
+            found = _module(module)
+            app.add_typer(found.app if found.app.info.name == group else getattr(found, group), name=group)
     for group, commands in _dialect_groups().items():
         if name in (group, None):
             app.add_typer(commands.load(), name=group)

@@ -79,22 +79,20 @@ class JobVerbs(Verbs[TransportT]):
           NotFound: there is no such evaluator, data set or secret.
           InvalidRequest: an evaluator, the mapping or the target cannot be taken; `problems` says why.
         """
-        config: dict[str, Json] = {
-            "parallelism": parallelism,
-            "limit_samples": limit_samples,
-            "max_failures": max_failures,
-            "replay": None if replay is Replay.OFF else replay,
-            "budget": budget,
-            "failures": None if failures is Failures.EXCLUDE else failures,
-        }
-        body = {
-            "evaluators": [evaluator_body(one) for one in evaluators],
-            "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
-            "mapping": mapping or {},
-            "config": {"isolation": isolation, **{name: n for name, n in config.items() if n is not None}},
-            "target": _target_body(target),
-            "name": name,
-        }
+        body = job_body(
+            evaluators,
+            dataset,
+            mapping=mapping,
+            target=target,
+            parallelism=parallelism,
+            limit_samples=limit_samples,
+            isolation=isolation,
+            max_failures=max_failures,
+            replay=replay,
+            budget=budget,
+            failures=failures,
+            name=name,
+        )
         headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
         return await self._transport.send(Call("POST", "/v1/jobs", JobReport, encode(body), headers))
 
@@ -405,6 +403,27 @@ class JobVerbs(Verbs[TransportT]):
                         report = decode(JobReport, line.removeprefix(_EVENT_DATA))
                         if not report.status.final:
                             yield report
+
+
+def job_body(
+    evaluators: Iterable[Evaluator | str],
+    dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+    *,
+    mapping: dict[str, str] | None = None,
+    target: Target | None = None,
+    name: str | None = None,
+    **config: Any,
+) -> dict[str, Any]:
+    """Return the body of a new job; fields of `config` with their defaults are left out, as older hosts take it."""
+    defaults = {None, Replay.OFF, Failures.EXCLUDE}
+    body = {
+        "evaluators": [evaluator_body(one) for one in evaluators],
+        "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
+        "mapping": mapping or {},
+        "config": {field: value for field, value in config.items() if value not in defaults},
+        "target": _target_body(target),
+    }
+    return body if name is None else {**body, "name": name}
 
 
 def _path(job_id: str, rest: str = "") -> str:

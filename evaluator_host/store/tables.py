@@ -246,6 +246,7 @@ class JobTable(Table):
         Index("ix_jobs_workspace_id_created_at", "workspace_id", "created_at"),
         Index("ix_jobs_status", "status"),
         Index("ix_jobs_dataset_id_created_at", "dataset_id", "created_at"),
+        Index("ix_jobs_workspace_id_schedule", "workspace_id", "schedule"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -253,6 +254,7 @@ class JobTable(Table):
     dataset_id: Mapped[str] = mapped_column(ForeignKey(DatasetTable.id))
     name: Mapped[str | None]
     dataset_name: Mapped[str | None]
+    schedule: Mapped[str | None]
     status: Mapped[str]
     wanted: Mapped[str]
     request: Mapped[str]
@@ -362,7 +364,10 @@ class EntityTable(Table):
     """Entities by kind and name, in namespaces of a workspace. JSON: `content`."""
 
     __tablename__ = "entities"
-    __table_args__ = (UniqueConstraint("workspace_id", "kind", "namespace", "name"),)
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "kind", "namespace", "name"),
+        Index("ix_entities_kind_namespace", "kind", "namespace"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))

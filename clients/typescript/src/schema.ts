@@ -21,6 +21,47 @@ export interface components {
             sum: number | null;
             variance: number | null;
         };
+        AlertChangeIn: {
+            paused: boolean;
+        };
+        AlertIn: {
+            above?: number | null;
+            below?: number | null;
+            evaluator?: string | null;
+            job?: string | null;
+            live?: string | null;
+            metric: components["schemas"]["Metric"];
+            min_rows?: number;
+            name: string;
+            schedule?: string | null;
+            secret?: string | null;
+            url: string;
+            window_minutes?: number;
+        };
+        AlertReport: {
+            checked_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            deliveries: components["schemas"]["DeliveryReport"][];
+            firing: boolean;
+            name: string;
+            paused: boolean;
+            rule: components["schemas"]["AlertRule"];
+            value: number | null;
+        };
+        AlertRule: {
+            above: number | null;
+            below: number | null;
+            evaluator: string | null;
+            job: string | null;
+            live: string | null;
+            metric: components["schemas"]["Metric"];
+            min_rows: number;
+            schedule: string | null;
+            secret: string | null;
+            url: string;
+            window_minutes: number;
+        };
         BadLine: {
             line: number;
             message: string;
@@ -104,8 +145,10 @@ export interface components {
             format: string;
             id: string;
             name: string;
+            notes: string[];
             rows: number;
             size_bytes: number;
+            version: number;
         };
         DayUsage: {
             cost: number;
@@ -115,6 +158,15 @@ export interface components {
             output_tokens: number;
             replayed: number;
             requests: number;
+        };
+        DeliveryReport: {
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            error: string | null;
+            id: string;
+            status: string;
+            type: string;
         };
         Difference: {
             after: number | null;
@@ -493,6 +545,7 @@ export interface components {
             };
             name: string | null;
             progress: components["schemas"]["JobProgress"];
+            schedule: string | null;
             scores: components["schemas"]["JobScore"][];
             started_at: string | null;
             status: components["schemas"]["JobStatus"];
@@ -572,6 +625,8 @@ export interface components {
             stdout: string;
             truncated: boolean;
         };
+        /** @enum {string} */
+        Metric: "mean" | "pass_rate" | "failure_rate";
         MigrateIn: {
             adapt?: boolean;
             budget?: components["schemas"]["BudgetIn"];
@@ -854,6 +909,36 @@ export interface components {
             backend: string;
             peak_memory_kb: number | null;
             warm: boolean;
+        };
+        ScheduleChangeIn: {
+            cron?: string | null;
+            paused?: boolean | null;
+            timezone?: string | null;
+        };
+        ScheduleIn: {
+            cron: string;
+            job: components["schemas"]["JobIn"];
+            name: string;
+            timezone?: string;
+        };
+        ScheduleReport: {
+            config: components["schemas"]["JobConfig"];
+            /** Format: date-time */
+            created_at: string;
+            cron: string;
+            dataset: string | null;
+            evaluators: string[];
+            last_at: string | null;
+            last_error: string | null;
+            last_job: string | null;
+            mapping: {
+                [key: string]: string;
+            };
+            missed: number;
+            name: string;
+            next_runs: string[];
+            paused: boolean;
+            timezone: string;
         };
         SecretIn: {
             /** Format: password */
