@@ -187,6 +187,21 @@ def _config(given: str) -> Any:
         raise InvalidRequest("an option is invalid", problems=(Problem("--config", str(error)),)) from error
 
 
+def json_option(option: str, text: str) -> dict[str, Any]:
+    """Return the JSON object that an option has.
+
+    Raises:
+      InvalidRequest: it has none.
+    """
+    try:
+        value = decode_json(text.encode())
+    except InvalidJson as error:
+        raise InvalidRequest("an option is invalid", problems=(Problem(option, str(error)),)) from error
+    if not isinstance(value, dict):
+        raise InvalidRequest("an option is invalid", problems=(Problem(option, "it is no JSON object"),))
+    return value
+
+
 def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin, ...]:
     """Parse pins. The error for an inexact pin suggests the newest matching version."""
     try:

@@ -152,6 +152,61 @@ class DatasetReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A row of a data set. `index` is its number, from 0."""
+
+    index: int
+    row: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The rows that a search found, the answer of `GET /v1/datasets/{name}/search`. `total` counts all of them."""
+
+    rows: tuple[FoundRow, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopValue:
+    """A frequent value of a column, as text of at most 200 characters."""
+
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What a column of a data set holds.
+
+    Attributes:
+      name: Of the column.
+      present: Rows with a value that is not null.
+      missing: Rows without one.
+      kinds: Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.
+      distinct: Different values, compared by their first 200 characters; None for over 10,000.
+      top: The five most frequent values.
+      min: The least one, where all values are numbers or texts of numbers; None otherwise. `max` and `mean` alike.
+      max: The greatest one.
+      mean: Their mean.
+      min_length: Characters of the shortest text; None without a text.
+      max_length: Characters of the longest text.
+    """
+
+    name: str
+    present: int
+    missing: int
+    kinds: dict[str, int]
+    distinct: int | None
+    top: tuple[TopValue, ...]
+    min: float | None
+    max: float | None
+    mean: float | None
+    min_length: int | None
+    max_length: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class SecretReport:
     """A secret of a workspace, without its value.
 
