@@ -69,6 +69,13 @@ FormatOption = Annotated[
     Format | None,
     typer.Option("--format", help="Format of the data. Default: by the file's suffix.", show_default=False),
 ]
+NetworkOption = Annotated[
+    list[str] | None, typer.Option("--network", help="A host that the code may reach: api.example.com:443. Repeatable.")
+]
+CodeSecretOption = Annotated[
+    list[str] | None,
+    typer.Option("--secret", help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable."),
+]
 ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
 RequestsOption = Annotated[
     int | None, typer.Option("--budget-requests", min=0, help="Most requests to models.", show_default="the host's")
@@ -146,6 +153,9 @@ def evaluator_of(**fields: Any) -> Evaluator:
       InvalidRequest: a field cannot be taken.
     """
     body = {name: value for name, value in fields.items() if value is not None}
+    body["secrets"] = {
+        variable: name or variable for variable, _, name in (one.partition("=") for one in body.get("secrets") or ())
+    }
     for group, model in (("settings", SettingsIn), ("limits", LimitsIn), ("budget", BudgetIn)):
         body[group] = {name: body.pop(name) for name in model.model_fields if name in body}
     return _validated(EvaluatorIn, body).to_model()

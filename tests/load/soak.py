@@ -167,17 +167,36 @@ def attacked(url: str, key: str, seed: int) -> Iterator[Counter[str]]:
 
 
 @contextmanager
-def serving(folder: Path, index: str, *, backend: str, ordinary: bool) -> Iterator[tuple[Server, str, str]]:
-    """Run a host, perhaps as a user without rights; yield it with the keys of an attacker and of its neighbour."""
+def serving(
+    folder: Path,
+    index: str,
+    *,
+    backend: str,
+    ordinary: bool,
+    npm_registry: str | None = None,
+    keys: tuple[str, str] | None = None,
+) -> Iterator[tuple[Server, str, str]]:
+    """Run a host, perhaps as a user without rights; yield it with the keys of an attacker and of its neighbour.
+
+    Args:
+      folder: Its data directory and log are made here, unless `keys` are of a host that ran here before.
+      index: Where it installs Python packages from.
+      backend: Its sandbox.
+      ordinary: Run it as a user without rights.
+      npm_registry: Where it installs npm packages from.
+      keys: Of a host that ran in this folder before.
+    """
     data, url = folder / "data", f"sqlite:///{folder / 'data' / 'host.db'}"
-    data.mkdir()
-    folder.chmod(0o755)
-    asyncio.run(lend_toolchain(data))
-    keys = [make_key("ci", workspace, url=url) for workspace in ("attacker", "neighbour")]
+    if keys is None:
+        data.mkdir()
+        folder.chmod(0o755)
+        asyncio.run(lend_toolchain(data))
+        keys = (make_key("ci", "attacker", url=url), make_key("ci", "neighbour", url=url))
     environment = {
         "EVALUATOR_HOST_DATABASE_URL": url,
         "EVALUATOR_HOST_PIP_INDEX_URL": index,
         "EVALUATOR_HOST_NO_PROXY": "127.0.0.1",
+        **({"EVALUATOR_HOST_NPM_REGISTRY": npm_registry} if npm_registry else {}),
         **({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}),
     }
     command = None

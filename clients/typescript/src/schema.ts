@@ -117,12 +117,19 @@ export interface components {
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
             models: string[];
+            network: string[];
             notes: components["schemas"]["Note"][];
             ok: boolean;
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             slices: components["schemas"]["Slice"][];
+        };
+        CodeSecretIn: {
+            secret: string;
         };
         Comparison: {
             after: string;
@@ -286,10 +293,14 @@ export interface components {
             limits: components["schemas"]["Limits"];
             models: string[];
             name: string | null;
+            network: string[];
             packages: string[];
             path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             settings: components["schemas"]["EvaluatorSettings"];
             threshold: number | null;
             version: number | null;
@@ -331,10 +342,14 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -643,11 +658,15 @@ export interface components {
                 [key: string]: string;
             };
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
             /** @enum {string} */
@@ -711,8 +730,10 @@ export interface components {
             output_tokens: number;
         };
         ModelUsage: {
+            connections: number;
             cost: number | null;
             input_tokens: number;
+            network_bytes: number;
             output_tokens: number;
             replayed: number;
             requests: number;
@@ -730,11 +751,15 @@ export interface components {
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
             name: string;
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -749,11 +774,15 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
