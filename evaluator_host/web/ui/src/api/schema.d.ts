@@ -131,6 +131,21 @@ export interface components {
         CodeSecretIn: {
             secret: string;
         };
+        ColumnFacts: {
+            distinct: number | null;
+            kinds: {
+                [key: string]: number;
+            };
+            max: number | null;
+            max_length: number | null;
+            mean: number | null;
+            min: number | null;
+            min_length: number | null;
+            missing: number;
+            name: string;
+            present: number;
+            top: components["schemas"]["TopValue"][];
+        };
         Comparison: {
             after: string;
             before: string;
@@ -188,6 +203,19 @@ export interface components {
             n: number;
             significant: boolean;
             worse: number;
+        };
+        EditIn: {
+            add?: {
+                [key: string]: unknown;
+            }[];
+            add_from?: components["schemas"]["JobRowsIn"] | components["schemas"]["TraceRowsIn"] | null;
+            create?: boolean;
+            remove?: number[];
+            set?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
         };
         EnvironmentIn: {
             language?: components["schemas"]["Language"];
@@ -421,6 +449,16 @@ export interface components {
             code: string;
             diff: string;
         };
+        FoundRow: {
+            index: number;
+            row: {
+                [key: string]: unknown;
+            };
+        };
+        FoundRows: {
+            rows: components["schemas"]["FoundRow"][];
+            total: number;
+        };
         HostInfo: {
             backend: string;
             contract_fields: {
@@ -594,6 +632,10 @@ export interface components {
             next_cursor: string | null;
             rows: components["schemas"]["JobRow"][];
             total: number | null;
+        };
+        JobRowsIn: {
+            job: string;
+            rows: number[];
         };
         JobScore: {
             change: number | null;
@@ -1047,6 +1089,10 @@ export interface components {
             run: number;
             total: number;
         };
+        TopValue: {
+            count: number;
+            value: string;
+        };
         TraceReport: {
             evaluator: string;
             number: number;
@@ -1059,6 +1105,10 @@ export interface components {
                 [key: string]: unknown;
             };
             trace_id: string;
+        };
+        TraceRowsIn: {
+            evaluator: string;
+            traces: number[];
         };
         UsageReport: {
             datasets_bytes: number;
