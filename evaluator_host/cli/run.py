@@ -143,6 +143,8 @@ def run(
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
     single |= {"messages": messages}
     if data is None:
+        if all(text is None for text in single.values()):
+            raise InvalidRequest("there is no row: give --data FILE, or a row by --inputs, --outputs, …")
         row = parse_row(single)
         raise typer.Exit(run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json)))
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
@@ -223,6 +225,7 @@ class Run:
     as_json: bool
     url: str | None
     _rows: RowFile = field(init=False)
+    _told: set[str] = field(init=False, default_factory=set)  # faults of lines that were printed
     _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # read, and without a result yet
     _summary: Summary = field(init=False, default_factory=Summary)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
@@ -300,9 +303,12 @@ class Run:
         return encode_json({**entry, "result": result}) + b"\n"
 
     def _report_bad_line(self, line: int, message: str) -> None:
-        if self._rows.bad <= _BAD_LINES_SHOWN:
+        if message in self._told:
+            return
+        self._told.add(message)
+        if len(self._told) <= _BAD_LINES_SHOWN:
             err.print(plain(f"{self.data}:{line}: {message}; left out"))
-        elif self._rows.bad == _BAD_LINES_SHOWN + 1:
+        elif len(self._told) == _BAD_LINES_SHOWN + 1:
             err.print("more bad lines follow; the summary has their number")
 
     def _print(self, seconds: float) -> None:

@@ -37,6 +37,7 @@ from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error, install_error_handlers
 from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.web.http.middleware import AccessMiddleware, memory_of
+from evaluator_host.web.http.openapi import completed
 from evaluator_host.web.workbench import Workbench, is_page
 
 _FEW_ROWS: Final = 500
@@ -85,7 +86,7 @@ def create_app(
     app.state.max_rows = settings.max_rows_per_batch
     app.state.service = service
     app.state.reading = Turns(_READ_AT_ONCE)
-    install_error_handlers(app)
+    install_error_handlers(app, completed)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
