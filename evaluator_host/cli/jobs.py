@@ -68,6 +68,9 @@ def create(
         int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="the host's")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N rows.")] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="Score only the rows whose index leaves K when divided by N.")
+    ] = None,
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
     ] = Isolation.ROW,
@@ -110,6 +113,7 @@ def create(
         "target": target,
         "parallelism": parallelism,
         "limit_samples": limit,
+        "shard": shard,
         "isolation": isolation,
         "max_failures": max_failures,
         "failures": failures,

@@ -258,7 +258,7 @@ class Run:
                 await self._score_together(target)
                 seconds = time.perf_counter() - started
             if results is not None and self.shard is not None:
-                results.write(closing_line(self.shard, rows=self._rows.count, bad_lines=self._rows.bad))
+                results.write(self.shard.closing_line(rows=self._rows.count, bad_lines=self._rows.bad))
         if not self._summary.rows and (self.shard is None or not self._rows.count):
             raise InvalidRequest(f"there is no row to score in {self.data} ({self._rows.bad} bad lines)")
         self._print(seconds)
@@ -319,11 +319,6 @@ class Run:
 
     def _exit_code(self) -> int:
         return self._summary.exit_code(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
-
-
-def closing_line(shard: Shard, *, rows: int, bad_lines: int) -> bytes:
-    """Return the last line of a shard's results: which shard it is, and what its whole file has."""
-    return encode_json({"shard": str(shard), "rows": rows, "bad_lines": bad_lines}) + b"\n"
 
 
 def _reported(work: Run, reports: ReportFiles, name: str) -> int:

@@ -49,6 +49,7 @@ class JobVerbs(Verbs[TransportT]):
         target: Target | None = None,
         parallelism: int | None = None,
         limit_samples: int | None = None,
+        shard: str | None = None,
         isolation: Isolation = Isolation.ROW,
         max_failures: int | None = None,
         replay: Replay = Replay.OFF,
@@ -67,6 +68,7 @@ class JobVerbs(Verbs[TransportT]):
           target: A model that makes the outputs first.
           parallelism: Sandboxes at once.
           limit_samples: Rows to take, from the first on.
+          shard: Which of them to score, `3/16`: those whose index leaves 3 when divided by 16.
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
           replay: Whether answers of granted models are recorded and reused.
@@ -86,6 +88,7 @@ class JobVerbs(Verbs[TransportT]):
             target=target,
             parallelism=parallelism,
             limit_samples=limit_samples,
+            shard=shard,
             isolation=isolation,
             max_failures=max_failures,
             replay=replay,

@@ -118,6 +118,7 @@ class JobService:
 
     async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
+        _ = stored.shard  # refuses a text that is none
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)
         if spec.target is not None:
@@ -286,7 +287,7 @@ class JobService:
 
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
-    progress = _progress(job, job.rows * len(overview.evaluators))
+    progress = _progress(job, stored.shard.count(job.rows) * len(overview.evaluators))
     return JobReport(
         id=job.id,
         name=job.name,

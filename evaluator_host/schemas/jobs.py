@@ -37,6 +37,7 @@ class JobConfig:
     Attributes:
       parallelism: Sandboxes at once over all its evaluators; None for the host's limit for one evaluator.
       limit_samples: Rows of the data set to score, from the first on; None for all.
+      shard: Which of these rows to score, `3/16`: those whose index leaves 3 when divided by 16; None for all.
       isolation: `row` for a process or context per row, `batch` for rows that may share one.
       max_failures: The job fails when more rows than this fail; None for no limit.
       replay: Whether answers of granted models are recorded and reused.
@@ -46,6 +47,7 @@ class JobConfig:
 
     parallelism: int | None = None
     limit_samples: int | None = None
+    shard: str | None = None
     isolation: Isolation = Isolation.ROW
     max_failures: int | None = None
     replay: Replay = Replay.OFF

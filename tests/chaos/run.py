@@ -33,6 +33,7 @@ from tests.server import Server
 
 MOST_MB: Final = 600.0  # of memory, for a host; like the soak
 _SETTLES_S: Final = 120.0
+_FIRST_START_S: Final = 600.0  # beside burners
 _LOOK_EVERY_S: Final = 0.5
 _LEFT_S: Final = 30.0
 # A database that does not serve, and a job that two kills ended, are errors that an operator has to hear of.
@@ -150,7 +151,7 @@ def burning(count: int) -> Iterator[None]:
 async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracle, *, model_url: str) -> None:
     """Have callers call while faults are done, and until every job has ended."""
     host.start()
-    assert await asyncio.to_thread(host.until_ready), host.log_end()
+    assert await asyncio.to_thread(host.until_ready, _FIRST_START_S), host.log_end()
     traffic = Traffic(host, oracle, seed=run.seed, packages=run.packages, model_url=model_url)
     over, ended = asyncio.Event(), asyncio.Event()
     watching = asyncio.create_task(_watch(host, ended))

@@ -58,10 +58,12 @@ class Waits:
     Attributes:
       longest_s: Of a `/healthz`, by the wall clock.
       held_s: The most processor time that the host's first thread used while one waited.
+      peak_mb: The most memory that the host had.
     """
 
     longest_s: float = 0.0
     held_s: float = 0.0
+    peak_mb: int = 0
     calls: int = 0
     wrong: list[str] = field(default_factory=list)
 
@@ -97,12 +99,14 @@ def neighbour(url: str, key: str, pid: int) -> Iterator[Waits]:
             waits.wrong.append(repr(error))
 
     caller = threading.Thread(target=told)
+    Path(f"/proc/{pid}/clear_refs").write_text("5")  # its peak counts from here
     caller.start()
     try:
         yield waits
     finally:
         over.set()
         caller.join()
+        waits.peak_mb = int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
 
 
 def send(client: httpx.Client, requests: tuple[Request, ...]) -> None:
@@ -144,21 +148,6 @@ def spans_of_a_row(client: httpx.Client) -> None:
     trace = b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + spans + b"]}]}]}"
     body = b'{"evaluator":{"code":' + json.dumps(ONE).encode() + b'},"trace":' + trace + b"}"
     client.post("/v1/evaluate", content=body, headers={"Content-Type": "application/json"})
-
-
-def large_bodies(client: httpx.Client) -> None:
-    """Send twelve bodies of 26 MB at once."""
-    content = json.dumps({"evaluator": {"code": ONE}, "outputs": ["x" * 90] * 280_000}).encode()
-
-    def post() -> None:
-        with httpx.Client(base_url=client.base_url, headers=client.headers, timeout=ATTACK_S) as own:
-            own.post("/v1/evaluate", content=content, headers={"Content-Type": "application/json"})
-
-    callers = [threading.Thread(target=post) for _ in range(12)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
 
 
 def uploads_that_break_off(client: httpx.Client) -> None:
@@ -212,7 +201,6 @@ def package(client: httpx.Client, pin: str, language: str = "python") -> None:
 
 OWN: Final[dict[str, Callable[[httpx.Client], None]]] = {
     "batch-of-large-results": large_batch,
-    "bodies-at-once": large_bodies,
     "spans-of-a-row": spans_of_a_row,
     "traces-without-a-root": send_traces,
     "uploads-that-break-off": uploads_that_break_off,
@@ -249,7 +237,7 @@ def publish(index: Index) -> None:
 def reproduce(
     folder: Path, *, backend: str = "bubblewrap", ordinary: bool = False, only: list[str] | None = None
 ) -> dict[str, Any]:
-    """Run the attacks and return `attacks` (by name, what the neighbour met), `peak_mb`, and `wrong`."""
+    """Run the attacks and return `attacks` (by name, what the neighbour met and the host took), and `wrong`."""
     attacks = {name: one for name, one in reproductions().items() if not only or name in only}
     found: dict[str, Waits] = {}
     with Index() as index:
@@ -268,7 +256,6 @@ def reproduce(
                     except httpx.HTTPError as error:
                         print(f"{name}: {error!r}", file=sys.stderr)  # the neighbour counts
                 print(f"{name}: {found[name]}", file=sys.stderr, flush=True)
-            status = Path(f"/proc/{pid}/status").read_text()
             code = server.stop()
             wrong = [f"the host ended with exit code {code}"] if code else []
             wrong += [server.log[at.start() : at.start() + LOGGED] for at in FAULTS.finditer(server.log)]
@@ -279,16 +266,20 @@ def reproduce(
             )
             if answer.json().get("score") != 0.5:
                 wrong.append(f"the neighbour's package after a restart: {answer.status_code} {answer.text[:300]}")
-    peak_mb = int(status.split("VmHWM:")[1].split()[0]) // 1024
-    wrong += [f"the host took {peak_mb} MB"] if peak_mb > PEAK_MB else []
     for name, waits in found.items():
+        wrong += [f"{name}: the host took {waits.peak_mb} MB"] if waits.peak_mb > PEAK_MB else []
         wrong += [f"{name}: {one}" for one in waits.wrong]
         wrong += [f"{name}: /healthz waited for {waits.held_s:.2f} s of the host"] if waits.held_s > HELD_S else []
     table = {
-        name: {"longest_s": round(one.longest_s, 2), "held_s": round(one.held_s, 2), "calls": one.calls}
+        name: {
+            "longest_s": round(one.longest_s, 2),
+            "held_s": round(one.held_s, 2),
+            "peak_mb": one.peak_mb,
+            "calls": one.calls,
+        }
         for name, one in found.items()
     }
-    return {"attacks": table, "peak_mb": peak_mb, "wrong": wrong}
+    return {"attacks": table, "wrong": wrong}
 
 
 def main() -> int:

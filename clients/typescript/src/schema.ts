@@ -537,6 +537,7 @@ export interface components {
             max_failures: number | null;
             parallelism: number | null;
             replay: components["schemas"]["Replay"];
+            shard: string | null;
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
@@ -546,6 +547,7 @@ export interface components {
             max_failures?: number | null;
             parallelism?: number | null;
             replay?: components["schemas"]["Replay"];
+            shard?: string | null;
         };
         JobError: {
             code: string;

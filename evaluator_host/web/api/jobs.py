@@ -69,6 +69,11 @@ class JobConfigIn(Wire):
         None, ge=1, le=1024, description="Sandboxes in parallel. Default: chosen by the host."
     )
     limit_samples: WholeNumber | None = Field(None, ge=1, description="Score only the first N rows. Default: all.")
+    shard: str | None = Field(
+        None,
+        pattern=r"^\d{1,7}/\d{1,7}$",
+        description="Score only the rows whose index leaves K when divided by N: 3/16. Default: all.",
+    )
     isolation: Isolation = Field(
         Isolation.ROW,
         description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
