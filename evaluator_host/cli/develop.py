@@ -149,7 +149,7 @@ def _junit(outcomes: list[CaseOutcome]) -> bytes:
         case = ET.SubElement(suite, "testcase", {"classname": one.evaluator, "name": one.case})
         if one.problem is not None:
             ET.SubElement(case, "failure", {"message": plain(one.problem)})
-    return ET.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 
 def watch(

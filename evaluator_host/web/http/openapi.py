@@ -109,4 +109,6 @@ def _with_short_names(document: dict[str, Any]) -> dict[str, Any]:
         taken.add(short)
         text = text.replace(f'"{name}"', f'"{short}"').replace(f'schemas/{name}"', f'schemas/{short}"')
     renamed: dict[str, Any] = json.loads(text)
+    for name, schema in renamed["components"]["schemas"].items():
+        schema["title"] = name  # by which generators name classes
     return renamed
