@@ -90,11 +90,11 @@ def test_valid_shapes_are_in_the_authors_language() -> None:
 @pytest.mark.parametrize("contract", ALL)
 def test_values_that_are_not_finite(contract: Contract) -> None:
     error = refusal(Returned(Kind.NUMBER, None, nonfinite=("$",)), contract)
-    assert (error.code, "the returned value" in error.message) == (ErrorCode.NON_FINITE, True)
+    assert (error.code, "$" in error.message) == (ErrorCode.NON_FINITE, True)
     error = refusal(returned({"score": 1, "a": [None]}, nonfinite=("$.a[0]", "$.b")), contract)
     assert "$.a[0], $.b" in error.message
     for value, path in (
-        (10**400, "the returned value"),
+        (10**400, "$"),
         ({"score": -(10**400)}, "$.score"),
         ({"score": 1, "m": {"a": 10**400}}, "$.m.a"),
     ):
