@@ -246,7 +246,7 @@ class DatasetService:
         """
         conditions = [Condition.parse(one) for one in where]
         args = (text, conditions, sort, first, limit)
-        return _read_found(await self._queried(workspace_id, name, search_rows, *args))
+        return await asyncio.to_thread(_read_found, await self._queried(workspace_id, name, search_rows, *args))
 
     async def describe_columns(self, workspace_id: str, name: str) -> list[ColumnFacts]:
         """Return what the columns of a data set hold.

@@ -26,6 +26,7 @@ from evaluator_host.store.objects import Objects, StoredObject
 
 KIND: Final = "schedule"
 _MOST: Final = 100  # of a workspace
+_MOST_BYTES: Final = 256 << 10  # read at each look
 _LOOK_EVERY_S: Final = 5.0
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3
@@ -81,6 +82,9 @@ class Schedules:
             raise _refused("cron", f"{cron!r} is never, such as on 31 February")
         await self._jobs.require_job(spec, workspace_id)
         made = _Schedule(spec, cron, timezone, first)
+        if len(_json(made)) > _MOST_BYTES:
+            message = f"its job has over {_MOST_BYTES >> 10} KB"
+            raise _refused("job", message, "upload the rows as a data set, and store the evaluators; then name them")
         stored = await self._objects.add_object(KIND, workspace_id, name, _json(made), most=_MOST)
         self._wake.set()
         return _report(stored)
