@@ -143,10 +143,11 @@ def run(
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
     single |= {"messages": messages}
     if data is None:
-        if all(text is None for text in single.values()):
-            raise InvalidRequest("there is no row: give --data FILE, or a row by --inputs, --outputs, …")
         row = parse_row(single)
-        raise typer.Exit(run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json)))
+        code = run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json))
+        if code == 1 and all(text is None for text in single.values()):
+            err.print("there was no row: give --data FILE, or a row by --inputs, --outputs, …")
+        raise typer.Exit(code)
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
     work = Run(
