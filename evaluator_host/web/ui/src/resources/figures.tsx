@@ -26,7 +26,7 @@ export function Figures({ job, figures, metric, stamp }: FiguresProps) {
   return (
     <>
       <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
-        <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score)} />
+        <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score, job.config.failures === "zero")} />
         <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? "not reported" : figures.failed > 0 ? over(figures) : ""} />
         <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
         <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
@@ -54,7 +54,8 @@ function over(figures: EvaluatorFigures): string {
   return `over ${count(figures.scored)} of ${count(figures.rows)} rows`;
 }
 
-function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined): string {
+function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero: boolean): string {
+  if (zero) return figures.failed > 0 ? `${count(figures.failed)} failed rows count as 0` : "failed rows count as 0";
   if (figures.failed > 0 || figures.skipped > 0) return over(figures);
   return score?.std_dev ? `rows vary by ${figure(score.std_dev)} (std dev)` : "";
 }
