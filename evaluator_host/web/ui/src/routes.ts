@@ -27,6 +27,7 @@ export const ROUTES: readonly Route[] = [
   { path: "/jobs/new", title: "Start a job", section: "/jobs", load: () => import("./pages/job-new") },
   { path: "/jobs/:id", title: "Job", section: "/jobs", load: () => import("./pages/job") },
   { path: "/jobs/:id/rows/:index", title: "Row of a job", section: "/jobs", load: () => import("./pages/job-row") },
+  { path: "/compare", title: "Comparison", section: "/jobs", load: () => import("./pages/compare-many") },
   { path: "/compare/:before/:after", title: "Comparison", section: "/jobs", load: () => import("./pages/compare") },
   { path: "/schedules", title: "Schedules", section: "/schedules", load: () => import("./pages/schedules") },
   { path: "/help", title: "Help", section: "/help", load: () => import("./pages/help") },

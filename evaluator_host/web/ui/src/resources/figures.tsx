@@ -1,7 +1,7 @@
 /** The figures of one evaluator in a job, as numbers and as a plot. */
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
-import { Select } from "../components/field";
+import { Field, Select } from "../components/field";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
@@ -95,7 +95,12 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
   );
 }
 
-function Metrics({ metrics }: { metrics: readonly Aggregate[] }) {
+const MANY_METRICS = 8;
+
+/** Figures of each metric; many of them are found by name. */
+function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
+  const [text, setText] = useState("");
+  const metrics = all.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
   const names = ["Count", "Mean", "Std dev", "Min", "p10", "Median", "p90", "p99", "Max", "Missing"];
   const head = (
     <>
@@ -107,8 +112,8 @@ function Metrics({ metrics }: { metrics: readonly Aggregate[] }) {
       ))}
     </>
   );
-  return (
-    <Table label="Metrics" head={head}>
+  const table = (
+    <Table label="Metrics" head={head} class="metrics-table">
       {metrics.map((one) => (
         <tr key={one.name}>
           <th scope="row">{oneLine(one.name, 60)}</th>
@@ -120,6 +125,12 @@ function Metrics({ metrics }: { metrics: readonly Aggregate[] }) {
         </tr>
       ))}
     </Table>
+  );
+  if (all.length <= MANY_METRICS) return table;
+  return (
+    <Panel title={`Metrics: ${count(all.length)}`} actions={<Field label="Find a metric" bare type="search" placeholder="Find…" value={text} onValue={setText} />}>
+      {table}
+    </Panel>
   );
 }
 
