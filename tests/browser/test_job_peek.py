@@ -8,7 +8,7 @@ from tests.browser.seeds import Seeds
 
 async def test_rows_are_columns_and_are_looked_into_by_keys(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}?outcome=scored")
-    rows = page.get_by_role("region", name="Rows", exact=True).last
+    rows = page.get_by_role("region", name="Rows and results")
     await expect(rows.get_by_role("columnheader", name="question")).to_be_visible()
     await page.get_by_text("Columns").first.click()
     await page.get_by_role("checkbox", name="words metric").check()
@@ -33,7 +33,7 @@ async def test_rows_are_columns_and_are_looked_into_by_keys(page: Page, seeds: S
 async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.small}")
     await page.get_by_role("button", name="All evaluators side by side").click()
-    table = page.get_by_role("region", name="Rows", exact=True).last
+    table = page.get_by_role("region", name="Rows and results")
     for name in ("length@2", "latency@1", "full@1"):
         await expect(table.get_by_role("columnheader", name=name)).to_be_visible()
     await expect(table.locator("tbody tr")).to_have_count(12)

@@ -211,7 +211,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
   return (
     <>
       <ColumnChoice offered={side ? offered.filter(({ kind, name }) => kind === "input" || name === "output") : offered} chosen={columns} onChosen={choose} />
-      <Table label="Rows" head={head} class={busy ? "rows-table rows-busy" : "rows-table"}>
+      <Table label="Rows and results" head={head} class={busy ? "rows-table rows-busy" : "rows-table"}>
         {lines.map(({ index, row, results }) => (
           <tr key={index} class={index === peek ? "row-peeked" : ""} onClick={(event) => !(event.target as Element).closest("a, button") && setQuery({ peek: index === peek ? null : String(index) })}>
             <th scope="row" class="number">
