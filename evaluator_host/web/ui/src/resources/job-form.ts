@@ -38,6 +38,8 @@ export interface JobForm {
   maxFailures: string;
   asksModel: boolean;
   target: TargetForm;
+  /** Of the job that is run again: what the form has no fields for. */
+  kept: Pick<JobReport["config"], "replay" | "budget" | "failures"> | null;
 }
 
 const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "", prompt: "", messages: [], inference: "", concurrency: "8", timeout_s: "60", retries: "4" };
@@ -45,7 +47,7 @@ const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "",
 /** Returns a form with the values of the address; everything else is empty. */
 export function newForm(query: URLSearchParams): JobForm {
   const evaluators = query.getAll("evaluator");
-  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", asksModel: false, target: NO_TARGET };
+  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", asksModel: false, target: NO_TARGET, kept: null };
 }
 
 /** Returns the form that runs a job again. Evaluators without a name are included as they were. */
@@ -63,6 +65,7 @@ export function formOf(job: JobReport, ran: readonly JobEvaluator[]): JobForm {
     maxFailures: text(job.config.max_failures),
     asksModel: job.target !== null,
     target: job.target === null ? NO_TARGET : targetForm(job.target),
+    kept: { replay: job.config.replay, budget: job.config.budget, failures: job.config.failures },
   };
 }
 
@@ -114,6 +117,7 @@ export function jobBody(form: JobForm): JobIn {
     limit_samples: number(form.limit),
     isolation: form.batch ? "batch" : "row",
     max_failures: number(form.maxFailures),
+    ...form.kept,
   };
   const mapping = Object.fromEntries(form.mapping.map(({ field, source }) => [field.trim(), source.trim()]).filter(([field, source]) => field && source));
   return { evaluators: form.evaluators.map((reference) => evaluatorOf(form, reference)), dataset: form.dataset, mapping, target: form.asksModel ? targetOf(form.target) : null, config };
