@@ -97,7 +97,7 @@ class ModelServer:
         question = question_of(body)
         message: dict[str, Any] = {"role": "assistant", "content": f"answer to {question}", "refusal": None}
         finish_reason = "stop"
-        if body.get("tools"):
+        if body.get("tools") and "function" in body["tools"][0]:  # of OpenAI
             call = {"name": body["tools"][0]["function"]["name"], "arguments": json.dumps({"question": question})}
             message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
             finish_reason = "tool_calls"
