@@ -13,8 +13,9 @@ from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
-from evaluator_host.schemas.jobs import Failures, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import Failures, JobEstimate, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import (
+    Agreement,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -98,6 +99,31 @@ class JobVerbs(Verbs[TransportT]):
         )
         headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
         return await self._transport.send(Call("POST", "/v1/jobs", JobReport, encode(body), headers))
+
+    @verb
+    async def estimate(
+        self,
+        evaluators: Iterable[Evaluator | str],
+        dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+        *,
+        mapping: dict[str, str] | None = None,
+        target: Target | None = None,
+        limit_samples: int | None = None,
+        isolation: Isolation = Isolation.ROW,
+        replay: Replay = Replay.OFF,
+        budget: ModelBudget | None = None,
+        rows: int = 3,
+    ) -> JobEstimate:
+        """Score the first `rows` rows of a job, and return what all of them would use of models.
+
+        The other arguments and errors are those of `create`. With `replay=Replay.PREFER` the job itself uses these
+        answers again.
+        """
+        config = {"isolation": isolation, "limit_samples": limit_samples, "replay": replay, "budget": budget}
+        body = job_body(evaluators, dataset, mapping=mapping, target=target, **config)
+        return await self._transport.send(
+            Call("POST", f"/v1/jobs/estimate{query(rows=rows)}", JobEstimate, encode(body))
+        )
 
     @verb
     async def all(
@@ -260,6 +286,21 @@ class JobVerbs(Verbs[TransportT]):
         """
         path = _path(job_id, "failures") + query(evaluator=evaluator)
         return await self._transport.send(Call("GET", path, list[FailureGroup]))
+
+    @verb
+    async def agreement(self, job_id: str, *, label: str, evaluator: str | None = None) -> list[Agreement]:
+        """Return how the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
+
+        Args:
+          job_id: Id of the job.
+          label: Column of the data set with the labels.
+          evaluator: Label of one of its evaluators; None for every one.
+
+        Raises:
+          InvalidRequest: there are no such labels.
+        """
+        path = _path(job_id, "agreement") + query(label=label, evaluator=evaluator)
+        return await self._transport.send(Call("GET", path, list[Agreement]))
 
     @verb
     async def evaluators(self, job_id: str) -> list[JobEvaluatorReport]:
