@@ -119,7 +119,12 @@ class JobVerbs(Verbs[TransportT]):
         The other arguments and errors are those of `create`. With `replay=Replay.PREFER` the job itself uses these
         answers again.
         """
-        config = {"isolation": isolation, "limit_samples": limit_samples, "replay": replay, "budget": budget}
+        config: dict[str, Any] = {
+            "isolation": isolation,
+            "limit_samples": limit_samples,
+            "replay": replay,
+            "budget": budget,
+        }
         body = job_body(evaluators, dataset, mapping=mapping, target=target, **config)
         return await self._transport.send(
             Call("POST", f"/v1/jobs/estimate{query(rows=rows)}", JobEstimate, encode(body))
