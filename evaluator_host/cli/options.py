@@ -42,7 +42,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called. auto: inferred from the code.")]
 EntryOption = Annotated[
-    str | None, typer.Option(help="Name of the function or class to call, if the code has several.")
+    str | None, typer.Option(help="Name of the function or class to call, if the code has several; * for all of them.")
 ]
 ConfigOption = Annotated[
     str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file with one.")
@@ -63,6 +63,13 @@ MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in M
 ModelOption = Annotated[
     list[str] | None,
     typer.Option("--model", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."),
+]
+NetworkOption = Annotated[
+    list[str] | None, typer.Option("--network", help="A host that the code may reach: api.example.com:443. Repeatable.")
+]
+CodeSecretOption = Annotated[
+    list[str] | None,
+    typer.Option("--secret", help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable."),
 ]
 ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
 RequestsOption = Annotated[
@@ -141,6 +148,9 @@ def evaluator_of(**fields: Any) -> Evaluator:
       InvalidRequest: a field cannot be taken.
     """
     body = {name: value for name, value in fields.items() if value is not None}
+    body["secrets"] = {
+        variable: name or variable for variable, _, name in (one.partition("=") for one in body.get("secrets") or ())
+    }
     for group, model in (("settings", SettingsIn), ("limits", LimitsIn), ("budget", BudgetIn)):
         body[group] = {name: body.pop(name) for name in model.model_fields if name in body}
     return _validated(EvaluatorIn, body).to_model()

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -18,11 +18,11 @@ from evaluator_host.model.errors import InUse, InvalidPin, InvalidRequest, NotFo
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.models.prompts import prompt_templates
-from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobStatus
+from evaluator_host.schemas.jobs import EvaluatorScore, Failures, JobError, JobProgress, JobReport, JobScore
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
-from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, JobOverview, Jobs
+from evaluator_host.store.jobs import DesiredState, EvaluatorTally, Job, JobEvaluator, JobOverview, Jobs
 from evaluator_host.store.usage import StorageUsage
 
 LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
@@ -85,6 +85,7 @@ class JobService:
                 return await self.get_job(workspace_id, earlier.id)
         await self._usage.require_room(workspace_id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
+        _ = stored.shard  # refuses a text that is none
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)
         if spec.target is not None:
@@ -105,6 +106,7 @@ class JobService:
                     rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
                     evaluators=evaluators,
                     idempotency_key=idempotency_key,
+                    name=spec.name,
                 )
             except NotFound:  # a data set that has no name and no job yet is removed with others of its kind
                 continue
@@ -120,12 +122,28 @@ class JobService:
         """
         return _report(await self._jobs.get_overview(workspace_id, job_id))
 
-    async def list_jobs(
-        self, workspace_id: str, *, limit: int = 100, before: datetime | None = None, status: JobStatus | None = None
-    ) -> list[JobReport]:
-        """Return jobs, the newest first; `before` is `created_at` of the last job of the previous page."""
-        jobs = await self._jobs.list_overviews(workspace_id, limit=limit, before=before, status=status)
-        return [_report(job) for job in jobs]
+    async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:
+        """Return jobs, the newest first; `chosen` as in `Jobs.list_overviews`."""
+        return [_report(job) for job in await self._jobs.list_overviews(workspace_id, limit=limit, **chosen)]
+
+    async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
+        """Give a job another name, or none, and return it.
+
+        Raises:
+          NotFound: the workspace has no job of that id.
+        """
+        await self._jobs.rename_job(workspace_id, job_id, name)
+        return await self.get_job(workspace_id, job_id)
+
+    async def scores_of(
+        self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int = 100
+    ) -> list[EvaluatorScore]:
+        """Return what a stored evaluator scored in completed jobs, the newest first; none for an unknown name."""
+        found = await self._jobs.scores_of(workspace_id, evaluator, dataset=dataset, limit=limit)
+        return [
+            EvaluatorScore(job.id, job.name, job.dataset_name, one.version, job.finished_at, _score(job, one))
+            for job, one in found
+        ]
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield a job at once, then after every change, until it has ended or was deleted.
@@ -252,12 +270,15 @@ class JobService:
 
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
-    progress = _progress(job, job.rows * len(overview.labels))
+    progress = _progress(job, stored.shard.count(job.rows) * len(overview.evaluators))
     return JobReport(
         id=job.id,
+        name=job.name,
         status=job.status,
-        evaluators=overview.labels,
+        evaluators=tuple(one.label for one in overview.evaluators),
+        scores=tuple(_score(job, one, stored) for one in overview.evaluators),
         dataset=overview.dataset,
+        dataset_name=job.dataset_name,
         mapping=stored.mapping,
         target=stored.target,
         config=stored.config,
@@ -266,6 +287,24 @@ def _report(overview: JobOverview) -> JobReport:
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
+    )
+
+
+def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> JobScore:
+    zero = (stored or spec_from_json(job.request)).config.failures is Failures.ZERO
+    mean, before = (
+        None if tally is None else tally.mean_score(failures_are_zero=zero) for tally in (one.tally, one.previous)
+    )
+    return JobScore(
+        evaluator=one.label,
+        rows=job.rows,
+        scored=one.tally.scored,
+        failed=one.tally.failed,
+        skipped=one.tally.skipped,
+        mean=mean,
+        pass_rate=one.tally.pass_rate(failures_are_zero=zero),
+        previous=None if one.previous is None else one.previous_job,
+        change=None if mean is None or before is None else float(f"{mean - before:.12g}"),
     )
 
 

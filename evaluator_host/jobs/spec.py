@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.rows import ALL, Shard
 from evaluator_host.dialects.table import name_in_config
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.schemas.jobs import JobConfig, Target
@@ -23,6 +24,7 @@ class JobSpec:
       mapping: Sources by row field, `{"outputs": "answer"}`; see `datasets.mapping`.
       target: The model that writes the outputs; None where the data set has them.
       config: Parallelism, row limit, isolation and failure limit.
+      name: For people; None for a job without a name.
     """
 
     evaluators: Sequence[Evaluator | str]
@@ -30,6 +32,7 @@ class JobSpec:
     mapping: dict[str, str] = field(default_factory=dict)
     target: Target | None = None
     config: JobConfig = field(default_factory=JobConfig)
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,15 @@ class StoredSpec:
           InvalidRequest: a field does not exist, or a template is not valid.
         """
         return Mapping.from_sources(self.mapping)
+
+    @property
+    def shard(self) -> Shard:
+        """The rows to score, of those that the job takes.
+
+        Raises:
+          InvalidRequest: the configuration names no shard.
+        """
+        return ALL if self.config.shard is None else Shard.parse(self.config.shard)
 
 
 _LABEL: Final = 63

@@ -48,6 +48,7 @@ class LoadRequest:
       path: Where the code lies among them; None for the root.
       environment: Variables of the code's processes, with `{address}` for the loopback address at which the runner
         serves its connections to the host (PROTOCOL.md, `bytes`); empty for code that may make none.
+      secrets: Further variables, whose values are masked in all that comes back.
     """
 
     code: str
@@ -64,6 +65,7 @@ class LoadRequest:
     files: dict[str, str] = field(default_factory=dict)
     path: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
     def header(self, load_id: str) -> dict[str, Json]:
         """Return the header of the `load` frame."""
@@ -87,6 +89,7 @@ class LoadRequest:
             "check": self.check,
             **({"repair": True} if self.repair else {}),
             **({"environment": self.environment} if self.environment else {}),
+            **({"secrets": self.secrets} if self.secrets else {}),
         }
 
     def body(self) -> dict[str, Json]:

@@ -94,7 +94,7 @@ export class Evaluator {
     }
     this.channel.send({
       type: 'loaded', contract: found.contract, contract_source: found.source, reason: found.reason, entry: found.entry,
-      parameters: found.parameters, notes: [], ...common,
+      parameters: found.parameters, notes: found.notes ?? [], ...common,
     }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle }));
   }
 
@@ -179,7 +179,7 @@ export class Evaluator {
         resolve(message);
       };
       const { limits } = header;
-      const environment = header.environment ?? null;
+      const environment = header.environment || header.secrets ? { ...header.environment, ...header.secrets } : null;
       this.workers.load({ program: loadable.program, data, environment, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }

@@ -217,7 +217,7 @@ async def test_an_evaluator_is_kept_opened_and_made_anew(page: Page, host: Serve
     await expect(page).to_have_url(re.compile(r"/$"))
     await expect(score(await run(page))).to_have_text("0.25")
     await page.get_by_role("button", name="Open…").click()
-    library = page.get_by_role("dialog", name="Open a stored evaluator")
+    library = page.get_by_role("dialog", name="Open an evaluator")
     await library.get_by_role("button", name="browser-quarter").click()
     await expect(page.locator(".status-line")).to_contain_text("browser-quarter@2")
 
@@ -276,7 +276,7 @@ async def test_the_keyboard_gets_out_of_the_editor(page: Page) -> None:
     await page.keyboard.press("Escape")
     await page.keyboard.press("Tab")
     await expect(editor).not_to_be_focused()
-    await expect(page.get_by_role("combobox", name="Add a package")).to_be_focused()
+    await expect(page.get_by_role("button", name="Wrap lines")).to_be_focused()
 
 
 async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page) -> None:

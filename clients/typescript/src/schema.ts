@@ -76,12 +76,19 @@ export interface components {
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
             models: string[];
+            network: string[];
             notes: components["schemas"]["Note"][];
             ok: boolean;
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             slices: components["schemas"]["Slice"][];
+        };
+        CodeSecretIn: {
+            secret: string;
         };
         Comparison: {
             after: string;
@@ -234,10 +241,14 @@ export interface components {
             limits: components["schemas"]["Limits"];
             models: string[];
             name: string | null;
+            network: string[];
             packages: string[];
             path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             settings: components["schemas"]["EvaluatorSettings"];
             threshold: number | null;
             version: number | null;
@@ -279,10 +290,14 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -311,6 +326,14 @@ export interface components {
             sampling: number;
             version: number;
         };
+        EvaluatorScore: {
+            dataset: string | null;
+            finished_at: string | null;
+            job: string;
+            name: string | null;
+            score: components["schemas"]["JobScore"];
+            version: number | null;
+        };
         EvaluatorSettings: {
             config: {
                 [key: string]: unknown;
@@ -329,6 +352,8 @@ export interface components {
             rows: number[];
             type: string | null;
         };
+        /** @enum {string} */
+        Failures: "exclude" | "zero";
         FieldProblem: {
             field: string;
             hint: string | null;
@@ -416,19 +441,23 @@ export interface components {
         Isolation: "row" | "batch";
         JobConfig: {
             budget: components["schemas"]["ModelBudget"];
+            failures: components["schemas"]["Failures"];
             isolation: components["schemas"]["Isolation"];
             limit_samples: number | null;
             max_failures: number | null;
             parallelism: number | null;
             replay: components["schemas"]["Replay"];
+            shard: string | null;
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
+            failures?: components["schemas"]["Failures"];
             isolation?: components["schemas"]["Isolation"];
             limit_samples?: number | null;
             max_failures?: number | null;
             parallelism?: number | null;
             replay?: components["schemas"]["Replay"];
+            shard?: string | null;
         };
         JobError: {
             code: string;
@@ -452,7 +481,11 @@ export interface components {
             mapping?: {
                 [key: string]: string;
             };
+            name?: string | null;
             target?: components["schemas"]["TargetIn"] | null;
+        };
+        JobNameIn: {
+            name: string | null;
         };
         JobProgress: {
             done: number;
@@ -467,6 +500,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             dataset: string;
+            dataset_name: string | null;
             error: components["schemas"]["JobError"] | null;
             evaluators: string[];
             finished_at: string | null;
@@ -474,7 +508,9 @@ export interface components {
             mapping: {
                 [key: string]: string;
             };
+            name: string | null;
             progress: components["schemas"]["JobProgress"];
+            scores: components["schemas"]["JobScore"][];
             started_at: string | null;
             status: components["schemas"]["JobStatus"];
             target: components["schemas"]["Target"] | null;
@@ -507,6 +543,17 @@ export interface components {
             next_cursor: string | null;
             rows: components["schemas"]["JobRow"][];
             total: number | null;
+        };
+        JobScore: {
+            change: number | null;
+            evaluator: string;
+            failed: number;
+            mean: number | null;
+            pass_rate: number | null;
+            previous: string | null;
+            rows: number;
+            scored: number;
+            skipped: number;
         };
         /** @enum {string} */
         JobStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
@@ -558,11 +605,15 @@ export interface components {
                 [key: string]: string;
             };
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
             /** @enum {string} */
@@ -626,8 +677,10 @@ export interface components {
             output_tokens: number;
         };
         ModelUsage: {
+            connections: number;
             cost: number | null;
             input_tokens: number;
+            network_bytes: number;
             output_tokens: number;
             replayed: number;
             requests: number;
@@ -645,11 +698,15 @@ export interface components {
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
             name: string;
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -664,11 +721,15 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -863,6 +924,9 @@ export interface components {
             version: number;
         };
         Target: {
+            agent: {
+                [key: string]: unknown;
+            } | null;
             api_key: string | null;
             base_url: string;
             completion: boolean;
@@ -880,6 +944,9 @@ export interface components {
             timeout_s: number;
         };
         TargetIn: {
+            agent?: {
+                [key: string]: unknown;
+            } | null;
             api_key?: components["schemas"]["SecretNameIn"] | null;
             base_url: string;
             completion?: boolean;

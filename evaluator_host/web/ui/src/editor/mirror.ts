@@ -4,12 +4,13 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
 import { python } from "@codemirror/lang-python";
-import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, ensureSyntaxTree, forceParsing, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting, syntaxTreeAvailable } from "@codemirror/language";
 import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { codeCompletions, type Known, parameterHover } from "./knowledge";
 
 export type Syntax = "python" | "javascript" | "typescript" | "json" | "text";
 
@@ -31,11 +32,16 @@ export interface MirrorOptions {
   onChange: (text: string) => void;
   /** Ctrl+Enter, Cmd+Enter. */
   onSubmit: () => void;
+  /** The first syntax error that the editor's own parser sees after a change, or none. */
+  onSyntax?: ((fault: Mark | null) => void) | undefined;
+  /** What is known of the code besides its grammar: parameters and row keys are completed first. */
+  known?: (() => Known) | undefined;
 }
 
 export interface Mirror {
   setText(text: string): void;
   setSyntax(syntax: Syntax): void;
+  setWrap(wrap: boolean): void;
   setMarks(marks: readonly Mark[]): void;
   /** Put the cursor there and show it. */
   goTo(line: number, column: number | null): void;
@@ -76,6 +82,10 @@ const looks = EditorView.theme({
   ".cm-diagnostic": { padding: "6px 10px", maxWidth: "60ch", whiteSpace: "pre-wrap", borderLeftWidth: "3px" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--fail)" },
   ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
+  ".cm-known": { maxWidth: "60ch", padding: "6px 10px" },
+  ".cm-known pre": { marginTop: "4px", whiteSpace: "pre-wrap", overflowWrap: "anywhere", color: "var(--muted)" },
+  ".cm-completionDetail": { marginLeft: "12px", color: "var(--muted)", fontStyle: "normal", fontFamily: "var(--sans)" },
+  "li[aria-selected] .cm-completionDetail": { color: "var(--on-accent)" },
   ".cm-panels": { backgroundColor: "var(--surface-raised)", color: "var(--text)" },
   ".cm-panels.cm-panels-top": { borderBottom: "1px solid var(--border)" },
   ".cm-panel.cm-search": { padding: "6px 10px" },
@@ -105,13 +115,72 @@ export function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.nonce ?? "";
 }
 
+const WHOLE_COLOURS_MS = 80;
+
+/** Goes on colouring what is shown where a busy machine made the editor's own parser give up. */
+const wholeColours = ViewPlugin.fromClass(
+  class {
+    private timer: ReturnType<typeof setTimeout> | undefined;
+
+    constructor(private readonly view: EditorView) {
+      this.later();
+    }
+
+    update(update: ViewUpdate) {
+      if (update.docChanged || update.viewportChanged) this.later();
+    }
+
+    private later() {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => {
+        const { state, viewport } = this.view;
+        if (!syntaxTreeAvailable(state, viewport.to) && !forceParsing(this.view, viewport.to, WHOLE_COLOURS_MS)) this.later();
+      }, 4 * WHOLE_COLOURS_MS);
+    }
+
+    destroy() {
+      clearTimeout(this.timer);
+    }
+  },
+);
+
+const SYNTAX_AFTER_MS = 150; // after the last key: half a word is no mistake
+const SYNTAX_BUDGET_MS = 40;
+
+/** Reports the first place that the grammar cannot read. The host's check, which comes later, has the last word. */
+function syntaxReports(tell: (fault: Mark | null) => void): Extension {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return EditorView.updateListener.of((update) => {
+    if (!update.docChanged) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => tell(syntaxFault(update.view.state)), SYNTAX_AFTER_MS);
+  });
+}
+
+function syntaxFault(state: EditorState): Mark | null {
+  const tree = ensureSyntaxTree(state, state.doc.length, SYNTAX_BUDGET_MS);
+  if (tree === null) return null;
+  let at: number | null = null;
+  tree.iterate({
+    enter: (node) => {
+      if (at === null && node.type.isError) at = node.from;
+      return at === null;
+    },
+  });
+  if (at === null) return null;
+  const line = state.doc.lineAt(at);
+  return { line: line.number, column: at - line.from + 1, severity: "error", message: "Syntax error" };
+}
+
 /** The extensions that all editors share, including the merge view. */
 export function everyEditor(syntax: Syntax): Extension {
-  return [EditorView.cspNonce.of(styleNonce()), looks, syntaxHighlighting(colours), grammar(syntax)];
+  return [EditorView.cspNonce.of(styleNonce()), looks, syntaxHighlighting(colours), grammar(syntax), wholeColours];
 }
 
 export function openMirror(options: MirrorOptions): Mirror {
   const syntaxPart = new Compartment();
+  const wrapPart = new Compartment();
+  const isText = options.syntax === "json" || options.syntax === "text";
   let silent = false;
   const submit = () => {
     options.onSubmit();
@@ -123,7 +192,8 @@ export function openMirror(options: MirrorOptions): Mirror {
         history(),
         closeBrackets(),
         indentOnInput(),
-        autocompletion({ icons: false }),
+        autocompletion({ icons: false, ...(options.known ? { override: codeCompletions(options.known) } : {}) }),
+        options.known ? parameterHover(options.known) : [],
         highlightActiveLine(),
         highlightActiveLineGutter(),
         EditorView.updateListener.of((update) => {
@@ -139,9 +209,11 @@ export function openMirror(options: MirrorOptions): Mirror {
         EditorView.cspNonce.of(styleNonce()),
         looks,
         syntaxHighlighting(colours),
+        wholeColours,
+        options.onSyntax && !options.readOnly ? syntaxReports(options.onSyntax) : [],
         syntaxPart.of(grammar(options.syntax)),
-        options.syntax === "json" || options.syntax === "text" ? [] : [lineNumbers(), lintGutter()],
-        options.syntax === "json" || options.syntax === "text" ? EditorView.lineWrapping : [],
+        isText ? [] : [lineNumbers(), lintGutter()],
+        wrapPart.of(isText ? EditorView.lineWrapping : []),
         drawSelection(),
         bracketMatching(),
         highlightSelectionMatches(),
@@ -164,6 +236,9 @@ export function openMirror(options: MirrorOptions): Mirror {
     },
     setSyntax(syntax) {
       view.dispatch({ effects: syntaxPart.reconfigure(grammar(syntax)) });
+    },
+    setWrap(wrap) {
+      view.dispatch({ effects: wrapPart.reconfigure(wrap || isText ? EditorView.lineWrapping : []) });
     },
     setMarks(marks) {
       view.dispatch(setDiagnostics(view.state, marks.map((mark) => diagnostic(view.state, mark))));
