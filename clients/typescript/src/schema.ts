@@ -924,6 +924,9 @@ export interface components {
             version: number;
         };
         Target: {
+            agent: {
+                [key: string]: unknown;
+            } | null;
             api_key: string | null;
             base_url: string;
             completion: boolean;
@@ -941,6 +944,9 @@ export interface components {
             timeout_s: number;
         };
         TargetIn: {
+            agent?: {
+                [key: string]: unknown;
+            } | null;
             api_key?: components["schemas"]["SecretNameIn"] | null;
             base_url: string;
             completion?: boolean;
