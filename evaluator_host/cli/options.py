@@ -15,6 +15,7 @@ import typer
 
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.dialects.table import all_dialects
+from evaluator_host.dialects.yaml_documents import read_yaml
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
@@ -132,6 +133,17 @@ def read_evaluator(
     if not alone and evaluator.policy is Policy.NONE:
         evaluator = with_files(evaluator, file, project or _project(file, language), extra=extra)
     return LoadedEvaluator(evaluator, script.requires_python)
+
+
+def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below
+    """Return the judge whose form is in a file, JSON or YAML; the arguments are those of `read_evaluator`.
+
+    Raises:
+      InvalidRequest: the file cannot be read, or is no form of a judge.
+    """
+    taken = ("threshold", "timeout_s", "memory_mb", "requests", "tokens", "cost")
+    given = {name: value for name, value in fields.items() if name in taken}
+    return LoadedEvaluator(evaluator_of(judge=read_yaml(_source(file)), **given))
 
 
 def _project(file: Path, language: Language) -> Project:

@@ -305,6 +305,9 @@ class Settings(BaseSettings):
         ge=1,
         description="Largest number of sandboxes for one evaluator.",
     )
+    waiting_rows: int = Field(
+        200, ge=1, description="Largest number of rows of one evaluator that wait for models or hosts at once."
+    )
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,
         ge=64,

@@ -114,6 +114,17 @@ class JobService:
             return await self.get_job(workspace_id, job.id)
         raise InUse("the data set is being replaced; make the job again")
 
+    async def count_rows(self, spec: JobSpec, workspace_id: str) -> int:
+        """Return how many rows a job would score.
+
+        Raises:
+          NotFound: there is no such data set.
+        """
+        rows = len(spec.dataset)
+        if isinstance(spec.dataset, str):
+            rows = (await self._datasets.get_dataset(workspace_id, spec.dataset)).facts.rows
+        return min(rows, spec.config.limit_samples or rows)
+
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.
 

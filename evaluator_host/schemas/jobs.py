@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from evaluator_host.model.evaluator import Isolation, Json, ModelBudget, Replay
+from evaluator_host.model.outcome import ModelUsage
 
 
 class JobStatus(StrEnum):
@@ -53,6 +54,27 @@ class JobConfig:
     replay: Replay = Replay.OFF
     budget: ModelBudget = field(default_factory=ModelBudget)
     failures: Failures = Failures.EXCLUDE
+
+
+@dataclass(frozen=True, slots=True)
+class JobEstimate:
+    """What a job will use of models and other hosts, judged by its first rows.
+
+    Attributes:
+      rows: Results that the job would have: rows times evaluators.
+      sampled: Results by which it is estimated.
+      failed: Those of them that failed.
+      sample: What these used.
+      usage: What all would use, in proportion.
+      over: Why the job, or the workspace today, would go over a budget; then rows would be `budget_exceeded`.
+    """
+
+    rows: int
+    sampled: int
+    failed: int
+    sample: ModelUsage
+    usage: ModelUsage
+    over: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ class Service:
             asks = asked_for(made.outcome, made.loaded) if made.loaded is not None else ()
             if not asks or isinstance(given, EvaluationError):
                 break
-            given = await answered(self._models, given, asks, workspace=workspace)
+            given = await answered(self._models, given, asks, workspace=workspace, gate=gate)
         scored = await made.result(started=started)
         if gate is not None:
             scored = replace(scored, usage=gate.usage)
@@ -223,7 +223,7 @@ class Service:
         models: ModelCalls | None = None,
         grant: ModelGrant | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
-        ceiling = self.settings.max_sandboxes_per_evaluator
+        ceiling = self.settings.waiting_rows if grant is not None else self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
             self.processes,

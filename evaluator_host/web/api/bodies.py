@@ -17,6 +17,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from evaluator_host.evaluators.judges import JudgeIn
+from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import (
     Contract,
     EncodedRow,
@@ -169,6 +171,7 @@ GrantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
 class EvaluatorIn(Wire):
     """An evaluator: its code and settings."""
 
+    judge: JudgeIn | None = Field(None, description="A judge without code, in place of `code`; see docs/models.md.")
     code: str = Field(description="Source code as pasted. A code fence, line numbers, CRLF and BOM are removed.")
     language: Language = Language.PYTHON
     contract: Contract = Field(Contract.AUTO, description="How the code is called. auto: inferred from the code.")
@@ -209,8 +212,21 @@ class EvaluatorIn(Wire):
         description='Variables of the code that hold secrets, if the operator allows it: {"TOKEN": {"secret": "crm"}}.',
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_code(cls, given: Any) -> Any:
+        judged = isinstance(given, dict) and given.get("judge") is not None and "code" not in given
+        return {**given, "code": ""} if judged else given
+
     def to_model(self) -> Evaluator:
         """Return the evaluator that the service takes."""
+        made = self._to_model()
+        if self.judge is not None and self.code:
+            problem = Problem("evaluator.judge", "there is code beside it", "give one of the two")
+            raise InvalidRequest("an evaluator has code or is a judge", problems=(problem,))
+        return made if self.judge is None else self.judge.to_model(made)
+
+    def _to_model(self) -> Evaluator:
         return Evaluator(
             code=self.code,
             language=self.language,

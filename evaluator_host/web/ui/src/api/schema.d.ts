@@ -21,6 +21,30 @@ export interface components {
             sum: number | null;
             variance: number | null;
         };
+        Agreement: {
+            accuracy: number;
+            accuracy_interval: [
+                number,
+                number
+            ] | null;
+            classes: components["schemas"]["ClassAgreement"][];
+            confusion: components["schemas"]["AgreementCell"][];
+            evaluator: string;
+            kappa: number | null;
+            kappa_interval: [
+                number,
+                number
+            ] | null;
+            label: string;
+            rows: number;
+            unlabelled: number;
+            weighted_kappa: number | null;
+        };
+        AgreementCell: {
+            human: string;
+            judged: string;
+            rows: number;
+        };
         BadLine: {
             line: number;
             message: string;
@@ -86,6 +110,21 @@ export interface components {
                 [key: string]: string;
             };
             slices: components["schemas"]["Slice"][];
+        };
+        ClassAgreement: {
+            human: number;
+            judged: number;
+            name: string;
+            precision: number | null;
+            precision_interval: [
+                number,
+                number
+            ] | null;
+            recall: number | null;
+            recall_interval: [
+                number,
+                number
+            ] | null;
         };
         CodeSecretIn: {
             secret: string;
@@ -237,6 +276,9 @@ export interface components {
             files: {
                 [key: string]: string;
             };
+            judge: {
+                [key: string]: unknown;
+            } | null;
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
             models: string[];
@@ -287,6 +329,7 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
@@ -342,6 +385,14 @@ export interface components {
             entry: string | null;
             repair: boolean;
             score_output: string | null;
+        };
+        ExampleIn: {
+            answer: number | string;
+            inputs?: {
+                [key: string]: unknown;
+            };
+            outputs?: unknown;
+            reason?: string;
         };
         FailureGroup: {
             code: string;
@@ -464,6 +515,14 @@ export interface components {
             message: string;
             row: number | null;
         };
+        JobEstimate: {
+            failed: number;
+            over: string[];
+            rows: number;
+            sample: components["schemas"]["ModelUsage"];
+            sampled: number;
+            usage: components["schemas"]["ModelUsage"];
+        };
         JobEvaluatorReport: {
             digest: string;
             evaluator: components["schemas"]["Evaluator"];
@@ -557,6 +616,25 @@ export interface components {
         };
         /** @enum {string} */
         JobStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
+        JudgeIn: {
+            examples?: components["schemas"]["ExampleIn"][];
+            explains?: boolean;
+            inference?: {
+                [key: string]: unknown;
+            };
+            labels?: components["schemas"]["LabelIn"][];
+            model: string;
+            name?: string;
+            prompt: string;
+            scale?: components["schemas"]["ScaleIn"] | null;
+            structured?: boolean;
+            system?: string | null;
+        };
+        LabelIn: {
+            description?: string | null;
+            label: string;
+            score: number;
+        };
         /** @enum {string} */
         Language: "python" | "javascript" | "typescript";
         Latency: {
@@ -599,6 +677,7 @@ export interface components {
                 [key: string]: string;
             };
             job?: string | null;
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             mapping?: {
@@ -694,6 +773,7 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
@@ -718,6 +798,7 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
@@ -885,6 +966,10 @@ export interface components {
             backend: string;
             peak_memory_kb: number | null;
             warm: boolean;
+        };
+        ScaleIn: {
+            max: number;
+            min: number;
         };
         SecretIn: {
             /** Format: password */
