@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "selftest": "selftest.command",
     "mcp": "integrations.command",
     "setup": "cli.doctor",
+    "install-service": "cli.doctor",
     "audit": "cli.keys",
     "usage": "cli.keys",
     "backup": "cli.backup",
@@ -57,7 +58,8 @@ def command_line(name: str | None = None) -> typer.Typer:
     app.command()(version)
     for command, module in _COMMANDS.items():
         if name in (command, None):
-            app.command(command)(getattr(_module(module), command if command != "import" else "import_"))
+            function = "import_" if command == "import" else command.replace("-", "_")
+            app.command(command)(getattr(_module(module), function))
     for group, module in _GROUPS.items():
         if name in (group, None):
             app.add_typer(_module(module).app, name=group)
