@@ -1,10 +1,11 @@
 """Static types of both clients: `make check` has mypy read this, nothing runs it."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
 from typing import Any, assert_type
 
-from evaluator_host import AsyncClient, Client, EvaluationResult, Evaluator
+from evaluator_host import AsyncClient, AsyncSandboxPool, Client, EvaluationResult, Evaluator, Row, SandboxPool
+from evaluator_host.schemas.evaluation import Batch, CheckReport
 from evaluator_host.schemas.jobs import JobReport
 from evaluator_host.schemas.results import JobRow
 from evaluator_host.schemas.stored import EvaluatorReport
@@ -29,3 +30,19 @@ async def async_types(client: AsyncClient, evaluator: Evaluator) -> None:
     assert_type(await client.jobs.download("id", Path("rows.csv")), int)
     client.secrets.delete("key")  # type: ignore[unused-coroutine]
     await client.evaluate(1)  # type: ignore[arg-type]
+
+
+def pool_types(pool: SandboxPool, evaluator: Evaluator) -> None:
+    assert_type(pool.evaluate(evaluator, inputs={"a": 1}, outputs="b"), EvaluationResult)
+    assert_type(pool.evaluate_batch(evaluator, [Row()]), Batch)
+    assert_type(pool.evaluate_stream(evaluator, [Row()]), Iterator[tuple[int, EvaluationResult]])
+    assert_type(pool.check(evaluator), CheckReport)
+    SandboxPool(max_sandboxes="two")  # type: ignore[arg-type]
+    SandboxPool(sandboxes=2)  # type: ignore[call-arg]
+    pool.evaluate(1)  # type: ignore[arg-type]
+
+
+async def async_pool_types(pool: AsyncSandboxPool, evaluator: Evaluator) -> None:
+    assert_type(await pool.evaluate(evaluator, outputs="b"), EvaluationResult)
+    assert_type(await pool.evaluate_batch(evaluator, [Row()]), Batch)
+    assert_type(pool.evaluate_stream(evaluator, [Row()]), AsyncGenerator[tuple[int, EvaluationResult], None])

@@ -18,8 +18,16 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
-from evaluator_host.schemas.jobs import Failures, JobReport, JobScore, JobStatus, Target
-from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
+from evaluator_host.schemas.jobs import Failures, JobEstimate, JobReport, JobScore, JobStatus, Target
+from evaluator_host.schemas.results import (
+    Agreement,
+    Comparison,
+    Difference,
+    EvaluatorFigures,
+    FailureGroup,
+    JobFigures,
+    JobRow,
+)
 
 app = typer.Typer(name="jobs", help="Score data sets with evaluators, on a host.", no_args_is_help=True)
 
@@ -65,6 +73,9 @@ def create(
         int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="the host's")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N rows.")] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="Score only the rows whose index leaves K when divided by N.")
+    ] = None,
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
     ] = Isolation.ROW,
@@ -82,6 +93,10 @@ def create(
     idempotency_key: Annotated[
         str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Score a few rows only, and tell what the job would use of models.")
+    ] = False,
+    sample: Annotated[int, typer.Option(min=1, max=100, help="Rows to score for --dry-run.")] = 3,
     wait: Annotated[
         bool, typer.Option("--wait", help="Show the progress until the job ends, then its figures.")
     ] = False,
@@ -94,7 +109,15 @@ def create(
         target_url, model, prompt, inference=inference, system=system, api_key=api_key_secret, concurrency=concurrency,
         timeout_s=target_timeout_s, retries=retries,
     )  # fmt: skip
+    budget = ModelBudget(budget_requests, budget_tokens, budget_cost)
     with host(url) as client:
+        if dry_run:
+            estimate = client.jobs.estimate(
+                [_evaluator(one) for one in evaluator], dataset, mapping=mapping, target=target, limit_samples=limit,
+                isolation=isolation, replay=replay, budget=budget, rows=sample,
+            )  # fmt: skip
+            print_found(estimate, estimate_text, as_json=as_json)
+            raise typer.Exit(1 if estimate.over else 0)
         job = client.jobs.create(
             [_evaluator(one) for one in evaluator],
             dataset,
@@ -102,12 +125,13 @@ def create(
             target=target,
             parallelism=parallelism,
             limit_samples=limit,
+            shard=shard,
             isolation=isolation,
             max_failures=max_failures,
             name=name,
             failures=failures,
             replay=replay,
-            budget=ModelBudget(budget_requests, budget_tokens, budget_cost),
+            budget=budget,
             idempotency_key=idempotency_key,
         )
         if wait:
@@ -223,6 +247,21 @@ def failures(
     with host(url) as client:
         found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
     print_found(found, failures_table, as_json=as_json, none="no row failed")
+
+
+@app.command()
+def agreement(
+    job: _JobArgument,
+    *,
+    label: Annotated[str, typer.Option(help="Column of the data set with the labels of people.")],
+    evaluator: _EvaluatorOption = None,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Compare each evaluator with labels of people: accuracy, Cohen's kappa, confusion matrix, 95 % intervals."""
+    with host(url) as client:
+        found = client.jobs.agreement(named_job(client, job).id, label=label, evaluator=evaluator)
+    print_found(found, agreement_tables, as_json=as_json)
 
 
 @app.command()
@@ -454,6 +493,46 @@ def failures_table(groups: Sequence[FailureGroup]) -> Text:
 def _group(group: FailureGroup) -> tuple[object, ...]:
     rows = ", ".join(map(str, group.rows)) + (", …" if group.count > len(group.rows) else "")
     return group.evaluator, group.count, group.code, group.line, rows, group.message
+
+
+def estimate_text(one: JobEstimate) -> Text:
+    """Return an estimate, and the budgets that the job would go over."""
+    made = Text(plain(f"{one.rows} rows would use {usage_text(one.usage)}\n"))
+    made.append(plain(f"estimated from {one.sampled} rows, of which {one.failed} failed: {usage_text(one.sample)}"))
+    for why in one.over:
+        made.append(plain(f"\nbudget_exceeded: {why}"))
+    return made
+
+
+def agreement_tables(found: Sequence[Agreement]) -> Text:
+    """Return the agreement of evaluators with labels of people."""
+    made = Text()
+    for one in found:
+        weighted = "" if one.weighted_kappa is None else f", weighted {one.weighted_kappa:.3f}"
+        kappa = "none" if one.kappa is None else f"{one.kappa:.3f} ({_interval(one.kappa_interval)}){weighted}"
+        accuracy = f"{one.accuracy:.3f} ({_interval(one.accuracy_interval)})"
+        made.append(plain(f"{one.evaluator}: {one.rows} rows, accuracy {accuracy}, kappa {kappa}\n"))
+        header = ("CLASS", "PEOPLE", "EVALUATOR", "RECALL", "", "PRECISION", "")
+        rows = [
+            (
+                kind.name, kind.human, kind.judged, kind.recall, _interval(kind.recall_interval), kind.precision,
+                _interval(kind.precision_interval),
+            )
+            for kind in one.classes
+        ]  # fmt: skip
+        made.append(table(header, rows))
+        names = [kind.name for kind in one.classes]
+        counts = {(cell.human, cell.judged): cell.rows for cell in one.confusion}
+        made.append("\n")
+        made.append(
+            table(("PEOPLE \\ EVALUATOR", *names), [(a, *(counts.get((a, b), 0) for b in names)) for a in names])
+        )
+        made.append("\n")
+    return made
+
+
+def _interval(given: tuple[float, float] | None) -> str:
+    return "" if given is None else f"{given[0]:.3f} to {given[1]:.3f}"
 
 
 def comparison_table(one: Comparison) -> Text:

@@ -35,7 +35,10 @@ class _Part:
 
 
 def merge(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What `run --shard --out` wrote, all shards.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="All shards, as `run --shard --out` or `jobs download` wrote them."),
+    ],
     *,
     target: Annotated[
         Path | None, typer.Option("--out", help="Write the results of all rows to this file, in the rows' order.")
@@ -54,7 +57,7 @@ def merge(
         opened = {part.shard.number: stack.enter_context(_open(part.path, "rb")) for part in parts}
         for entry, line in _lines(parts, opened):
             result = _read_result(entry["result"])
-            summary.add(result, line=entry["line"])
+            summary.add(result, line=entry.get("line", entry["index"] + 1))
             together = together or _scores_together(result)
             if merged is not None:
                 merged.write(line)
@@ -103,7 +106,7 @@ def _read_part(path: Path) -> _Part:
 def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         entry = decode_json(line)
-        if {"shard", "rows", "bad_lines"} <= {*entry} or {"index", "line", "result"} <= {*entry}:
+        if {"shard", "rows", "bad_lines"} <= {*entry} or {"index", "result"} <= {*entry}:
             return dict(entry)
     except (InvalidJson, TypeError):
         pass

@@ -15,6 +15,7 @@ import typer
 
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.dialects.table import all_dialects
+from evaluator_host.dialects.yaml_documents import read_yaml
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
@@ -42,7 +43,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called. auto: inferred from the code.")]
 EntryOption = Annotated[
-    str | None, typer.Option(help="Name of the function or class to call, if the code has several.")
+    str | None, typer.Option(help="Name of the function or class to call, if the code has several; * for all of them.")
 ]
 ConfigOption = Annotated[
     str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file with one.")
@@ -63,6 +64,13 @@ MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in M
 ModelOption = Annotated[
     list[str] | None,
     typer.Option("--model", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."),
+]
+NetworkOption = Annotated[
+    list[str] | None, typer.Option("--network", help="A host that the code may reach: api.example.com:443. Repeatable.")
+]
+CodeSecretOption = Annotated[
+    list[str] | None,
+    typer.Option("--secret", help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable."),
 ]
 ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
 RequestsOption = Annotated[
@@ -127,6 +135,17 @@ def read_evaluator(
     return LoadedEvaluator(evaluator, script.requires_python)
 
 
+def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below
+    """Return the judge whose form is in a file, JSON or YAML; the arguments are those of `read_evaluator`.
+
+    Raises:
+      InvalidRequest: the file cannot be read, or is no form of a judge.
+    """
+    taken = ("threshold", "timeout_s", "memory_mb", "requests", "tokens", "cost")
+    given = {name: value for name, value in fields.items() if name in taken}
+    return LoadedEvaluator(evaluator_of(judge=read_yaml(_source(file)), **given))
+
+
 def _project(file: Path, language: Language) -> Project:
     """Return the project that a file lies in, in whichever dialect it is."""
     dialects = all_dialects() if language is Language.PYTHON else ()
@@ -141,6 +160,9 @@ def evaluator_of(**fields: Any) -> Evaluator:
       InvalidRequest: a field cannot be taken.
     """
     body = {name: value for name, value in fields.items() if value is not None}
+    body["secrets"] = {
+        variable: name or variable for variable, _, name in (one.partition("=") for one in body.get("secrets") or ())
+    }
     for group, model in (("settings", SettingsIn), ("limits", LimitsIn), ("budget", BudgetIn)):
         body[group] = {name: body.pop(name) for name in model.model_fields if name in body}
     return _validated(EvaluatorIn, body).to_model()

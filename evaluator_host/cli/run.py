@@ -74,6 +74,8 @@ def run(
         int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
     ] = None,
     model: options.ModelOption = None,
+    network: options.NetworkOption = None,
+    secret: options.CodeSecretOption = None,
     budget_requests: options.RequestsOption = None,
     budget_tokens: options.TokensOption = None,
     budget_cost: options.CostOption = None,
@@ -128,6 +130,8 @@ def run(
         log_kb=log_kb,
         result_kb=result_kb,
         models=model,
+        network=network,
+        secrets=secret,
         requests=budget_requests,
         tokens=budget_tokens,
         cost=budget_cost,
@@ -244,7 +248,7 @@ class Run:
                 await self._score_together(target)
                 seconds = time.perf_counter() - started
             if results is not None and self.shard is not None:
-                results.write(closing_line(self.shard, rows=self._rows.count, bad_lines=self._rows.bad))
+                results.write(self.shard.closing_line(rows=self._rows.count, bad_lines=self._rows.bad))
         if not self._summary.rows and (self.shard is None or not self._rows.count):
             raise InvalidRequest(f"there is no row to score in {self.data} ({self._rows.bad} bad lines)")
         self._print(seconds)
@@ -304,11 +308,6 @@ class Run:
         return self._summary.exit_code(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
 
 
-def closing_line(shard: Shard, *, rows: int, bad_lines: int) -> bytes:
-    """Return the last line of a shard's results: which shard it is, and what its whole file has."""
-    return encode_json({"shard": str(shard), "rows": rows, "bad_lines": bad_lines}) + b"\n"
-
-
 def _reported(work: Run, reports: ReportFiles, name: str) -> int:
     """Run, write the reports, and return the exit code."""
     if not reports.wanted:
@@ -353,6 +352,8 @@ def check(
     python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
     model: options.ModelOption = None,
+    network: options.NetworkOption = None,
+    secret: options.CodeSecretOption = None,
     part: Annotated[
         str | None,
         typer.Option(
@@ -381,6 +382,8 @@ def check(
         config=config,
         memory_mb=memory_mb,
         models=model,
+        network=network,
+        secrets=secret,
     )
     if fix:
         alone = read(alone=True)

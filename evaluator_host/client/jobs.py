@@ -13,8 +13,9 @@ from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
-from evaluator_host.schemas.jobs import Failures, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import Failures, JobEstimate, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import (
+    Agreement,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -49,6 +50,7 @@ class JobVerbs(Verbs[TransportT]):
         target: Target | None = None,
         parallelism: int | None = None,
         limit_samples: int | None = None,
+        shard: str | None = None,
         isolation: Isolation = Isolation.ROW,
         max_failures: int | None = None,
         replay: Replay = Replay.OFF,
@@ -67,6 +69,7 @@ class JobVerbs(Verbs[TransportT]):
           target: A model that makes the outputs first.
           parallelism: Sandboxes at once.
           limit_samples: Rows to take, from the first on.
+          shard: Which of them to score, `3/16`: those whose index leaves 3 when divided by 16.
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
           replay: Whether answers of granted models are recorded and reused.
@@ -82,21 +85,40 @@ class JobVerbs(Verbs[TransportT]):
         config: dict[str, Json] = {
             "parallelism": parallelism,
             "limit_samples": limit_samples,
+            "shard": shard,
             "max_failures": max_failures,
-            "replay": None if replay is Replay.OFF else replay,
-            "budget": budget,
             "failures": None if failures is Failures.EXCLUDE else failures,
         }
-        body = {
-            "evaluators": [evaluator_body(one) for one in evaluators],
-            "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
-            "mapping": mapping or {},
-            "config": {"isolation": isolation, **{name: n for name, n in config.items() if n is not None}},
-            "target": _target_body(target),
-            "name": name,
-        }
+        body = _job_body(evaluators, dataset, mapping, target, isolation, replay=replay, budget=budget, **config)
+        body["name"] = name
         headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
         return await self._transport.send(Call("POST", "/v1/jobs", JobReport, encode(body), headers))
+
+    @verb
+    async def estimate(
+        self,
+        evaluators: Iterable[Evaluator | str],
+        dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+        *,
+        mapping: dict[str, str] | None = None,
+        target: Target | None = None,
+        limit_samples: int | None = None,
+        isolation: Isolation = Isolation.ROW,
+        replay: Replay = Replay.OFF,
+        budget: ModelBudget | None = None,
+        rows: int = 3,
+    ) -> JobEstimate:
+        """Score the first `rows` rows of a job, and return what all of them would use of models.
+
+        The other arguments and errors are those of `create`. With `replay=Replay.PREFER` the job itself uses these
+        answers again.
+        """
+        body = _job_body(
+            evaluators, dataset, mapping, target, isolation, limit_samples=limit_samples, replay=replay, budget=budget
+        )
+        return await self._transport.send(
+            Call("POST", f"/v1/jobs/estimate{query(rows=rows)}", JobEstimate, encode(body))
+        )
 
     @verb
     async def all(
@@ -261,6 +283,21 @@ class JobVerbs(Verbs[TransportT]):
         return await self._transport.send(Call("GET", path, list[FailureGroup]))
 
     @verb
+    async def agreement(self, job_id: str, *, label: str, evaluator: str | None = None) -> list[Agreement]:
+        """Return how the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
+
+        Args:
+          job_id: Id of the job.
+          label: Column of the data set with the labels.
+          evaluator: Label of one of its evaluators; None for every one.
+
+        Raises:
+          InvalidRequest: there are no such labels.
+        """
+        path = _path(job_id, "agreement") + query(label=label, evaluator=evaluator)
+        return await self._transport.send(Call("GET", path, list[Agreement]))
+
+    @verb
     async def evaluators(self, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when the job was made.
 
@@ -416,3 +453,23 @@ def _target_body(target: Target | None) -> dict[str, Any] | None:
         return None
     key = None if target.api_key is None else {"secret": target.api_key}
     return {**asdict(target), "api_key": key, "messages": list(target.messages) or None}
+
+
+def _job_body(
+    evaluators: Iterable[Evaluator | str],
+    dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+    mapping: dict[str, str] | None,
+    target: Target | None,
+    isolation: Isolation,
+    *,
+    replay: Replay,
+    **config: Json,
+) -> dict[str, Any]:
+    given = {**config, "replay": None if replay is Replay.OFF else replay}
+    return {
+        "evaluators": [evaluator_body(one) for one in evaluators],
+        "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
+        "mapping": mapping or {},
+        "config": {"isolation": isolation, **{name: n for name, n in given.items() if n is not None}},
+        "target": _target_body(target),
+    }

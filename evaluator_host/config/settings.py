@@ -266,6 +266,17 @@ class Settings(BaseSettings):
         description='Most that a workspace may use of models a day: JSON {"requests", "tokens", "cost"}.',
     )
     model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
+    network_hosts: tuple[str, ...] = Field(
+        (),
+        description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
+    )
+    network_private: tuple[str, ...] = Field(
+        (), description="Networks that are not public, and that such hosts may be in: 10.1.0.0/16; default none."
+    )
+    network_mb: int = Field(64, ge=1, description="How much one row may exchange with other hosts.")
+    code_secrets: tuple[str, ...] = Field(
+        (), description="Secrets that evaluators' code may be granted: [WORKSPACE/]NAME or *; default none."
+    )
     wires: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Other platforms whose evaluators' code this host runs: names of wires, comma-separated."
     )
@@ -304,6 +315,9 @@ class Settings(BaseSettings):
         default_factory=lambda: max(2, os.cpu_count() or 1),
         ge=1,
         description="Largest number of sandboxes for one evaluator.",
+    )
+    waiting_rows: int = Field(
+        200, ge=1, description="Largest number of rows of one evaluator that wait for models or hosts at once."
     )
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
 from evaluator_host.datasets.readers import read_records
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Row
+from evaluator_host.model.json_values import encode_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,19 @@ class Shard:
         """Whether a row is in this shard."""
         return index % self.of == self.number
 
+    def count(self, rows: int) -> int:
+        """Return how many of so many rows are in this shard."""
+        return len(range(self.number, rows, self.of))
+
+    def closing_line(self, *, rows: int, bad_lines: int) -> bytes:
+        """Return the last line of a shard's results: which shard it is, and what its whole file has."""
+        return encode_json({"shard": str(self), "rows": rows, "bad_lines": bad_lines}) + b"\n"
+
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
+
+
+ALL: Final = Shard()
 
 
 class RowFile:

@@ -15,6 +15,7 @@ from evaluator_host.datasets.orphan_files import OrphanFiles
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
 from evaluator_host.evaluators.registry import EvaluatorRegistry
+from evaluator_host.jobs.estimates import JobEstimates
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import RowReader
@@ -43,6 +44,7 @@ class StoredResources:
     evaluators: EvaluatorRegistry
     datasets: DatasetService
     jobs: JobService
+    estimates: JobEstimates
     results: JobResults
     rows: RowReader
     exports: JobExports
@@ -105,6 +107,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                     max_row_bytes=settings.body_mb << 20,
                 ),
                 jobs=jobs,
+                estimates=JobEstimates(jobs, results, store.models, settings),
                 results=results,
                 rows=rows,
                 exports=JobExports(results, rows),

@@ -15,6 +15,8 @@ from typing import Final
 from evaluator_host.datasets.files import RowsFolder, line_chunks
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.rendering import render_records
+from evaluator_host.datasets.rows import ALL, Shard
+from evaluator_host.dialects.table import agents
 from evaluator_host.jobs.result_writer import ResultWriter
 from evaluator_host.jobs.row_source import Chunk, unmarked_lines
 from evaluator_host.model.evaluator import Json, Row
@@ -42,6 +44,7 @@ class Prompts:
     processes: LimitedProcesses
     job: Job
     target: Target
+    shard: Shard = ALL
 
     async def rows(self, answered: bytearray) -> AsyncGenerator[_Asked, None]:
         """Yield the rows without an answer as (number, messages); `answered` has a 1 for each row with one.
@@ -50,11 +53,12 @@ class Prompts:
           LimitExceeded: the templates take too much processor time or memory.
           HostError: as `LimitedProcesses.call`.
         """
-        lines = unmarked_lines(self.folder, self.job.dataset_id, answered, count=self.job.rows)
+        lines = unmarked_lines(self.folder, self.job.dataset_id, answered, count=self.job.rows, shard=self.shard)
         chunks = line_chunks(lines, _AHEAD_ROWS, _AHEAD_BYTES)
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             texts = [line for _, line in chunk]
-            made = await render_records(self.processes, self.job.workspace_id, texts, messages_of, self.target)
+            render = messages_of if self.target.agent is None else agents().payload_of
+            made = await render_records(self.processes, self.job.workspace_id, texts, render, self.target)
             for (number, _), messages in zip(chunk, made, strict=True):
                 yield number, _unmade(messages) if isinstance(messages, BadRow) else messages
 

@@ -10,6 +10,7 @@ from typing import Final
 from evaluator_host.datasets.files import RowsFolder, line_chunks
 from evaluator_host.datasets.mapping import BadRow, Mapping, given_to, is_keyed
 from evaluator_host.datasets.rendering import mapped_rows
+from evaluator_host.datasets.rows import ALL, Shard
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import decode_json
@@ -29,13 +30,15 @@ class Chunk:
     rows: list[Given]
 
 
-def unmarked_lines(folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) of each of the first `count` rows whose byte in `marks` is missing or 0."""
+def unmarked_lines(
+    folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int, shard: Shard
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) of each of a shard's rows below `count` whose byte in `marks` is missing or 0."""
     first = next((number for number, mark in enumerate(marks) if not mark), len(marks))
     for number, line in folder.lines(dataset_id, first=first):
         if number >= count:
             break
-        if number >= len(marks) or not marks[number]:
+        if shard.has(number) and (number >= len(marks) or not marks[number]):
             yield number, line
 
 
@@ -48,6 +51,7 @@ class RowSource:
       job: The job.
       mapping: The job's mapping.
       count: Most rows to read.
+      shard: Which of them.
       names: Names under which a row may hold criteria for the evaluator; None to leave criteria by evaluator aside.
       outputs_come: Whether a model writes the outputs.
     """
@@ -60,6 +64,7 @@ class RowSource:
         *,
         mapping: Mapping,
         count: int | None = None,
+        shard: Shard = ALL,
         names: AbstractSet[str] | None = None,
         outputs_come: bool = False,
     ) -> None:
@@ -68,6 +73,7 @@ class RowSource:
         self._job = job
         self._mapping = mapping
         self._count = job.rows if count is None else min(count, job.rows)
+        self._shard = shard
         self._names = None if any(field == "criteria" for field, _ in mapping.sources) else names
         self._outputs_come = outputs_come
 
@@ -79,7 +85,9 @@ class RowSource:
           HostError: as `LimitedProcesses.call`.
         """
         read = line_chunks(
-            unmarked_lines(self._folder, self._job.dataset_id, done, count=self._count), CHUNK_ROWS, CHUNK_BYTES
+            unmarked_lines(self._folder, self._job.dataset_id, done, count=self._count, shard=self._shard),
+            CHUNK_ROWS,
+            CHUNK_BYTES,
         )
         while (lines := await asyncio.to_thread(next, read, None)) is not None:
             yield await self._chunk(lines)

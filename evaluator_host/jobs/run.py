@@ -224,8 +224,9 @@ class JobRun:
         if self._request.target is not None:
             await self._retrying(self._generate)
         config = self._request.config
-        ceiling = self._context.service.settings.max_sandboxes_per_evaluator
-        parallelism = config.parallelism or ceiling
+        settings = self._context.service.settings
+        waits = any(evaluator_of(one).connects for one in self._evaluators)
+        parallelism = config.parallelism or (settings.waiting_rows if waits else settings.max_sandboxes_per_evaluator)
         at_once = min(len(self._evaluators), parallelism)
         places = asyncio.Semaphore(at_once)
         async with asyncio.TaskGroup() as group:
@@ -303,6 +304,7 @@ class JobRun:
             self._context.service.processes,
             self._job,
             mapping=self._request.parse_mapping(),
+            shard=self._request.shard,
             names=names_of(kept),
             outputs_come=self._request.target is not None,
         )
@@ -319,15 +321,16 @@ class JobRun:
         assert target is not None  # noqa: S101 - only called for jobs with one
         await self._writer.flush()
         asked, self._unanswered = await self._models.outputs.count(job.id)
-        if asked >= job.rows:
+        shard = self._request.shard
+        if asked >= shard.count(job.rows):
             return
-        prompts = Prompts(self._context.folder, self._context.service.processes, job, target)
+        prompts = Prompts(self._context.folder, self._context.service.processes, job, target, shard)
         rows = prompts.rows(await self._context.queue.answered_rows(job.id))
         async with self._models.open(target, job.workspace_id) as endpoint:
             generation = Generation(endpoint, self._writer, on_failed=self._note_unanswered)
             await generation.run(rows, concurrency=target.concurrency)
         await self._writer.flush()
-        yield job.rows - asked
+        yield shard.count(job.rows) - asked
 
     @property
     def _models(self) -> ModelAccess:

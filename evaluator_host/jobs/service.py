@@ -85,6 +85,7 @@ class JobService:
                 return await self.get_job(workspace_id, earlier.id)
         await self._usage.require_room(workspace_id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
+        _ = stored.shard  # refuses a text that is none
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)
         if spec.target is not None:
@@ -112,6 +113,17 @@ class JobService:
             self._scheduler.wake()
             return await self.get_job(workspace_id, job.id)
         raise InUse("the data set is being replaced; make the job again")
+
+    async def count_rows(self, spec: JobSpec, workspace_id: str) -> int:
+        """Return how many rows a job would score.
+
+        Raises:
+          NotFound: there is no such data set.
+        """
+        rows = len(spec.dataset)
+        if isinstance(spec.dataset, str):
+            rows = (await self._datasets.get_dataset(workspace_id, spec.dataset)).facts.rows
+        return min(rows, spec.config.limit_samples or rows)
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.
@@ -269,7 +281,7 @@ class JobService:
 
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
-    progress = _progress(job, job.rows * len(overview.evaluators))
+    progress = _progress(job, stored.shard.count(job.rows) * len(overview.evaluators))
     return JobReport(
         id=job.id,
         name=job.name,

@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.rows import ALL, Shard
 from evaluator_host.dialects.table import name_in_config
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.schemas.jobs import JobConfig, Target
@@ -49,6 +50,15 @@ class StoredSpec:
           InvalidRequest: a field does not exist, or a template is not valid.
         """
         return Mapping.from_sources(self.mapping)
+
+    @property
+    def shard(self) -> Shard:
+        """The rows to score, of those that the job takes.
+
+        Raises:
+          InvalidRequest: the configuration names no shard.
+        """
+        return ALL if self.config.shard is None else Shard.parse(self.config.shard)
 
 
 _LABEL: Final = 63

@@ -107,9 +107,9 @@ class EvaluatorSettings:
 
     Attributes:
       correct_answer_key: Of evaluate-v1.
-      entry: Which function or class, when there are several.
+      entry: Which function or class, when there are several; `*` for all of them.
       config: Arguments of a class, or its configuration.
-      score_output: Which output of several is the score.
+      score_output: Which output of several is the score; of all entries, whose score it is.
       repair: Run code that does not parse as it was probably meant, if only one text fits (`Fix.unique`).
     """
 
@@ -161,6 +161,9 @@ class Evaluator:
     Attributes:
       models: Names of the registered models that the code may ask, or `name-in-the-code=registered-name`.
       budget: What one row may use of them.
+      network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
+      secrets: Variables of the code that hold secrets of the workspace: the secret's name by that of the variable.
+      judge: The form that the code was made of (`evaluators.judges`); None for code of one's own.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
       path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
@@ -181,6 +184,14 @@ class Evaluator:
     path: str | None = None
     models: tuple[str, ...] = ()
     budget: ModelBudget = ModelBudget()
+    network: tuple[str, ...] = ()
+    secrets: dict[str, str] = field(default_factory=dict)
+    judge: dict[str, Json] | None = None
+
+    @property
+    def connects(self) -> bool:
+        """Whether it may ask models or other hosts."""
+        return bool(self.models or self.network)
 
     @property
     def characters(self) -> int:

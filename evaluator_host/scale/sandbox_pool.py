@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Corout
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypedDict, TypeVar, Unpack
 
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.errors import InvalidRequest
@@ -28,6 +28,16 @@ T = TypeVar("T")
 _AHEAD: Final = 256  # rows that wait for a sandbox, and results that wait for a reader
 _PART: Final = 64  # rows or results that cross between threads at once
 _END: Final = object()
+
+
+class PoolOptions(TypedDict, total=False):
+    """The arguments of both pools, by name."""
+
+    max_sandboxes: int | None
+    memory_mb: int | None
+    data_dir: Path | str | None
+    sandbox: SandboxChoice | str | None
+    settings: Settings | None
 
 
 class AsyncSandboxPool:
@@ -196,7 +206,7 @@ class SandboxPool:
       options: Those of `AsyncSandboxPool`, by name.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[PoolOptions]) -> None:
         self._pool = AsyncSandboxPool(**options)
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from evaluator_host.model.evaluator import Isolation, Json, ModelBudget, Replay
+from evaluator_host.model.outcome import ModelUsage
 
 
 class JobStatus(StrEnum):
@@ -37,6 +38,7 @@ class JobConfig:
     Attributes:
       parallelism: Sandboxes at once over all its evaluators; None for the host's limit for one evaluator.
       limit_samples: Rows of the data set to score, from the first on; None for all.
+      shard: Which of these rows to score, `3/16`: those whose index leaves 3 when divided by 16; None for all.
       isolation: `row` for a process or context per row, `batch` for rows that may share one.
       max_failures: The job fails when more rows than this fail; None for no limit.
       replay: Whether answers of granted models are recorded and reused.
@@ -46,6 +48,7 @@ class JobConfig:
 
     parallelism: int | None = None
     limit_samples: int | None = None
+    shard: str | None = None
     isolation: Isolation = Isolation.ROW
     max_failures: int | None = None
     replay: Replay = Replay.OFF
@@ -54,8 +57,29 @@ class JobConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class JobEstimate:
+    """What a job will use of models and other hosts, judged by its first rows.
+
+    Attributes:
+      rows: Results that the job would have: rows times evaluators.
+      sampled: Results by which it is estimated.
+      failed: Those of them that failed.
+      sample: What these used.
+      usage: What all would use, in proportion.
+      over: Why the job, or the workspace today, would go over a budget; then rows would be `budget_exceeded`.
+    """
+
+    rows: int
+    sampled: int
+    failed: int
+    sample: ModelUsage
+    usage: ModelUsage
+    over: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """A model that writes the outputs of a job, on an OpenAI-compatible endpoint.
+    """A model that writes the outputs of a job, on an OpenAI-compatible endpoint, or an agent.
 
     The requests follow OpenAI's API reference: `POST {base_url}/chat/completions`, or `/completions`.
 
@@ -71,6 +95,7 @@ class Target:
       timeout_s: Seconds for one request, from the first byte sent to the last byte read.
       retries: Attempts after the first one.
       completion: Send the prompt to `/completions`; as a chat message where the endpoint has no such path.
+      agent: How an agent at `base_url` is asked (docs/jobs.md#agents); None for a model.
     """
 
     base_url: str
@@ -84,6 +109,7 @@ class Target:
     timeout_s: float = 60.0
     retries: int = 4
     completion: bool = False
+    agent: dict[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,21 @@
-"""What an evaluator with granted models gets: variables for its clients, a gate for each row, and meters of its use."""
+"""What an evaluator with grants gets: variables for its clients, a gate for each row, and meters of its use."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from evaluator_host.model.evaluator import ModelBudget, Replay
+from evaluator_host.model.evaluator import Evaluator, Json, ModelBudget, Replay
 from evaluator_host.model.outcome import EvaluationError, ModelUsage
 from evaluator_host.sandbox.base import Gate
 
+GRANTED: Final = "grant://"  # the URL of a granted model in a request that a row hands to the host
 PLACEHOLDER: Final = "evaluator-host"
 _ADDRESS: Final = "http://{address}"
-ENVIRONMENT: Final[Mapping[str, str]] = {
+_FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
     "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # litellm, LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
+    "OPENAI_API_TYPE": "openai",  # the module's own client asks, where the variables of Azure are set too
     "AZURE_OPENAI_ENDPOINT": _ADDRESS,
     "AZURE_OPENAI_API_KEY": PLACEHOLDER,
     "AZURE_API_BASE": _ADDRESS,  # litellm
@@ -25,7 +27,16 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches a list of prices when it is imported
     "NO_PROXY": "127.0.0.1,localhost",
 }
-"""Variables of code that was granted models; the runner puts the address of its port in."""
+_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+
+
+def environment_of(evaluator: Evaluator) -> dict[str, str]:
+    """Return the variables of code with grants; the runner puts the address of its port in the place of `{address}`."""
+    found = dict(_FOR_MODELS) if evaluator.models else {}
+    if evaluator.network:
+        direct = "127.0.0.1,localhost" if evaluator.models else ""
+        found |= dict.fromkeys(_PROXIES, _ADDRESS) | {"NO_PROXY": direct, "no_proxy": direct}
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +126,21 @@ NO_TERMS: Final = ModelTerms()
 
 
 class RowGate(Gate, Protocol):
-    """The gate of one row, and what became of it."""
+    """The gate of one row, and what became of it.
+
+    Attributes:
+      on_wait: Called with True when the row begins to wait for an answer, and with False when it goes on or has ended.
+    """
+
+    on_wait: Callable[[bool], None]
 
     @property
     def usage(self) -> ModelUsage:
         """What the row has used."""
+        ...
+
+    async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
+        """Return the answer to a request that the row handed to the host, as `ModelCalls.answer` does."""
         ...
 
     @property

@@ -21,13 +21,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import ColumnElement, delete, select, update
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound, refusal_of
+from evaluator_host.model.redaction import SHORTEST
 from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.database import Database, Repository, insert_unless_there
 from evaluator_host.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.store.workspaces import NAME, require_name
 from evaluator_host.system.files import replace_file, write_once
 
-SHORTEST: Final = 8  # a shorter one would mask ordinary words
 LONGEST: Final = 8192
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
@@ -201,11 +201,11 @@ class KeyRotation:
 
 
 class Secrets(Repository):
-    """The secrets in the database."""
+    """The secrets in the database; `box` encrypts them."""
 
-    def __init__(self, database: Database, seal: SecretBox) -> None:
+    def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
-        self._seal = seal
+        self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
         """Store a secret under a name; an existing one is replaced. One below `SHORTEST` characters is never masked.
@@ -216,7 +216,7 @@ class Secrets(Repository):
         """
         require_name(name, "secret")
         _require_value(value, shortest)
-        sealed = await asyncio.to_thread(self._seal.seal, value, workspace_id=workspace_id, name=name)
+        sealed = await asyncio.to_thread(self.box.seal, value, workspace_id=workspace_id, name=name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
             key = {"workspace_id": workspace_id, "name": name}
@@ -257,7 +257,7 @@ class Secrets(Repository):
         sealed = await self._database.fetch_value(query)
         if sealed is None:
             raise _not_found(name)
-        return await asyncio.to_thread(self._seal.open, sealed, workspace_id=workspace_id, name=name)
+        return await asyncio.to_thread(self.box.open, sealed, workspace_id=workspace_id, name=name)
 
     async def _reseal_all(self) -> tuple[int, list[str]]:
         """Encrypt every secret of every workspace with the newest key.
@@ -282,10 +282,10 @@ class Secrets(Repository):
         return done, closed
 
     def _reseal(self, sealed: bytes, workspace_id: str, name: str) -> bytes | None:
-        if self._seal.is_newest(sealed):
+        if self.box.is_newest(sealed):
             return None
-        text = self._seal.open(sealed, workspace_id=workspace_id, name=name)
-        return self._seal.seal(text, workspace_id=workspace_id, name=name)
+        text = self.box.open(sealed, workspace_id=workspace_id, name=name)
+        return self.box.seal(text, workspace_id=workspace_id, name=name)
 
     async def list_closed(self, marks: Collection[bytes]) -> list[str]:
         """Return `workspace/name` of the secrets that were sealed with none of the keys that have these marks."""
@@ -303,9 +303,9 @@ class Secrets(Repository):
         Raises:
           Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.
         """
-        added = not drop_old and await asyncio.to_thread(self._seal.add_key)
+        added = not drop_old and await asyncio.to_thread(self.box.add_key)
         resealed, closed = await self._reseal_all()
-        dropped = await asyncio.to_thread(self._seal.drop_old_keys) if drop_old else 0
+        dropped = await asyncio.to_thread(self.box.drop_old_keys) if drop_old else 0
         return KeyRotation(added, resealed, tuple(closed), dropped)
 
     async def delete_secret(self, workspace_id: str, name: str) -> None:

@@ -166,7 +166,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(packages_api(service).routes)
     router.routes.extend(traces_api(records.traffic, access, body_bytes=traces_bytes).routes)
     router.routes.extend(datasets_api(records.datasets, access).routes)
-    router.routes.extend(jobs_api(records.jobs, access).routes)
+    router.routes.extend(jobs_api(records.jobs, records.estimates, access).routes)
     router.routes.extend(evaluator_scores_api(records.jobs).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
     router.routes.extend(models_api(records.models, access).routes)

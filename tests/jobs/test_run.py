@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import os
 from collections.abc import AsyncIterator
 from dataclasses import fields
@@ -12,7 +13,9 @@ import pytest
 from sqlalchemy import select
 
 from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.format import Format
 from evaluator_host.jobs import run
+from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import HostBusy, InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
@@ -27,6 +30,7 @@ from evaluator_host.store.job_queue import JobQueue, StoredResult
 from evaluator_host.store.jobs import DesiredState, Jobs
 from evaluator_host.store.results import Filter
 from evaluator_host.store.tables import ResultTable, SharedPartTable
+from tests import forked
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 
 BAD = Evaluator("bad")
@@ -40,6 +44,28 @@ def folders(desk: Desk) -> list[str]:
 async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
     async with opened(database_url, tmp_path) as made:
         yield made
+
+
+async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk, tmp_path: Path) -> None:
+    words = ["garbage" if number in (7, 30) else "ok" for number in range(50)]
+    reader = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, desk.processes)
+    exports = JobExports(desk.results, reader)
+    for number in range(3):
+        job = await desk.ended(await desk.start(words, shard=f"{number}/3"))
+        due = list(range(number, 50, 3))
+        assert (job.status, job.progress.rows, job.progress.done) == (JobStatus.COMPLETED, len(due), len(due))
+        assert await desk.rows_of(job, 0) == due
+        parts = [part async for part in exports.write(WORKSPACE, job.id, Format.JSONL)]
+        (tmp_path / f"part-{number}.jsonl").write_bytes(b"".join(parts))
+    merged = forked.run(
+        ("merge", *(f"part-{number}.jsonl" for number in (2, 0, 1)), "--json"), cwd=tmp_path, timeout=60
+    )
+    figures = json.loads(merged.stdout)
+    assert (figures["rows"], figures["failed"]) == (50, 2)
+    empty = await desk.ended(await desk.start(["ok"], shard="1/2"))
+    assert (empty.status, empty.progress.rows) == (JobStatus.COMPLETED, 0)
+    with pytest.raises(InvalidRequest, match="is no shard"):
+        await desk.start(["ok"], shard="3/3")
 
 
 async def test_every_evaluator_scores_every_row_once(desk: Desk) -> None:

@@ -7,38 +7,13 @@ from typing import Any
 import httpx
 import pytest
 
-from evaluator_host.model.evaluator import Language
-from tests.dialects.cases import ANY, NativeCase
 from tests.keyed import bearer
 from tests.wires.conftest import Keyed
-from tests.wires.wired import SECRET, cases_of, sent
+from tests.wires.wired import SECRET
 
 pytestmark = pytest.mark.engine
 
 PATH = "/wires/coze/run_code"
-PYTHON = """
-import json
-import sys
-from dataclasses import dataclass
-import asyncio
-
-@dataclass
-class EvalOutput:
-    score: float
-    reason: str
-
-{code}
-
-turn = json.loads({row!r})
-found = exec_evaluation(turn)
-if isinstance(found, dict) or asyncio.iscoroutine(found):
-    raise TypeError("no EvalOutput")
-score = found.score
-number = not isinstance(score, bool) and isinstance(score, (int, float, str))
-print("__COZE_RETURN_VAL_START__")
-print(json.dumps({{"score": float(score) if number else None, "reason": found.reason}}))
-print("__COZE_RETURN_VAL_END__")
-"""
 
 
 def run(client: httpx.Client, code: str, language: str = "python", **more: Any) -> dict[str, Any]:
@@ -47,22 +22,6 @@ def run(client: httpx.Client, code: str, language: str = "python", **more: Any) 
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
-
-
-def test_python_cases_end_as_by_coze_loop(client: httpx.Client) -> None:
-    """The cases whose result the template above tells as Coze Loop's own does: one score, of an object."""
-
-    def fits(case: NativeCase) -> bool:
-        return case.language is Language.PYTHON and case.native is not ANY and case.status == "scored"
-
-    cases = [case for case in cases_of("coze") if fits(case) and "async" not in case.code]
-    assert len(cases) >= 3
-    for case in cases:
-        found = run(client, PYTHON.format(code=sent(case), row=json.dumps(case.row.variables)))
-        stored = json.loads(found["output"]["ret_val"] or "null")
-        wanted = case.native[0]
-        assert stored is not None, (case.id, found)
-        assert stored["score"] == (None if wanted["score"] is None else float(wanted["score"])), case.id
 
 
 def test_the_value_is_taken_out_of_the_output(client: httpx.Client) -> None:

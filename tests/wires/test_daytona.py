@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,12 +12,11 @@ from tests.keyed import bearer
 from tests.server import Server
 from tests.wires.conftest import Keyed
 from tests.wires.real_clients import run_python
-from tests.wires.wired import SECRET
+from tests.wires.wired import SECRET, wired
 
 pytestmark = pytest.mark.engine
 
 API = "/wires/daytona/api"
-AGENTA = "import json\n{code}\nprint('noise')\nprint(json.dumps({{'result': evaluate({{}}, {{'correct': '4'}}, '4', '4')}}))\n"
 PHOENIX_PIP = "import subprocess\nimport sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', *['six=={version}']], check=True)\n"
 PHOENIX_NPM = "import { spawnSync } from 'node:child_process';\nconst got = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--silent', \"left-pad@1.3.0\"], { cwd: '/tmp' });\nprocess.exit(got.status ?? 1);\n"
 
@@ -58,14 +58,6 @@ def test_a_script_has_its_output_and_its_environment(client: httpx.Client) -> No
     assert (told["exitCode"], told["result"]) == (0, "[ 2 ]\n")
 
 
-def test_agenta_s_script_ends_with_its_result(client: httpx.Client) -> None:
-    code = (
-        "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0"
-    )
-    answer = run(client, made(client), AGENTA.format(code=code)).json()
-    assert json.loads(answer["result"].strip().splitlines()[-1]) == {"result": 1.0}
-
-
 @pytest.mark.differential
 def test_phoenix_s_installs_are_pins_of_the_sandbox(client: httpx.Client) -> None:
     sandbox = made(client)
@@ -94,6 +86,26 @@ def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
     assert f"/key/{keyed.key}/toolbox" in by_path["toolboxProxyUrl"]
 
 
+def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed, tmp_path: Path) -> None:
+    """Also by its name, its labels and its environment; and after the host that made it has ended."""
+    with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
+        sandbox = made(client, name="shared", env={"A": "key-of-a-provider"}, labels={"k": "of both"})
+        assert run(client, sandbox, PHOENIX_PIP.format(version="1.17.0")).json()["exitCode"] == 0
+    variables = {"EVALUATOR_HOST_DATABASE_URL": keyed.database}
+    with (
+        wired(tmp_path, "daytona", environment=variables) as second,
+        httpx.Client(base_url=second.url, headers=bearer(keyed.key), timeout=60) as client,
+    ):
+        (found,) = client.get(f"{API}/sandbox", params={"labels": json.dumps({"k": "of both"})}).json()["items"]
+        assert (found["id"], found["env"]) == (sandbox["id"], {"A": "key-of-a-provider"})
+        assert found["toolboxProxyUrl"].startswith(second.url)
+        told = run(client, found, "import os, six\nprint(os.environ['A'], six.__version__)").json()
+        assert told["result"] == "key-of-a-provider 1.17.0\n"
+        assert client.delete(f"{API}/sandbox/shared").status_code == 200
+    assert httpx.get(f"{keyed.url}{API}/sandbox/shared", headers=bearer(keyed.key)).status_code == 404
+    assert b"key-of-a-provider" not in Path(keyed.database.removeprefix("sqlite:///")).read_bytes()
+
+
 def test_what_is_no_request_is_refused(client: httpx.Client) -> None:
     for body in ({"env": {"A": 1}}, {"labels": []}, {"env": {"A": "x" * 70_000}}):
         assert client.post(f"{API}/sandbox", json=body).json()["statusCode"] == 400
@@ -103,46 +115,44 @@ def test_what_is_no_request_is_refused(client: httpx.Client) -> None:
     assert client.get(f"{API}/sandbox?labels=x").status_code == 400
 
 
-SYNC = """
-import json, sys
-from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig
-daytona = Daytona(DaytonaConfig(api_key=sys.argv[2], api_url=sys.argv[1], target="eu"))
-found = []
-for language, code in (("python", "import os\\nprint(os.environ['A'])"), ("javascript", "console.log(process.env.A)"), ("typescript", "const n: number = 2; console.log(n)"), ("python", "raise ValueError('no')")):
-    sandbox = daytona.create(CreateSandboxFromSnapshotParams(language=language, snapshot="any", env_vars={"A": "b"}, ephemeral=True))
-    answer = sandbox.process.code_run(code, timeout=45)
-    found.append([answer.exit_code, answer.result])
-    sandbox.delete()
-print(json.dumps(found))
-"""
-ASYNC = """
+CLIENT = """
 import asyncio, json, sys
-from daytona import AsyncDaytona, CodeRunParams, CreateSandboxFromSnapshotParams, DaytonaConfig
+from daytona import AsyncDaytona, CodeRunParams, CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig
+CODES = (("python", "import os\\nprint(os.environ['A'])"), ("javascript", "console.log(process.env.A)"), ("typescript", "const n: number = 2; console.log(n)"), ("python", "raise ValueError('no')"))
 
-async def main():
-    async with AsyncDaytona(DaytonaConfig(api_key=sys.argv[2], api_url=sys.argv[1], target="eu")) as daytona:
+def run(config):
+    daytona = Daytona(config)
+    found = []
+    for language, code in CODES:
+        sandbox = daytona.create(CreateSandboxFromSnapshotParams(language=language, snapshot="any", env_vars={"A": "b"}, ephemeral=True))
+        answer = sandbox.process.code_run(code, timeout=45)
+        found.append([answer.exit_code, answer.result])
+        sandbox.delete()
+    return found
+
+async def run_async(config):
+    async with AsyncDaytona(config) as daytona:
         params = CreateSandboxFromSnapshotParams(language="python", labels={"phoenix_session_key": "k"}, auto_stop_interval=5, auto_archive_interval=15, network_block_all=True)
         sandbox = await daytona.create(params)
         answer = await sandbox.process.code_run("import os\\nprint(os.environ['A'])", CodeRunParams(env={"A": "b"}), timeout=20)
         again = await daytona.get(sandbox.id)
         await daytona.delete(again)
-        print(json.dumps([answer.exit_code, answer.result, again.id == sandbox.id]))
+        return [answer.exit_code, answer.result, again.id == sandbox.id]
 
-asyncio.run(main())
+found = []
+for url, key in zip(sys.argv[1::2], sys.argv[2::2]):
+    config = DaytonaConfig(api_key=key, api_url=url, target="eu")
+    found.append([run(config), asyncio.run(run_async(config))])
+print(json.dumps(found))
 """
 
 
 @pytest.mark.differential
 @pytest.mark.parametrize("pins", ["daytona", "daytona-agenta"])
-def test_daytona_s_own_client_runs_scripts(host: Server, keyed: Keyed, pins: str) -> None:
-    for url, key in ((host.url, "any"), (keyed.url, keyed.key)):
-        python, javascript, typescript, raised = run_python(pins, SYNC, f"{url}{API}", key)
+def test_daytona_s_own_clients_run_scripts(host: Server, keyed: Keyed, pins: str) -> None:
+    asked = (f"{host.url}{API}", "any", f"{keyed.url}{API}", keyed.key)
+    for (python, javascript, typescript, raised), awaited in run_python(pins, CLIENT, *asked):
         assert (python, javascript, typescript) == ([0, "b\n"], [0, "b\n"], [0, "2\n"])
         assert raised[0] == 1
         assert raised[1].endswith("ValueError: no\n")
-
-
-@pytest.mark.differential
-@pytest.mark.parametrize("pins", ["daytona", "daytona-agenta"])
-def test_daytona_s_asynchronous_client_does_too(host: Server, pins: str) -> None:
-    assert run_python(pins, ASYNC, f"{host.url}{API}", "any") == [0, "b\n", True]
+        assert awaited == [0, "b\n", True]

@@ -135,20 +135,6 @@ def test_an_endless_loop_ends_before_the_clock(keyed: Keyed) -> None:
     error_of(httpx.post(f"{keyed.url}{PATH}", json=module, headers=bearer(SECRET), timeout=10), "TIMEOUT")
 
 
-def test_a_saturated_host_says_so_in_time_to_be_retried(saturated: Server) -> None:
-    slow = "import time\ndef evaluate(ctx):\n    time.sleep(3)\n    return {'scores': [{'name': 'n', 'value': %d}]}\n"
-    with ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(lambda n: saturated.client.post(PATH, json=dispatch(slow % n), timeout=10.5), range(6)))
-        invoked = list(
-            pool.map(lambda n: saturated.client.post(INVOKE, json=dispatch(slow % n), timeout=10.5), range(6))
-        )
-    refused = [one for one in answers if one.status_code == 429]
-    assert refused
-    error_of(refused[0], "EXTERNAL_INVOCATION_ERROR", 429)
-    told = [one for one in invoked if one.status_code == 429]
-    assert {one.headers["x-amzn-errortype"] for one in told} == {"TooManyRequestsException"}
-
-
 BOTO = """
 import json, sys, boto3
 from botocore.config import Config

@@ -136,7 +136,7 @@ def test_what_is_no_request_is_answered_as_by_flask(client: httpx.Client) -> Non
     assert (large.status_code, large.json()["error"][:28]) == (413, "413 Request Entity Too Large")
 
 
-def test_keys_loops_and_a_saturated_host(keyed: Keyed, saturated: Server) -> None:
+def test_keys_and_loops(keyed: Keyed) -> None:
     url = f"{keyed.url}/wires/opik/key/{SECRET.replace(' ', '%20')}/v1/private/evaluators/python"
     assert httpx.post(url, json={"code": EQUALS, "data": DATA}).json()["scores"][0]["value"] == 1
     began = time.monotonic()
@@ -146,11 +146,6 @@ def test_keys_loops_and_a_saturated_host(keyed: Keyed, saturated: Server) -> Non
     refused = httpx.post(f"{keyed.url}{PATH}", json={"code": EQUALS, "data": DATA}, headers=bearer("eh_no"))
     assert (refused.status_code, refused.json()["error"][:16]) == (401, "401 Unauthorized")
     assert httpx.get(f"{keyed.url}/wires/opik/healthcheck").status_code == 200
-    slow = scoring("__import__('time').sleep(2.5)")
-    with ThreadPoolExecutor(6) as pool:
-        sleeping = [{"code": f"# {n}\n{slow}", "data": DATA} for n in range(6)]
-        answers = list(pool.map(lambda body: saturated.client.post(PATH, json=body), sleeping))
-    assert 503 in [one.status_code for one in answers]
 
 
 class _Backend(http.server.BaseHTTPRequestHandler):

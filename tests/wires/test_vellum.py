@@ -1,6 +1,5 @@
 """The wire `vellum`: `execute_code` by Vellum's own client, and by plain requests."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -73,23 +72,18 @@ def test_failures_are_400_with_the_log(client: httpx.Client) -> None:
     assert client.post(PATH, content=b"x" * (17 << 20)).status_code == 413
 
 
-def test_keys_loops_and_a_saturated_host(keyed: Keyed, saturated: Server) -> None:
+def test_keys_and_loops(keyed: Keyed) -> None:
     loop = call("def main():\n    while True: pass\n")
     answer = httpx.post(f"{keyed.url}{PATH}", json=loop, headers={"X-API-KEY": SECRET}, timeout=10)
     assert (answer.status_code, "1" in answer.json()["message"]) == (400, True)
     assert httpx.post(f"{keyed.url}{PATH}", json=loop, headers={"X-API-KEY": "no"}).status_code == 401
-    slow = "import time\ndef main():\n    time.sleep(1)\n    return %d\n"
-    with ThreadPoolExecutor(6) as pool:
-        send = lambda n: saturated.client.post(PATH, json=call(slow % n, "NUMBER"))  # noqa: E731
-        assert 429 in [one.status_code for one in pool.map(send, range(6))]
 
 
 PROGRAM = """
-import json, sys
+import json, os, sys
 from vellum import CodeExecutionPackage, NumberInput, StringInput
 from vellum.core.api_error import ApiError
 from vellum.workflows.vellum_client import create_vellum_client
-client = create_vellum_client()
 def run(code, output="JSON", runtime="PYTHON_3_11_6", packages=(), inputs=()):
     try:
         got = client.execute_code(code=code, runtime=runtime, input_values=list(inputs), packages=list(packages), output_type=output)
@@ -97,23 +91,34 @@ def run(code, output="JSON", runtime="PYTHON_3_11_6", packages=(), inputs=()):
     except ApiError as error:
         return [error.status_code, error.body]
 a = [StringInput(name="a", value="x"), NumberInput(name="b", value=2)]
-print(json.dumps([
+def all_runs():
+    return [
     run("def main(a, b):\\n    print('said')\\n    return {'score': b, 'a': a}\\n", inputs=a),
     run("export default function main(inputs: {a: string}) { return inputs.a.length; }", "NUMBER", "TYPESCRIPT_5_3_3", inputs=a),
     run("import six\\ndef main(a, b):\\n    return six.__version__\\n", "STRING", packages=[CodeExecutionPackage(name="six", version="1.17.0")], inputs=a),
     run("def main(a, b):\\n    raise ValueError('no')\\n", inputs=a),
-]))
+    ]
+
+found = []
+for url, key in zip(sys.argv[1::2], sys.argv[2::2]):
+    os.environ |= {"VELLUM_API_URL": url, "VELLUM_API_KEY": key}
+    client = create_vellum_client()
+    found.append(all_runs())
+print(json.dumps(found))
 """
 
 
 @pytest.mark.differential
 def test_vellum_s_own_client_runs_code(keyed: Keyed, host: Server) -> None:
-    for url, key in ((host.url, "any"), (keyed.url, keyed.key)):
-        found = run_python("vellum", PROGRAM, VELLUM_API_URL=f"{url}/wires/vellum", VELLUM_API_KEY=key)
-        python, typescript, six, raised = found
+    asked = [
+        (f"{host.url}/wires/vellum", "any"),
+        (f"{keyed.url}/wires/vellum", keyed.key),
+        (f"{keyed.url}/wires/vellum", "no"),
+    ]
+    *served, (refused, *_) = run_python("vellum", PROGRAM, *(text for one in asked for text in one))
+    for python, typescript, six, raised in served:
         assert python == ["said\n", "JSON", {"score": 2, "a": "x"}]
         assert typescript == ["", "NUMBER", 1]
         assert six == ["", "STRING", "1.17.0"]
         assert (raised[0], raised[1]["message"]) == (400, "ValueError: no (line 2)")
-    (refused, *_) = run_python("vellum", PROGRAM, VELLUM_API_URL=f"{keyed.url}/wires/vellum", VELLUM_API_KEY="no")
     assert refused[0] == 401

@@ -46,6 +46,7 @@ class JobExports:
         if format_ is Format.JSONL:
             async for rows in chunks:
                 yield await asyncio.to_thread(lambda: b"".join(encode_json(row) + b"\n" for row in rows))  # noqa: B023
+            yield await self._rows.closing_line(workspace_id, job_id)
             return
         columns = await self._columns(workspace_id, job_id)
         writer = _writer(format_)(columns.header)

@@ -248,6 +248,16 @@ class RowReader:
             if cursor is None:
                 return
 
+    async def closing_line(self, workspace_id: str, job_id: str) -> bytes:
+        """Return the last line of a file of all rows: of a job over a shard what `merge` needs, else nothing.
+
+        Raises:
+          NotFound: there is no such job.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        spec = spec_from_json(job.request)
+        return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
+
     async def given(self, workspace_id: str, job_id: str, *, limit: int) -> list[Row]:
         """Return the first rows of a job as its evaluators received them, with the model's outputs and traces.
 

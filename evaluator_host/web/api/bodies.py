@@ -17,6 +17,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from evaluator_host.evaluators.judges import JudgeIn
+from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import (
     Contract,
     EncodedRow,
@@ -115,7 +117,9 @@ class SettingsIn(Wire):
     correct_answer_key: str = Field(
         "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
     )
-    entry: str | None = Field(None, description="Name of the function or class to call, if the code has several.")
+    entry: str | None = Field(
+        None, description="Name of the function or class to call, if the code has several; `*` for all of them."
+    )
     config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
         default_factory=dict, description="Arguments of a class, or its configuration."
     )
@@ -154,12 +158,20 @@ class BudgetIn(Wire):
         return ModelBudget(**dict(self))
 
 
+class CodeSecretIn(Wire):
+    """A secret of the workspace."""
+
+    secret: str = Field(min_length=1, max_length=255)
+
+
+Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 GrantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
 
 
 class EvaluatorIn(Wire):
     """An evaluator: its code and settings."""
 
+    judge: JudgeIn | None = Field(None, description="A judge without code, in place of `code`; see docs/models.md.")
     code: str = Field(description="Source code as pasted. A code fence, line numbers, CRLF and BOM are removed.")
     language: Language = Language.PYTHON
     contract: Contract = Field(Contract.AUTO, description="How the code is called. auto: inferred from the code.")
@@ -189,9 +201,32 @@ class EvaluatorIn(Wire):
         description="Registered models that the code may ask: judge-small, or gpt-4o=judge-small for its own name.",
     )
     budget: BudgetIn = Field(BudgetIn(), description="What one row may use of these models.")
+    network: list[GrantName] = Field(
+        default_factory=list,
+        max_length=32,
+        description="Other hosts that the code may reach, if the operator allows them: api.example.com:443.",
+    )
+    secrets: dict[Variable, CodeSecretIn | str] = Field(
+        default_factory=dict,
+        max_length=16,
+        description='Variables of the code that hold secrets, if the operator allows it: {"TOKEN": {"secret": "crm"}}.',
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_code(cls, given: Any) -> Any:
+        judged = isinstance(given, dict) and given.get("judge") is not None and "code" not in given
+        return {**given, "code": ""} if judged else given
 
     def to_model(self) -> Evaluator:
         """Return the evaluator that the service takes."""
+        made = self._to_model()
+        if self.judge is not None and self.code:
+            problem = Problem("evaluator.judge", "there is code beside it", "give one of the two")
+            raise InvalidRequest("an evaluator has code or is a judge", problems=(problem,))
+        return made if self.judge is None else self.judge.to_model(made)
+
+    def _to_model(self) -> Evaluator:
         return Evaluator(
             code=self.code,
             language=self.language,
@@ -206,6 +241,8 @@ class EvaluatorIn(Wire):
             path=self.path,
             models=tuple(self.models),
             budget=self.budget.to_model(),
+            network=tuple(self.network),
+            secrets={name: one if isinstance(one, str) else one.secret for name, one in self.secrets.items()},
         )
 
 

@@ -9,11 +9,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
 from evaluator_host.dialects.table import row_document
+from evaluator_host.jobs.estimates import JobEstimates
 from evaluator_host.jobs.service import JobService
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Replay
-from evaluator_host.schemas.jobs import EvaluatorScore, Failures, JobConfig, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import EvaluatorScore, Failures, JobConfig, JobEstimate, JobReport, JobStatus, Target
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import (
     EXACT_MATCH,
@@ -69,6 +70,11 @@ class JobConfigIn(Wire):
         None, ge=1, le=1024, description="Sandboxes in parallel. Default: chosen by the host."
     )
     limit_samples: WholeNumber | None = Field(None, ge=1, description="Score only the first N rows. Default: all.")
+    shard: str | None = Field(
+        None,
+        pattern=r"^\d{1,7}/\d{1,7}$",
+        description="Score only the rows whose index leaves K when divided by N: 3/16. Default: all.",
+    )
     isolation: Isolation = Field(
         Isolation.ROW,
         description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
@@ -117,6 +123,7 @@ class TargetIn(Wire):
     timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds to wait for one response.")
     retries: int = Field(4, ge=0, le=20, description="Retries after a failed request.")
     completion: bool = Field(default=False, description="Call /completions: the model continues the prompt as text.")
+    agent: dict[str, Any] | None = Field(None, description="How an agent at base_url is asked; see docs/jobs.md.")
 
     def to_model(self) -> Target:
         """Return the model and endpoint in the form that a job stores."""
@@ -190,7 +197,7 @@ class JobNameIn(Wire):
     name: JobName | None = Field(description="null removes the name.")
 
 
-def jobs_api(service: JobService, access: Access) -> APIRouter:
+def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> APIRouter:
     """Return the routes of jobs. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/jobs", route_class=JsonRoute, tags=["jobs"])
 
@@ -204,6 +211,17 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
         with AuditedCall(access, caller_of(request.scope), "jobs.create") as caller:
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
         return json_response(report, 202, {"Location": f"/v1/jobs/{report.id}"})
+
+    @router.post("/estimate", response_model=JobEstimate, responses=_REFUSED)
+    async def estimate(
+        body: JobIn,
+        request: Request,
+        rows: Annotated[int, Query(ge=1, le=100, description="Rows to score for it, from the first on.")] = 3,
+    ) -> Response:
+        """Score the first rows of a job, and tell what all of them would use of models."""
+        with AuditedCall(access, caller_of(request.scope), "jobs.estimate") as caller:
+            found = await estimates.estimate_job(body.to_spec(), caller.workspace, rows=rows)
+        return json_response(found)
 
     @router.get("", response_model=list[JobReport])
     async def jobs(

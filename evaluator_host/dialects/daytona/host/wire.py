@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from evaluator_host.dialects.daytona.host.records import LANGUAGE, Record, Records
+from evaluator_host.dialects.daytona.host.entities import LANGUAGE, Record, Records
 from evaluator_host.dialects.script.host.scripts import Script, ScriptResult, script_result
 from evaluator_host.dialects.wires.host.calls import WireCalls
 from evaluator_host.dialects.wires.host.wire import Probe, Wire, wire_request
@@ -34,13 +34,13 @@ class _Verbs:
 
     def __init__(self, calls: WireCalls) -> None:
         self._calls = calls
-        self._records = Records()
+        self._records = Records(calls.records.database, calls.records.secrets.box)
 
     async def create(self, request: Request) -> Response:
         """Make a sandbox; nothing starts."""
         body = await self._calls.read(request)
         try:
-            record = self._records.create(self._workspace(request), body)
+            record = await self._records.create(self._workspace(request), body)
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
         return json_response(record.told(self._toolbox(request)))  # the client reads no other status
@@ -54,24 +54,24 @@ class _Verbs:
         if not isinstance(labels, dict):
             raise InvalidRequest("labels is not a JSON object")
         toolbox = self._toolbox(request)
-        items = [one.told(toolbox) for one in self._records.list(self._workspace(request), labels)]
+        items = [one.told(toolbox) for one in await self._records.find(self._workspace(request), labels)]
         pages = {"total": len(items), "page": 1, "totalPages": 1, "nextCursor": None}
         return json_response({"items": items, **pages})
 
     async def show(self, request: Request) -> Response:
         """Show a sandbox; every other verb on it answers with the sandbox too."""
-        return json_response(self._record(request).told(self._toolbox(request)))
+        return json_response((await self._record(request)).told(self._toolbox(request)))
 
     async def delete(self, request: Request) -> Response:
         """Forget a sandbox."""
-        record = self._record(request)
-        self._records.delete(record)
+        record = await self._record(request)
+        await self._records.delete(record)
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
         """List snapshots: any name is one, so those of the query, and a few."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
-        own = {one.asked.get("snapshot") for one in self._records.list(self._workspace(request), {})}
+        own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]
         return json_response({"items": items, "total": len(items), "page": 1, "totalPages": 1})
 
@@ -81,7 +81,7 @@ class _Verbs:
 
     async def code_run(self, request: Request) -> Response:
         """Run a script, or take its list of packages if it only installs some."""
-        body, record = await self._calls.read(request), self._record(request)
+        body, record = await self._calls.read(request), await self._record(request)
         code = body.get("code")
         if not isinstance(code, str):
             raise InvalidRequest("code is missing, or no text")
@@ -102,7 +102,7 @@ class _Verbs:
             return _ran(1, "\n".join([error.detail, *hints]))
         if script_result(result).exit_code != 0:
             return _told(script_result(result))
-        record.packages[runner] = packages
+        await self._records.add_packages(record, runner, wanted)
         return _ran(0, f"Successfully installed {' '.join(wanted)}\n")
 
     def _script(self, body: dict[str, Any], record: Record, code: str, language: Language) -> Script:
@@ -122,8 +122,8 @@ class _Verbs:
     def _workspace(self, request: Request) -> str:
         return self._calls.caller(request).workspace
 
-    def _record(self, request: Request) -> Record:
-        return self._records.get(self._workspace(request), request.path_params["id"])
+    async def _record(self, request: Request) -> Record:
+        return await self._records.get(self._workspace(request), request.path_params["id"])
 
     def _toolbox(self, request: Request) -> str:
         """Return the address of scripts, by the name under which the client knows this host."""

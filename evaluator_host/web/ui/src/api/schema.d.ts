@@ -21,6 +21,30 @@ export interface components {
             sum: number | null;
             variance: number | null;
         };
+        Agreement: {
+            accuracy: number;
+            accuracy_interval: [
+                number,
+                number
+            ] | null;
+            classes: components["schemas"]["ClassAgreement"][];
+            confusion: components["schemas"]["AgreementCell"][];
+            evaluator: string;
+            kappa: number | null;
+            kappa_interval: [
+                number,
+                number
+            ] | null;
+            label: string;
+            rows: number;
+            unlabelled: number;
+            weighted_kappa: number | null;
+        };
+        AgreementCell: {
+            human: string;
+            judged: string;
+            rows: number;
+        };
         BadLine: {
             line: number;
             message: string;
@@ -76,12 +100,34 @@ export interface components {
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
             models: string[];
+            network: string[];
             notes: components["schemas"]["Note"][];
             ok: boolean;
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             slices: components["schemas"]["Slice"][];
+        };
+        ClassAgreement: {
+            human: number;
+            judged: number;
+            name: string;
+            precision: number | null;
+            precision_interval: [
+                number,
+                number
+            ] | null;
+            recall: number | null;
+            recall_interval: [
+                number,
+                number
+            ] | null;
+        };
+        CodeSecretIn: {
+            secret: string;
         };
         Comparison: {
             after: string;
@@ -230,14 +276,21 @@ export interface components {
             files: {
                 [key: string]: string;
             };
+            judge: {
+                [key: string]: unknown;
+            } | null;
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
             models: string[];
             name: string | null;
+            network: string[];
             packages: string[];
             path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             settings: components["schemas"]["EvaluatorSettings"];
             threshold: number | null;
             version: number | null;
@@ -276,13 +329,18 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -327,6 +385,14 @@ export interface components {
             entry: string | null;
             repair: boolean;
             score_output: string | null;
+        };
+        ExampleIn: {
+            answer: number | string;
+            inputs?: {
+                [key: string]: unknown;
+            };
+            outputs?: unknown;
+            reason?: string;
         };
         FailureGroup: {
             code: string;
@@ -432,6 +498,7 @@ export interface components {
             max_failures: number | null;
             parallelism: number | null;
             replay: components["schemas"]["Replay"];
+            shard: string | null;
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
@@ -441,11 +508,20 @@ export interface components {
             max_failures?: number | null;
             parallelism?: number | null;
             replay?: components["schemas"]["Replay"];
+            shard?: string | null;
         };
         JobError: {
             code: string;
             message: string;
             row: number | null;
+        };
+        JobEstimate: {
+            failed: number;
+            over: string[];
+            rows: number;
+            sample: components["schemas"]["ModelUsage"];
+            sampled: number;
+            usage: components["schemas"]["ModelUsage"];
         };
         JobEvaluatorReport: {
             digest: string;
@@ -540,6 +616,25 @@ export interface components {
         };
         /** @enum {string} */
         JobStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
+        JudgeIn: {
+            examples?: components["schemas"]["ExampleIn"][];
+            explains?: boolean;
+            inference?: {
+                [key: string]: unknown;
+            };
+            labels?: components["schemas"]["LabelIn"][];
+            model: string;
+            name?: string;
+            prompt: string;
+            scale?: components["schemas"]["ScaleIn"] | null;
+            structured?: boolean;
+            system?: string | null;
+        };
+        LabelIn: {
+            description?: string | null;
+            label: string;
+            score: number;
+        };
         /** @enum {string} */
         Language: "python" | "javascript" | "typescript";
         Latency: {
@@ -582,17 +677,22 @@ export interface components {
                 [key: string]: string;
             };
             job?: string | null;
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             mapping?: {
                 [key: string]: string;
             };
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
             /** @enum {string} */
@@ -656,8 +756,10 @@ export interface components {
             output_tokens: number;
         };
         ModelUsage: {
+            connections: number;
             cost: number | null;
             input_tokens: number;
+            network_bytes: number;
             output_tokens: number;
             replayed: number;
             requests: number;
@@ -671,15 +773,20 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
             name: string;
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -691,14 +798,19 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -855,6 +967,10 @@ export interface components {
             peak_memory_kb: number | null;
             warm: boolean;
         };
+        ScaleIn: {
+            max: number;
+            min: number;
+        };
         SecretIn: {
             /** Format: password */
             value: string;
@@ -893,6 +1009,9 @@ export interface components {
             version: number;
         };
         Target: {
+            agent: {
+                [key: string]: unknown;
+            } | null;
             api_key: string | null;
             base_url: string;
             completion: boolean;
@@ -910,6 +1029,9 @@ export interface components {
             timeout_s: number;
         };
         TargetIn: {
+            agent?: {
+                [key: string]: unknown;
+            } | null;
             api_key?: components["schemas"]["SecretNameIn"] | null;
             base_url: string;
             completion?: boolean;

@@ -1,0 +1,212 @@
+"""Sandboxes of Daytona as this host has them: records with labels, environment and packages, in the database.
+
+A record holds nothing that runs: each script runs in a warm sandbox of whichever host gets it. So all hosts of a
+database know the same sandboxes, and a restart forgets none. A record is forgotten a day after its last use, or when
+its workspace has more than it may. The environment, which may have keys of providers, is sealed as secrets are.
+"""
+
+import asyncio
+import base64
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
+
+from evaluator_host.model.errors import Misconfigured, NotFound
+from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import decode_json, encode_json
+from evaluator_host.store.database import Database, Repository
+from evaluator_host.store.secrets import SecretBox
+from evaluator_host.store.tables import EntityTable
+
+LANGUAGE: Final = "code-toolbox-language"
+_KIND: Final = "daytona sandbox"
+_MOST: Final = 500  # of one workspace
+_FORGOTTEN: Final = timedelta(days=1)
+_NOTED: Final = timedelta(minutes=10)  # a use is written down so often at most
+_TEXT_CHARS: Final = 64 << 10  # of environment and labels together
+_INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
+
+
+@dataclass(slots=True)
+class Record:
+    """One sandbox.
+
+    Attributes:
+      workspace: Whose it is.
+      env: Variables of the environment of its scripts.
+      labels: Of its maker; `code-toolbox-language` says the language.
+      asked: The other fields of its making, to be told again.
+      packages: Pins that were installed in it, by `python` and `javascript`.
+    """
+
+    workspace: str
+    env: dict[str, str]
+    labels: dict[str, str]
+    asked: dict[str, Json]
+    id: str = field(default_factory=lambda: str(uuid4()))
+    packages: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    made_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+
+    def told(self, toolbox: str) -> dict[str, Json]:
+        """Return it as the newest client wants it, which refuses an answer without a field that it knows."""
+        return {
+            "id": self.id,
+            "organizationId": self.workspace,
+            "name": str(self.asked.get("name") or self.id),
+            "snapshot": self.asked.get("snapshot"),
+            "user": "daytona",
+            "env": self.env,
+            "labels": self.labels,
+            "public": False,
+            "networkBlockAll": True,
+            "kvm": False,
+            "target": str(self.asked.get("target") or "eu"),
+            "cpu": 1,
+            "gpu": 0,
+            "spot": False,
+            "memory": 1,
+            "disk": 1,
+            "state": "started",
+            "desiredState": "started",
+            "recoverable": False,
+            "backupState": "None",
+            "volumes": [],
+            **{name: self.asked[name] for name in _INTERVALS if self.asked.get(name) is not None},
+            "createdAt": self.made_at,
+            "updatedAt": self.made_at,
+            "sandboxClass": "small",
+            "toolboxProxyUrl": toolbox,
+        }
+
+
+class Records(Repository):
+    """The sandboxes in the database, by workspace.
+
+    Args:
+      database: Of the host, and of all hosts beside it.
+      box: Seals environments.
+    """
+
+    def __init__(self, database: Database, box: SecretBox) -> None:
+        super().__init__(database)
+        self._box = box
+
+    async def create(self, workspace: str, body: dict[str, Any]) -> Record:
+        """Return a new sandbox; the one that was not used for longest makes room for it.
+
+        Raises:
+          ValueError: env or labels are no texts by name, or too large.
+          Misconfigured: this host cannot seal the environment.
+        """
+        env, labels = _texts(body.get("env"), "env"), _texts(body.get("labels"), "labels")
+        if sum(len(name) + len(text) for name, text in (*env.items(), *labels.items())) > _TEXT_CHARS:
+            raise ValueError(f"env and labels have over {_TEXT_CHARS >> 10} KB")
+        asked = {name: body[name] for name in ("name", "snapshot", "target", *_INTERVALS) if _is_small(body.get(name))}
+        record = Record(workspace, env, labels, asked)
+        content = await asyncio.to_thread(self._content, record)
+        now = datetime.now(UTC)
+        values = {"id": record.id, "workspace_id": workspace, "kind": _KIND, "namespace": "", "name": record.id}
+        own, used = _of(workspace), EntityTable.updated_at
+        async with self._database.transaction() as connection:
+            await connection.execute(delete(EntityTable).where(own, used < now - _FORGOTTEN))
+            held = await connection.scalar(select(func.count()).select_from(EntityTable).where(own)) or 0
+            if held >= _MOST:
+                oldest = select(EntityTable.id).where(own).order_by(used).limit(held - _MOST + 1)
+                await connection.execute(delete(EntityTable).where(EntityTable.id.in_(oldest)))
+            stored = insert(EntityTable).values(**values, content=content, created_at=now, updated_at=now)
+            await connection.execute(stored)
+        return record
+
+    async def get(self, workspace: str, id_or_name: str) -> Record:
+        """Return a sandbox by id or name.
+
+        Raises:
+          NotFound: there is none.
+          Misconfigured: its environment was sealed with a key that this host does not have.
+        """
+        columns = (EntityTable.content, EntityTable.updated_at)
+        row = await self._database.fetch_first(select(*columns).where(_named(workspace, id_or_name)))
+        if row is None:
+            named = [one.id for one in await self.find(workspace, {}) if one.asked.get("name") == id_or_name]
+            if not named:
+                raise NotFound(f"Sandbox with ID or name {id_or_name[:80]} not found")
+            return await self.get(workspace, named[0])
+        now = datetime.now(UTC)
+        if now - row.updated_at > _NOTED:
+            used = update(EntityTable).where(_named(workspace, id_or_name)).values(updated_at=now)
+            await self._database.change_rows(used)
+        return await asyncio.to_thread(self._record, workspace, row.content)
+
+    async def find(self, workspace: str, labels: dict[str, Json]) -> list[Record]:
+        """Return the sandboxes that have all of these labels, the newest last; without an env that cannot be opened."""
+        query = select(EntityTable.content).where(_of(workspace)).order_by(EntityTable.created_at)
+        texts = await self._database.fetch_values(query)
+
+        def fitting() -> list[Record]:
+            found = [self._record(workspace, text, strict=False) for text in texts]
+            return [one for one in found if all(one.labels.get(name) == text for name, text in labels.items())]
+
+        return await asyncio.to_thread(fitting)
+
+    async def add_packages(self, record: Record, language: str, pins: list[str]) -> None:
+        """Add pins to the packages of a sandbox."""
+        this = _named(record.workspace, record.id)
+        async with self._database.transaction() as connection:
+            text = await connection.scalar(select(EntityTable.content).where(this).with_for_update())
+            if text is None:  # deleted meanwhile
+                return
+            content = decode_json(text.encode())
+            held = content["packages"].get(language, [])
+            content["packages"][language] = list(dict.fromkeys([*held, *pins]))
+            changed = update(EntityTable).where(this).values(content=encode_json(content).decode())
+            await connection.execute(changed)
+
+    async def delete(self, record: Record) -> None:
+        """Forget a sandbox."""
+        await self._database.change_rows(delete(EntityTable).where(_named(record.workspace, record.id)))
+
+    def _content(self, record: Record) -> str:
+        """Return what is stored of a sandbox, as JSON. Blocking."""
+        sealed = None
+        if record.env:
+            text = encode_json(record.env).decode()
+            sealed = base64.b64encode(self._box.seal(text, workspace_id=record.workspace, name=record.id)).decode()
+        told = {"id": record.id, "labels": record.labels, "asked": record.asked, "made_at": record.made_at}
+        return encode_json({**told, "packages": record.packages, "env": sealed}).decode()
+
+    def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
+        """Return a stored sandbox. Blocking."""
+        content = decode_json(text.encode())
+        sealed, env = content.pop("env"), {}
+        try:
+            if sealed is not None:
+                opened = self._box.open(base64.b64decode(sealed), workspace_id=workspace, name=content["id"])
+                env = decode_json(opened.encode())
+        except Misconfigured:
+            if strict:
+                raise
+        packages = {language: tuple(pins) for language, pins in content.pop("packages").items()}
+        return Record(workspace, env, packages=packages, **content)
+
+
+def _of(workspace: str) -> ColumnElement[bool]:
+    return (EntityTable.workspace_id == workspace) & (EntityTable.kind == _KIND)
+
+
+def _named(workspace: str, record_id: str) -> ColumnElement[bool]:
+    return _of(workspace) & (EntityTable.name == record_id)
+
+
+def _texts(given: Any, name: str) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict) or not all(isinstance(text, str) and "\0" not in text for text in given.values()):
+        raise ValueError(f"{name} must be an object of texts")
+    return given
+
+
+def _is_small(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and len(value) <= 255)
