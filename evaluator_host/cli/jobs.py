@@ -12,6 +12,7 @@ from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.schedules import schedule_facts
 from evaluator_host.cli.summary import corpus_scores_text, usage_text
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
@@ -42,8 +43,10 @@ SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
 OWN_ROWS = "(own rows)"
 
 
-@app.command()
+@app.command("schedule", help="Make a job at each time of a cron expression: takes the options of `create`.")
+@app.command("create", help="Queue a job. With --wait, exit 0: completed, 1: failed or cancelled.")
 def create(
+    context: typer.Context,
     *,
     evaluator: Annotated[
         list[str], typer.Option("--evaluator", "-e", help="A stored evaluator (exact-match@3) or a file. Repeatable.")
@@ -82,7 +85,9 @@ def create(
     max_failures: Annotated[
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job, for people.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job, for people; of the schedule.")] = None,
+    cron: Annotated[str | None, typer.Option(help="Of schedule: when, as in '0 7 * * 1' (Mondays at 7).")] = None,
+    timezone: Annotated[str, typer.Option(help="Time zone of --cron: Europe/Berlin.")] = "UTC",
     failures: Annotated[
         Failures, typer.Option(help="exclude: failed rows are not in the mean. zero: they count as 0.")
     ] = Failures.EXCLUDE,
@@ -103,37 +108,41 @@ def create(
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Queue a job. With --wait, exit 0: completed, 1: failed or cancelled."""
+    """Queue a job, or make a schedule of it."""
     mapping = dict(Mapping.parse(map_ or []).sources)
     target = read_target(
         target_url, model, prompt, inference=inference, system=system, api_key=api_key_secret, concurrency=concurrency,
         timeout_s=target_timeout_s, retries=retries,
     )  # fmt: skip
-    budget = ModelBudget(budget_requests, budget_tokens, budget_cost)
+    scheduled = context.info_name == "schedule"
+    if scheduled and (name is None or cron is None):
+        missing = "--name" if name is None else "--cron"
+        raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
+    described: dict[str, Any] = {
+        "evaluators": [_evaluator(one) for one in evaluator],
+        "dataset": dataset,
+        "mapping": mapping,
+        "target": target,
+        "parallelism": parallelism,
+        "limit_samples": limit,
+        "shard": shard,
+        "isolation": isolation,
+        "max_failures": max_failures,
+        "failures": failures,
+        "replay": replay,
+        "budget": ModelBudget(budget_requests, budget_tokens, budget_cost),
+    }
     with host(url) as client:
+        if scheduled:
+            made = client.schedules.create(str(name), str(cron), timezone=timezone, **described)
+            print_found(made, schedule_facts, as_json=as_json)
+            return
         if dry_run:
-            estimate = client.jobs.estimate(
-                [_evaluator(one) for one in evaluator], dataset, mapping=mapping, target=target, limit_samples=limit,
-                isolation=isolation, replay=replay, budget=budget, rows=sample,
-            )  # fmt: skip
+            common = ("evaluators", "dataset", "mapping", "target", "limit_samples", "isolation", "replay", "budget")
+            estimate = client.jobs.estimate(**{field: described[field] for field in common}, rows=sample)
             print_found(estimate, estimate_text, as_json=as_json)
             raise typer.Exit(1 if estimate.over else 0)
-        job = client.jobs.create(
-            [_evaluator(one) for one in evaluator],
-            dataset,
-            mapping=mapping,
-            target=target,
-            parallelism=parallelism,
-            limit_samples=limit,
-            shard=shard,
-            isolation=isolation,
-            max_failures=max_failures,
-            name=name,
-            failures=failures,
-            replay=replay,
-            budget=budget,
-            idempotency_key=idempotency_key,
-        )
+        job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
         if wait:
             _follow(client, job, as_json=as_json)
         elif as_json:

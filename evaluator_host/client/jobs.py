@@ -82,15 +82,21 @@ class JobVerbs(Verbs[TransportT]):
           NotFound: there is no such evaluator, data set or secret.
           InvalidRequest: an evaluator, the mapping or the target cannot be taken; `problems` says why.
         """
-        config: dict[str, Json] = {
-            "parallelism": parallelism,
-            "limit_samples": limit_samples,
-            "shard": shard,
-            "max_failures": max_failures,
-            "failures": None if failures is Failures.EXCLUDE else failures,
-        }
-        body = _job_body(evaluators, dataset, mapping, target, isolation, replay=replay, budget=budget, **config)
-        body["name"] = name
+        body = job_body(
+            evaluators,
+            dataset,
+            mapping=mapping,
+            target=target,
+            parallelism=parallelism,
+            limit_samples=limit_samples,
+            shard=shard,
+            isolation=isolation,
+            max_failures=max_failures,
+            replay=replay,
+            budget=budget,
+            failures=failures,
+            name=name,
+        )
         headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
         return await self._transport.send(Call("POST", "/v1/jobs", JobReport, encode(body), headers))
 
@@ -113,9 +119,13 @@ class JobVerbs(Verbs[TransportT]):
         The other arguments and errors are those of `create`. With `replay=Replay.PREFER` the job itself uses these
         answers again.
         """
-        body = _job_body(
-            evaluators, dataset, mapping, target, isolation, limit_samples=limit_samples, replay=replay, budget=budget
-        )
+        config: dict[str, Any] = {
+            "isolation": isolation,
+            "limit_samples": limit_samples,
+            "replay": replay,
+            "budget": budget,
+        }
+        body = job_body(evaluators, dataset, mapping=mapping, target=target, **config)
         return await self._transport.send(
             Call("POST", f"/v1/jobs/estimate{query(rows=rows)}", JobEstimate, encode(body))
         )
@@ -444,6 +454,27 @@ class JobVerbs(Verbs[TransportT]):
                             yield report
 
 
+def job_body(
+    evaluators: Iterable[Evaluator | str],
+    dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+    *,
+    mapping: dict[str, str] | None = None,
+    target: Target | None = None,
+    name: str | None = None,
+    **config: Any,
+) -> dict[str, Any]:
+    """Return the body of a new job; fields of `config` with their defaults are left out, as older hosts take it."""
+    defaults = {None, Replay.OFF, Failures.EXCLUDE}
+    body = {
+        "evaluators": [evaluator_body(one) for one in evaluators],
+        "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
+        "mapping": mapping or {},
+        "config": {field: value for field, value in config.items() if value not in defaults},
+        "target": _target_body(target),
+    }
+    return body if name is None else {**body, "name": name}
+
+
 def _path(job_id: str, rest: str = "") -> str:
     return f"/v1/jobs/{path_part(job_id)}{rest and '/'}{rest}"
 
@@ -453,23 +484,3 @@ def _target_body(target: Target | None) -> dict[str, Any] | None:
         return None
     key = None if target.api_key is None else {"secret": target.api_key}
     return {**asdict(target), "api_key": key, "messages": list(target.messages) or None}
-
-
-def _job_body(
-    evaluators: Iterable[Evaluator | str],
-    dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
-    mapping: dict[str, str] | None,
-    target: Target | None,
-    isolation: Isolation,
-    *,
-    replay: Replay,
-    **config: Json,
-) -> dict[str, Any]:
-    given = {**config, "replay": None if replay is Replay.OFF else replay}
-    return {
-        "evaluators": [evaluator_body(one) for one in evaluators],
-        "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
-        "mapping": mapping or {},
-        "config": {"isolation": isolation, **{name: n for name, n in given.items() if n is not None}},
-        "target": _target_body(target),
-    }

@@ -255,6 +255,10 @@ class Settings(BaseSettings):
         (),
         description="Hosts whose models jobs may call: name, name:port or *; default any, or none once a key exists.",
     )
+    webhook_hosts: tuple[str, ...] = Field(
+        ("public",),
+        description="Hosts that alerts may call: public (any with public addresses), name, name:port or *.",
+    )
     models: Annotated[dict[str, ModelEndpoint], NoDecode] = Field(
         default_factory=dict,
         description='Models that evaluators may be granted: JSON {"name": {"base_url", …}}, or a file of it.',

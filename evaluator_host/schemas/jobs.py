@@ -208,6 +208,7 @@ class JobReport:
       scores: What each of them scored so far.
       dataset: Name of its data set; the id of one without a name.
       dataset_name: Name that the data set had when the job was made; None for rows that came with the job.
+      schedule: Name of the schedule that made it; None for others.
       mapping: Sources by row field, as given.
       target: The model that writes the outputs; None where the data set has them.
       config: Parallelism and limits.
@@ -225,6 +226,7 @@ class JobReport:
     scores: tuple[JobScore, ...]
     dataset: str
     dataset_name: str | None
+    schedule: str | None
     mapping: dict[str, str]
     target: Target | None
     config: JobConfig

@@ -19,6 +19,7 @@ from evaluator_host.model.evaluator import EncodedRow, Isolation, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
+from evaluator_host.service.advice import with_row_keys
 from evaluator_host.service.attempts import LostRows, ModelCalls, answered, asked_for, lease_sandbox, pausing, settled
 from evaluator_host.service.calls_first import CallsFirst
 from evaluator_host.service.model_grants import ModelGrant, RowGate
@@ -331,6 +332,7 @@ class RowStream:
         if gate is not None and not isinstance(outcome, Skipped):
             outcome = settled(outcome, gate)
         scored = await result(leased.context, outcome, notes=notes, started=started, first=first)
+        scored = with_row_keys(scored, row)
         if gate is not None:
             scored = replace(scored, usage=gate.usage)
         size = size_bytes(outcome)

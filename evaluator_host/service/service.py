@@ -42,6 +42,7 @@ from evaluator_host.model.outcome import (
 from evaluator_host.packages.slices import find_slices
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo, Slice
+from evaluator_host.service.advice import with_row_keys
 from evaluator_host.service.attempts import (
     ModelCalls,
     Models,
@@ -157,7 +158,7 @@ class Service:
             if not asks or isinstance(given, EvaluationError):
                 break
             given = await answered(self._models, given, asks, workspace=workspace, gate=gate)
-        scored = await made.result(started=started)
+        scored = with_row_keys(await made.result(started=started), given)
         if gate is not None:
             scored = replace(scored, usage=gate.usage)
         self.metrics.count(scored)

@@ -45,6 +45,47 @@ export interface components {
             judged: string;
             rows: number;
         };
+        AlertChangeIn: {
+            paused: boolean;
+        };
+        AlertIn: {
+            above?: number | null;
+            below?: number | null;
+            evaluator?: string | null;
+            job?: string | null;
+            live?: string | null;
+            metric: components["schemas"]["Metric"];
+            min_rows?: number;
+            name: string;
+            schedule?: string | null;
+            secret?: string | null;
+            url: string;
+            window_minutes?: number;
+        };
+        AlertReport: {
+            checked_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            deliveries: components["schemas"]["DeliveryReport"][];
+            firing: boolean;
+            name: string;
+            paused: boolean;
+            rule: components["schemas"]["AlertRule"];
+            value: number | null;
+        };
+        AlertRule: {
+            above: number | null;
+            below: number | null;
+            evaluator: string | null;
+            job: string | null;
+            live: string | null;
+            metric: components["schemas"]["Metric"];
+            min_rows: number;
+            schedule: string | null;
+            secret: string | null;
+            url: string;
+            window_minutes: number;
+        };
         BadLine: {
             line: number;
             message: string;
@@ -129,6 +170,21 @@ export interface components {
         CodeSecretIn: {
             secret: string;
         };
+        ColumnFacts: {
+            distinct: number | null;
+            kinds: {
+                [key: string]: number;
+            };
+            max: number | null;
+            max_length: number | null;
+            mean: number | null;
+            min: number | null;
+            min_length: number | null;
+            missing: number;
+            name: string;
+            present: number;
+            top: components["schemas"]["TopValue"][];
+        };
         Comparison: {
             after: string;
             before: string;
@@ -150,8 +206,10 @@ export interface components {
             format: string;
             id: string;
             name: string;
+            notes: string[];
             rows: number;
             size_bytes: number;
+            version: number;
         };
         DayUsage: {
             cost: number;
@@ -161,6 +219,15 @@ export interface components {
             output_tokens: number;
             replayed: number;
             requests: number;
+        };
+        DeliveryReport: {
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            error: string | null;
+            id: string;
+            status: string;
+            type: string;
         };
         Difference: {
             after: number | null;
@@ -175,6 +242,19 @@ export interface components {
             n: number;
             significant: boolean;
             worse: number;
+        };
+        EditIn: {
+            add?: {
+                [key: string]: unknown;
+            }[];
+            add_from?: components["schemas"]["JobRowsIn"] | components["schemas"]["TraceRowsIn"] | null;
+            create?: boolean;
+            remove?: number[];
+            set?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
         };
         EnvironmentIn: {
             language?: components["schemas"]["Language"];
@@ -420,6 +500,16 @@ export interface components {
             code: string;
             diff: string;
         };
+        FoundRow: {
+            index: number;
+            row: {
+                [key: string]: unknown;
+            };
+        };
+        FoundRows: {
+            rows: components["schemas"]["FoundRow"][];
+            total: number;
+        };
         HostInfo: {
             backend: string;
             contract_fields: {
@@ -569,6 +659,7 @@ export interface components {
             };
             name: string | null;
             progress: components["schemas"]["JobProgress"];
+            schedule: string | null;
             scores: components["schemas"]["JobScore"][];
             started_at: string | null;
             status: components["schemas"]["JobStatus"];
@@ -602,6 +693,10 @@ export interface components {
             next_cursor: string | null;
             rows: components["schemas"]["JobRow"][];
             total: number | null;
+        };
+        JobRowsIn: {
+            job: string;
+            rows: number[];
         };
         JobScore: {
             change: number | null;
@@ -667,6 +762,8 @@ export interface components {
             stdout: string;
             truncated: boolean;
         };
+        /** @enum {string} */
+        Metric: "mean" | "pass_rate" | "failure_rate";
         MigrateIn: {
             adapt?: boolean;
             budget?: components["schemas"]["BudgetIn"];
@@ -971,6 +1068,36 @@ export interface components {
             max: number;
             min: number;
         };
+        ScheduleChangeIn: {
+            cron?: string | null;
+            paused?: boolean | null;
+            timezone?: string | null;
+        };
+        ScheduleIn: {
+            cron: string;
+            job: components["schemas"]["JobIn"];
+            name: string;
+            timezone?: string;
+        };
+        ScheduleReport: {
+            config: components["schemas"]["JobConfig"];
+            /** Format: date-time */
+            created_at: string;
+            cron: string;
+            dataset: string | null;
+            evaluators: string[];
+            last_at: string | null;
+            last_error: string | null;
+            last_job: string | null;
+            mapping: {
+                [key: string]: string;
+            };
+            missed: number;
+            name: string;
+            next_runs: string[];
+            paused: boolean;
+            timezone: string;
+        };
         SecretIn: {
             /** Format: password */
             value: string;
@@ -1055,6 +1182,10 @@ export interface components {
             run: number;
             total: number;
         };
+        TopValue: {
+            count: number;
+            value: string;
+        };
         TraceReport: {
             evaluator: string;
             number: number;
@@ -1067,6 +1198,10 @@ export interface components {
                 [key: string]: unknown;
             };
             trace_id: string;
+        };
+        TraceRowsIn: {
+            evaluator: string;
+            traces: number[];
         };
         UsageReport: {
             datasets_bytes: number;

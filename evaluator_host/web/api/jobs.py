@@ -235,10 +235,11 @@ def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> AP
             str | None,
             Query(max_length=200, description="Only jobs with this text in their name, data set or evaluators."),
         ] = None,
+        schedule: Annotated[str | None, Query(description="Only jobs that this schedule made.")] = None,
     ) -> Response:
         """List jobs, newest first, with what each evaluator scored so far."""
         workspace = caller_of(request.scope).workspace
-        chosen = {"before": before, "status": status, "search": search}
+        chosen = {"before": before, "status": status, "search": search, "schedule": schedule}
         return json_response(await service.list_jobs(workspace, limit=limit, **chosen))
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)
