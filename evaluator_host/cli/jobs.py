@@ -18,7 +18,7 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
-from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import Executor, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
 
 app = typer.Typer(name="jobs", help="Score data sets with evaluators, on a host.", no_args_is_help=True)
@@ -69,6 +69,9 @@ def create(
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
     ] = Isolation.ROW,
+    executor: Annotated[
+        Executor, typer.Option(help="ray: evaluate on the nodes of the host's Ray cluster.")
+    ] = Executor.LOCAL,
     max_failures: Annotated[
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
@@ -100,6 +103,7 @@ def create(
             parallelism=parallelism,
             limit_samples=limit,
             shard=shard,
+            executor=executor,
             isolation=isolation,
             max_failures=max_failures,
             replay=replay,

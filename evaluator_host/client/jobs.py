@@ -50,6 +50,7 @@ class JobVerbs(Verbs[TransportT]):
         parallelism: int | None = None,
         limit_samples: int | None = None,
         shard: str | None = None,
+        executor: Executor = Executor.LOCAL,
         isolation: Isolation = Isolation.ROW,
         max_failures: int | None = None,
         replay: Replay = Replay.OFF,
@@ -67,6 +68,7 @@ class JobVerbs(Verbs[TransportT]):
           parallelism: Sandboxes at once.
           limit_samples: Rows to take, from the first on.
           shard: Which of them to score, `3/16`: those whose index leaves 3 when divided by 16.
+          executor: `RAY` has the rows evaluated on the nodes of the host's Ray cluster.
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
           replay: Whether answers of granted models are recorded and reused.
@@ -81,6 +83,7 @@ class JobVerbs(Verbs[TransportT]):
             "parallelism": parallelism,
             "limit_samples": limit_samples,
             "shard": shard,
+            "executor": None if executor is Executor.LOCAL else executor,
             "max_failures": max_failures,
             "replay": None if replay is Replay.OFF else replay,
             "budget": budget,

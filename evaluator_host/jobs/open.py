@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,6 +18,7 @@ from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import RowReader
+from evaluator_host.jobs.nodes import RayNodes
 from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.jobs.service import JobService
@@ -65,7 +66,8 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
     folder = swept.rows
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-    context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models)
+    nodes = None if settings.ray_address is None else RayNodes(settings.ray_address)
+    context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models, nodes)
     scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
     supervisor = service.supervisor
     supervisor.checks.append(store.watch.require_serving)
@@ -86,11 +88,14 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
         ("audit entries", settings.audit_days, store.audit.delete_before),
     )
     async with (
+        AsyncExitStack() as stack,
         LimitedProcesses(most=2) as uploads,
         supervisor.running("the watch of the database", store.watch.run),
         supervisor.running("the scheduler of jobs", scheduler.run),
         supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
     ):
+        if nodes is not None:
+            stack.push_async_callback(nodes.close)
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces, store.usage) as traffic:

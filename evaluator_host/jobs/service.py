@@ -13,12 +13,12 @@ from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.rendering import require_templates
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.scheduler import Scheduler
-from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
+from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_of, evaluator_to_json, label_of, nodes_of, spec_from_json, spec_to_json
 from evaluator_host.model.errors import InUse, InvalidPin, InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.models.prompts import prompt_templates
-from evaluator_host.schemas.jobs import JobError, JobProgress, JobReport, JobStatus
+from evaluator_host.schemas.jobs import Executor, JobError, JobProgress, JobReport, JobStatus
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
@@ -86,6 +86,8 @@ class JobService:
         await self._usage.require_room(workspace_id)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
         _ = stored.shard  # refuses a text that is none
+        if spec.config.executor is Executor.RAY and self._service.settings.ray_address is None:
+            raise _refused_executor("this host has no Ray cluster; its operator sets EVALUATOR_HOST_RAY_ADDRESS")
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)
         if spec.target is not None:
@@ -94,6 +96,8 @@ class JobService:
         evaluators: list[JobEvaluator] = []
         for given in spec.evaluators:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
+            if spec.config.executor is Executor.RAY and evaluator_of(evaluators[-1]).models:
+                raise _refused_executor("only a host answers the model requests of evaluators, no node of a cluster")
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         for _ in range(_TRIES):
@@ -251,6 +255,10 @@ class JobService:
         return await self._datasets.add_dataset(dataset_id, workspace_id, None, facts)
 
 
+def _refused_executor(message: str) -> InvalidRequest:
+    return InvalidRequest(message, problems=(Problem("config.executor", message, "leave it out"),))
+
+
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
     progress = _progress(job, stored.shard.count(job.rows) * len(overview.labels))
@@ -267,6 +275,7 @@ def _report(overview: JobOverview) -> JobReport:
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
+        nodes=tuple(nodes_of(job)),
     )
 
 

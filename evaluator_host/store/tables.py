@@ -224,7 +224,7 @@ class DatasetTable(Table):
 
 
 class JobTable(Table):
-    """Jobs, see `store.job.Job`. `request` is JSON; `wanted` is the state that a caller requested.
+    """Jobs, see `store.job.Job`. `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
     `stored_bytes` is the size of its results and of the answers of its model.
     The host that runs a job is its `owner` and keeps changing `heartbeat_at`; any host may claim a job whose owner
@@ -257,6 +257,7 @@ class JobTable(Table):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     stored_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    nodes: Mapped[str | None]
 
 
 class JobEvaluatorTable(Table):

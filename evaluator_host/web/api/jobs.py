@@ -78,6 +78,9 @@ class JobConfigIn(Wire):
     max_failures: WholeNumber | None = Field(
         None, ge=0, description="The job fails once more rows than this have failed. Default: no limit."
     )
+    executor: Executor = Field(
+        Executor.LOCAL, description="ray: evaluate the rows on the nodes of the host's Ray cluster."
+    )
     replay: ReplayField = Replay.OFF
     budget: BudgetIn = Field(BudgetIn(), description="What the whole job may use of granted models.")
 
