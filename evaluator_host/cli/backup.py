@@ -3,7 +3,7 @@
 import json
 import os
 import tarfile
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +17,10 @@ from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, plain
 from evaluator_host.config.settings import revealed
 from evaluator_host.model.errors import InvalidRequest, Misconfigured
-from evaluator_host.store.backup import copy_database, restore_database, revision_of
+from evaluator_host.store.backup import copy_database, restore_database
 from evaluator_host.store.database import address
-from evaluator_host.store.schema import migrate
+from evaluator_host.store.schema import migrate, revision_of
+from evaluator_host.system.tree import walk
 
 _FOLDERS: Final = ("datasets", "filesets")  # copied after the database: a file that it refers to was there before it
 _KEYS: Final = "secrets.key"
@@ -100,12 +101,13 @@ def _pack(file: Path, made: Path, data_dir: Path) -> None:
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
-    """Add a file or a folder; what is deleted meanwhile is left out."""
+    """Add a file or a folder with what is in it; leave out what is deleted meanwhile."""
     archive.add(path, name, recursive=False)
     if path.is_dir():
-        for entry in sorted(path.iterdir()):
-            with suppress(FileNotFoundError):
-                _add(archive, entry, f"{name}/{entry.name}")
+        with closing(walk(path)) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    archive.add(path / entry.path, f"{name}/{entry.path}", recursive=False)
 
 
 def _manifest(folder: Path, file: Path) -> dict[str, Any]:

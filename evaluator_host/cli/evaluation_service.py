@@ -1,8 +1,8 @@
 """Opens the service that evaluates for a command: one in this process, or a running host over HTTP."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evaluator_host.cli.options import LoadedEvaluator
 from evaluator_host.cli.progress import BuildProgress, is_seen
@@ -72,6 +72,16 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> "Async
     key = settings.key.get_secret_value() if settings.key is not None else None
     async with open_remote_service(url, key) as remote:
         yield remote
+
+
+async def evaluate_in_order(
+    target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row], *, parallelism: int | None = None, **more: Any
+) -> list[EvaluationResult]:
+    """Evaluate rows, each isolated from the others, and return their results in order; `more` goes on."""
+    stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=parallelism, **more)
+    async with aclosing(stream) as answers:
+        results = {index: result async for index, result in answers}
+    return [results[index] for index in range(len(rows))]
 
 
 async def prepare(target: "Service | RemoteService", given: LoadedEvaluator, *, shown: bool) -> None:

@@ -7,11 +7,13 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
+from evaluator_host.cli.jobs import OWN_ROWS, SCORE_HEADER, score_cells
 from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Policy
+from evaluator_host.schemas.jobs import EvaluatorScore
 from evaluator_host.schemas.migration import MigrationStatus, StoredMigration
 from evaluator_host.schemas.stored import EvaluatorReport, TraceReport
 
@@ -102,6 +104,32 @@ def show(
         typer.echo(found.evaluator.code, nl=not found.evaluator.code.endswith("\n"))
     else:
         out.print(_described(found))
+
+
+@app.command()
+def scores(
+    name: _NameArgument,
+    *,
+    dataset: Annotated[str | None, typer.Option(help="Only jobs over this data set.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of jobs.")] = 20,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show what the versions of an evaluator scored in completed jobs, newest first."""
+    with host(url) as client:
+        found = client.evaluators.scores(name, dataset=dataset, limit=limit)
+    header = ("JOB", "NAME", "DATA SET", "FINISHED", "EVALUATOR", *SCORE_HEADER)
+    print_found(
+        found,
+        lambda all_: table(header, list(map(_scored_job, all_))),
+        as_json=as_json,
+        none=f"no completed job has an evaluator named {name}",
+    )
+
+
+def _scored_job(one: EvaluatorScore) -> tuple[object, ...]:
+    finished = None if one.finished_at is None else format_time(one.finished_at)
+    return one.job, one.name, one.dataset or OWN_ROWS, finished, one.score.evaluator, *score_cells(one.score)
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """`jobs`: create, watch, inspect and compare jobs on a host; jobs and their results as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
-from evaluator_host.schemas.jobs import Executor, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import Executor, Failures, JobNode, JobReport, JobScore, JobStatus, Target
 from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
 
 app = typer.Typer(name="jobs", help="Score data sets with evaluators, on a host.", no_args_is_help=True)
@@ -30,6 +30,8 @@ _JobArgument = Annotated[
 _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match@1, or its name.")]
 
 _CHANGES_SHOWN = 10
+SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
+OWN_ROWS = "(own rows)"
 
 
 @app.command()
@@ -75,6 +77,10 @@ def create(
     max_failures: Annotated[
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job, for people.")] = None,
+    failures: Annotated[
+        Failures, typer.Option(help="exclude: failed rows are not in the mean. zero: they count as 0.")
+    ] = Failures.EXCLUDE,
     replay: options.ReplayOption = Replay.OFF,
     budget_requests: options.RequestsOption = None,
     budget_tokens: options.TokensOption = None,
@@ -106,6 +112,8 @@ def create(
             executor=executor,
             isolation=isolation,
             max_failures=max_failures,
+            name=name,
+            failures=failures,
             replay=replay,
             budget=ModelBudget(budget_requests, budget_tokens, budget_cost),
             idempotency_key=idempotency_key,
@@ -122,13 +130,16 @@ def create(
 def list_(
     *,
     status: Annotated[JobStatus | None, typer.Option(help="Only jobs with this status.")] = None,
+    search: Annotated[
+        str | None, typer.Option(help="Only jobs with this text in their name, data set or evaluators.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of jobs.")] = 20,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first, with what each evaluator scored, and the change since the job before."""
     with host(url) as client:
-        found = client.jobs.all(status=status, limit=limit)
+        found = client.jobs.all(status=status, limit=limit, search=search)
     none = "there are no jobs; create one with evaluator-host jobs create"
     print_found(found, jobs_table, as_json=as_json, none=none)
 
@@ -139,6 +150,19 @@ def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.J
     with host(url) as client:
         found = named_job(client, job)
     print_found(found, job_facts, as_json=as_json)
+
+
+@app.command()
+def rename(
+    job: _JobArgument,
+    name: Annotated[str, typer.Argument(help="The new name; an empty text removes it.")],
+    *,
+    url: HostOption = DEFAULT_URL,
+) -> None:
+    """Give a job another name."""
+    with host(url) as client:
+        found = client.jobs.rename(named_job(client, job).id, name or None)
+    err.print(plain(f"{found.id} is named {found.name}" if found.name else f"{found.id} has no name now"))
 
 
 @app.command()
@@ -325,16 +349,23 @@ def _parameter(given: str) -> tuple[str, Any]:
 
 def jobs_table(jobs: Sequence[JobReport]) -> Text:
     """Return a table of jobs."""
-    header = ("JOB", "STATUS", "DONE", "FAILED", "DATA SET", "CREATED", "EVALUATORS")
-    return table(header, [_job_row(job) for job in jobs])
+    header = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCORE_HEADER)
+    return table(header, [row for job in jobs for row in _job_rows(job)])
 
 
-def _job_row(job: JobReport) -> tuple[object, ...]:
-    done = f"{job.progress.done}/{job.progress.rows}"
-    return (
-        *(job.id, job.status, done, job.progress.failed, job.dataset, format_time(job.created_at)),
-        ", ".join(job.evaluators),
-    )
+def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
+    """Yield a line for each evaluator of a job; only the first one names the job's data set and time."""
+    about = job.name, job.dataset_name or OWN_ROWS, format_time(job.created_at)
+    for score in job.scores:
+        yield job.id, job.status, *about, score.evaluator, *score_cells(score)
+        about = "", "", ""
+
+
+def score_cells(score: JobScore) -> tuple[object, ...]:
+    """Return the cells under `SCORE_HEADER`."""
+    rate = None if score.pass_rate is None else f"{score.pass_rate:.0%}"
+    change = None if score.change is None else f"{score.change:+.4g}"
+    return f"{score.scored}/{score.rows}", score.failed, score.mean, rate, change
 
 
 def job_facts(job: JobReport) -> Text:
@@ -345,18 +376,35 @@ def job_facts(job: JobReport) -> Text:
     return facts(
         (
             ("job", job.id),
+            ("name", job.name),
             ("status", job.status),
             ("error", f"{job.error.code}: {job.error.message}" if job.error else None),
             ("evaluators", ", ".join(job.evaluators)),
-            ("data set", job.dataset),
+            ("data set", job.dataset_name or f"{job.dataset} (rows of the job)"),
             ("mapping", ", ".join(f"{field}={source}" for field, source in job.mapping.items())),
             ("model", _model(job)),
             ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
             ("failed", progress.failed),
+            ("nodes", "; ".join(_node(one) for one in job.nodes) or None),
+            *((one.evaluator, _score_text(one)) for one in job.scores),
             ("created", format_time(job.created_at)),
             ("finished", format_time(job.finished_at) if job.finished_at else None),
         )
     )
+
+
+def _score_text(score: JobScore) -> str | None:
+    """Return the mean of an evaluator with the number of rows that it is over, which may be few of all."""
+    if score.mean is None:
+        return None
+    rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
+    change = "" if score.change is None else f", {score.change:+.4g} since {score.previous}"
+    return f"mean {score.mean:.4g} over {score.scored} of {score.rows} rows{rate}{change}"
+
+
+def _node(node: JobNode) -> str:
+    reason = f" ({node.reason})" if node.reason else ""
+    return f"{node.name} {node.state}{reason}, {node.rows} rows"
 
 
 def _model(job: JobReport) -> str | None:

@@ -13,7 +13,7 @@ from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
-from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import Executor, Failures, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import (
     Comparison,
     FailureGroup,
@@ -55,6 +55,8 @@ class JobVerbs(Verbs[TransportT]):
         max_failures: int | None = None,
         replay: Replay = Replay.OFF,
         budget: ModelBudget | None = None,
+        failures: Failures = Failures.EXCLUDE,
+        name: str | None = None,
         idempotency_key: str | None = None,
     ) -> JobReport:
         """Queue a job.
@@ -73,6 +75,8 @@ class JobVerbs(Verbs[TransportT]):
           max_failures: The job fails when more rows than this have failed.
           replay: Whether answers of granted models are recorded and reused.
           budget: What the whole job may use of granted models; None for no limit.
+          failures: Whether the mean and the pass rate leave failed rows out, or count them as 0 and not passed.
+          name: For people: shown in lists, and found by `search`.
           idempotency_key: A repeated call with the same key returns the job that the first call made.
 
         Raises:
@@ -87,6 +91,7 @@ class JobVerbs(Verbs[TransportT]):
             "max_failures": max_failures,
             "replay": None if replay is Replay.OFF else replay,
             "budget": budget,
+            "failures": None if failures is Failures.EXCLUDE else failures,
         }
         body = {
             "evaluators": [evaluator_body(one) for one in evaluators],
@@ -94,22 +99,30 @@ class JobVerbs(Verbs[TransportT]):
             "mapping": mapping or {},
             "config": {"isolation": isolation, **{name: n for name, n in config.items() if n is not None}},
             "target": _target_body(target),
+            "name": name,
         }
         headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
         return await self._transport.send(Call("POST", "/v1/jobs", JobReport, encode(body), headers))
 
     @verb
     async def all(
-        self, *, status: JobStatus | None = None, limit: int = 100, before: datetime | None = None
+        self,
+        *,
+        status: JobStatus | None = None,
+        limit: int = 100,
+        before: datetime | None = None,
+        search: str | None = None,
     ) -> list[JobReport]:
-        """Return jobs, the newest first.
+        """Return jobs, the newest first, with what each evaluator scored so far.
 
         Args:
           status: Only jobs in this status.
           limit: Jobs, at most.
           before: `created_at` of the last job of the page before.
+          search: Only jobs with this text in their name, data set or evaluators.
         """
-        asked = query(status=status, limit=limit, before=None if before is None else before.isoformat())
+        at = None if before is None else before.isoformat()
+        asked = query(status=status, limit=limit, before=at, search=search)
         return await self._transport.send(Call("GET", f"/v1/jobs{asked}", list[JobReport]))
 
     @verb
@@ -120,6 +133,16 @@ class JobVerbs(Verbs[TransportT]):
           job_id: Id of the job.
         """
         return await self._report(job_id)
+
+    @verb
+    async def rename(self, job_id: str, name: str | None) -> JobReport:
+        """Give a job another name, and return it.
+
+        Args:
+          job_id: Id of the job.
+          name: For people; None removes it.
+        """
+        return await self._transport.send(Call("PATCH", _path(job_id), JobReport, encode({"name": name})))
 
     @stream
     def watch(self, job_id: str) -> AsyncGenerator[JobReport, None]:

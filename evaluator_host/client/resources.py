@@ -11,6 +11,7 @@ from evaluator_host.client.calls import Call, encode, pasted_body, path_part, pr
 from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.evaluator import Evaluator, Json, Row
+from evaluator_host.schemas.jobs import EvaluatorScore
 from evaluator_host.schemas.migration import StoredMigration
 from evaluator_host.schemas.stored import DatasetReport, EvaluatorReport, SecretReport, TraceReport
 
@@ -100,6 +101,18 @@ class EvaluatorVerbs(Verbs[TransportT]):
         """
         path = f"/v1/evaluators/{path_part(name)}/versions"
         return await self._transport.send(Call("GET", path, list[EvaluatorReport]))
+
+    @verb
+    async def scores(self, name: str, *, dataset: str | None = None, limit: int = 100) -> list[EvaluatorScore]:
+        """Return what the versions of an evaluator scored in completed jobs, the newest first: its trend.
+
+        Args:
+          name: Name of the evaluator.
+          dataset: Only jobs over the data set of this name.
+          limit: Jobs, at most.
+        """
+        path = f"/v1/evaluators/{path_part(name)}/scores{query(dataset=dataset, limit=limit)}"
+        return await self._transport.send(Call("GET", path, list[EvaluatorScore]))
 
     @verb
     async def traces(

@@ -19,7 +19,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from evaluator_host import __version__
-from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service
+from evaluator_host.cli.evaluation_service import EvaluationService, evaluate_in_order, open_evaluation_service
 from evaluator_host.client import AsyncClient
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
@@ -27,7 +27,7 @@ from evaluator_host.datasets.rows import RowFile
 from evaluator_host.migration.migrate import MigrationContext
 from evaluator_host.migration.migrate import migrate as rewrite_and_prove
 from evaluator_host.model.errors import HostError, InvalidRequest
-from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Language, Row
+from evaluator_host.model.evaluator import Contract, Evaluator, Json, Language, Row
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.jobs import JobReport
@@ -124,7 +124,7 @@ async def evaluate_file(
     rows = [one.row for one in file]
     if not rows:
         raise InvalidRequest(f"there is no row to score in {path}" + "".join(f"; {fault}" for fault in bad[:3]))
-    results = await _results(hosts.service, _evaluator(code, language, packages), rows)
+    results = await evaluate_in_order(hosts.service, _evaluator(code, language, packages), rows)
     return {**_figures(results), "bad_lines": bad[:_SHOWN]}
 
 
@@ -132,7 +132,7 @@ async def migrate(context: Context[_Hosts], code: Code, language: Language = Lan
     """Rewrite an older evaluator to evaluate(inputs, outputs, trace), and prove on rows that its scores stay."""
     service = _hosts(context).service
     async with LimitedProcesses() as processes:
-        proof = MigrationContext(partial(_results, service), processes)
+        proof = MigrationContext(partial(evaluate_in_order, service), processes)
         return _brief(await rewrite_and_prove(_evaluator(code, language, None), context=proof, adapt=True))
 
 
@@ -227,13 +227,6 @@ def _client(context: Context[_Hosts]) -> AsyncClient:
 
 def _evaluator(code: str, language: Language, packages: list[str] | None) -> Evaluator:
     return EvaluatorIn(code=code, language=language, contract=Contract.AUTO, packages=list(packages or [])).to_model()
-
-
-async def _results(service: EvaluationService, evaluator: Evaluator, rows: list[Row]) -> list[EvaluationResult]:
-    stream = service.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=None)
-    async with aclosing(stream) as answers:
-        found = {index: result async for index, result in answers}
-    return [found[index] for index in range(len(rows))]
 
 
 def _figures(results: list[EvaluationResult]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class ScoredEvaluator:
     _note: Callable[[str, object], None]
 
     def score(self, **row: Any) -> "EvaluationResult":
-        """Evaluate one row and return its result; `row` is `inputs`, `outputs`, `trace`, `variables`, `criteria`."""
+        """Evaluate one row and return its result; `row` is `inputs`, `outputs`, `trace`, `messages`, …."""
         result: EvaluationResult = self._engine.evaluate(self.evaluator, **row)
         error = None if result.error is None else f"{result.error.code}: {result.error.message}"
         self._note(_PROPERTY, {"evaluator": self.name, "score": result.score, "passed": result.passed, "error": error})
@@ -84,8 +84,10 @@ class ScoredEvaluator:
           at_least: Lowest mean of the rows that scored.
           failures: Rows that may fail.
         """
+        from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
+
         __tracebackhide__ = True
-        results = [self.score(**(row if isinstance(row, dict) else _fields(row))) for row in rows]
+        results = [self.score(**(row if isinstance(row, dict) else row_body(row))) for row in rows]
         scores = [one.score for one in results if one.score is not None]
         failed = [number for number, one in enumerate(results) if one.error is not None]
         if len(failed) > failures:
@@ -223,10 +225,6 @@ def _fault(
 
 def _told(error: "EvaluationError") -> str:
     return f": {error.code}: {error.message}{f' (line {error.line})' if error.line else ''}"
-
-
-def _fields(row: "Row") -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ("inputs", "outputs", "trace", "variables", "criteria")}
 
 
 def _or_high(score: float | None) -> float:

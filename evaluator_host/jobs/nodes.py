@@ -155,7 +155,7 @@ class RayNodes:
             while True:
                 size = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))[0]
                 frame = await process.stdout.readexactly(size)
-                kind, *rest = await asyncio.to_thread(pickle.loads, frame)  # noqa: S301 - of our own process
+                kind, *rest = await asyncio.to_thread(pickle.loads, frame)
                 if kind == "ended":
                     ended = rest[0], rest[1]
                 self._take(kind, rest)

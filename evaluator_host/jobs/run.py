@@ -394,9 +394,7 @@ class JobRun:
         if nodes is None:
             raise Misconfigured("this host has no Ray cluster: set EVALUATOR_HOST_RAY_ADDRESS")
         try:
-            results = await nodes.evaluate(
-                evaluator, chunk.rows, self._use, isolation=config.isolation, lock=kept.lock
-            )
+            results = await nodes.evaluate(evaluator, chunk.rows, self._use, isolation=config.isolation, lock=kept.lock)
         finally:
             await self._save_nodes()
         for numbered in enumerate(results):

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -13,16 +13,25 @@ from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.rendering import require_templates
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.scheduler import Scheduler
-from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_of, evaluator_to_json, label_of, nodes_of, spec_from_json, spec_to_json
+from evaluator_host.jobs.spec import (
+    JobSpec,
+    StoredSpec,
+    evaluator_of,
+    evaluator_to_json,
+    label_of,
+    nodes_of,
+    spec_from_json,
+    spec_to_json,
+)
 from evaluator_host.model.errors import InUse, InvalidPin, InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.models.prompts import prompt_templates
-from evaluator_host.schemas.jobs import Executor, JobError, JobProgress, JobReport, JobStatus
+from evaluator_host.schemas.jobs import EvaluatorScore, Executor, Failures, JobError, JobProgress, JobReport, JobScore
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
-from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, JobOverview, Jobs
+from evaluator_host.store.jobs import DesiredState, EvaluatorTally, Job, JobEvaluator, JobOverview, Jobs
 from evaluator_host.store.usage import StorageUsage
 
 LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
@@ -110,6 +119,7 @@ class JobService:
                     rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
                     evaluators=evaluators,
                     idempotency_key=idempotency_key,
+                    name=spec.name,
                 )
             except NotFound:  # a data set that has no name and no job yet is removed with others of its kind
                 continue
@@ -125,12 +135,28 @@ class JobService:
         """
         return _report(await self._jobs.get_overview(workspace_id, job_id))
 
-    async def list_jobs(
-        self, workspace_id: str, *, limit: int = 100, before: datetime | None = None, status: JobStatus | None = None
-    ) -> list[JobReport]:
-        """Return jobs, the newest first; `before` is `created_at` of the last job of the previous page."""
-        jobs = await self._jobs.list_overviews(workspace_id, limit=limit, before=before, status=status)
-        return [_report(job) for job in jobs]
+    async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:
+        """Return jobs, the newest first; `chosen` as in `Jobs.list_overviews`."""
+        return [_report(job) for job in await self._jobs.list_overviews(workspace_id, limit=limit, **chosen)]
+
+    async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
+        """Give a job another name, or none, and return it.
+
+        Raises:
+          NotFound: the workspace has no job of that id.
+        """
+        await self._jobs.rename_job(workspace_id, job_id, name)
+        return await self.get_job(workspace_id, job_id)
+
+    async def scores_of(
+        self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int = 100
+    ) -> list[EvaluatorScore]:
+        """Return what a stored evaluator scored in completed jobs, the newest first; none for an unknown name."""
+        found = await self._jobs.scores_of(workspace_id, evaluator, dataset=dataset, limit=limit)
+        return [
+            EvaluatorScore(job.id, job.name, job.dataset_name, one.version, job.finished_at, _score(job, one))
+            for job, one in found
+        ]
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield a job at once, then after every change, until it has ended or was deleted.
@@ -261,12 +287,15 @@ def _refused_executor(message: str) -> InvalidRequest:
 
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
-    progress = _progress(job, stored.shard.count(job.rows) * len(overview.labels))
+    progress = _progress(job, stored.shard.count(job.rows) * len(overview.evaluators))
     return JobReport(
         id=job.id,
+        name=job.name,
         status=job.status,
-        evaluators=overview.labels,
+        evaluators=tuple(one.label for one in overview.evaluators),
+        scores=tuple(_score(job, one, stored) for one in overview.evaluators),
         dataset=overview.dataset,
+        dataset_name=job.dataset_name,
         mapping=stored.mapping,
         target=stored.target,
         config=stored.config,
@@ -276,6 +305,25 @@ def _report(overview: JobOverview) -> JobReport:
         started_at=job.started_at,
         finished_at=job.finished_at,
         nodes=tuple(nodes_of(job)),
+    )
+
+
+def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> JobScore:
+    stored = stored or spec_from_json(job.request)
+    zero = stored.config.failures is Failures.ZERO
+    mean, before = (
+        None if tally is None else tally.mean_score(failures_are_zero=zero) for tally in (one.tally, one.previous)
+    )
+    return JobScore(
+        evaluator=one.label,
+        rows=stored.shard.count(job.rows),
+        scored=one.tally.scored,
+        failed=one.tally.failed,
+        skipped=one.tally.skipped,
+        mean=mean,
+        pass_rate=one.tally.pass_rate(failures_are_zero=zero),
+        previous=None if one.previous is None else one.previous_job,
+        change=None if mean is None or before is None else float(f"{mean - before:.12g}"),
     )
 
 

@@ -24,6 +24,7 @@ class JobSpec:
       mapping: Sources by row field, `{"outputs": "answer"}`; see `datasets.mapping`.
       target: The model that writes the outputs; None where the data set has them.
       config: Parallelism, row limit, isolation and failure limit.
+      name: For people; None for a job without a name.
     """
 
     evaluators: Sequence[Evaluator | str]
@@ -31,6 +32,7 @@ class JobSpec:
     mapping: dict[str, str] = field(default_factory=dict)
     target: Target | None = None
     config: JobConfig = field(default_factory=JobConfig)
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

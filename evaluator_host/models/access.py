@@ -10,9 +10,10 @@ import certifi
 import httpx
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.model.errors import InvalidRequest, Misconfigured, Problem
+from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.prompts import prompt_templates
+from evaluator_host.packages.index import require_authorities
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.store.results import Outputs
 from evaluator_host.store.secrets import Secrets
@@ -132,10 +133,7 @@ def make_http_client(settings: Settings, base_url: str, *, timeout_s: float, at_
 def _trusted(settings: Settings) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=certifi.where())
     if (file := settings.ca_file) is not None:
-        try:
-            context.load_verify_locations(file)
-        except OSError as error:  # ssl.SSLError is one
-            raise Misconfigured(f"the CA file {file} cannot be read ({type(error).__name__})") from error
+        require_authorities(file, context)
     return context
 
 

@@ -7,6 +7,8 @@ all messages before anybody sees those.
 import base64
 import json
 import re
+import shutil
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -186,16 +188,26 @@ def _proxy(index: IndexSettings) -> dict[str, str]:
 def _trusted(ca_file: Path, directory: Path) -> Path:
     """Return a file with the public authorities and the operator's: uv takes one file only."""
     bundle = _copied(ca_file, directory)
-    bundle.write_text(Path(certifi.where()).read_text("utf-8") + "\n" + bundle.read_text("utf-8"), "utf-8")
+    bundle.write_bytes(Path(certifi.where()).read_bytes() + b"\n" + bundle.read_bytes())
     return bundle
+
+
+def require_authorities(ca_file: Path, context: ssl.SSLContext | None = None) -> None:
+    """Check that a file has certificates in PEM form; let a context trust them.
+
+    Raises:
+      Misconfigured: it cannot be read, or has none.
+    """
+    named = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE, or unset it"
+    try:
+        (context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)).load_verify_locations(ca_file)
+    except ssl.SSLError as error:
+        raise Misconfigured(f"the CA file {ca_file} has no certificate in PEM form: {named}") from error
+    except OSError as error:
+        raise Misconfigured(f"the CA file {ca_file} cannot be read ({error.strerror}): {named}") from error
 
 
 def _copied(ca_file: Path, directory: Path) -> Path:
     """Return a copy of the CA file: uv and npm may run as another user, and Node ignores a file that it cannot read."""
-    try:
-        authorities = ca_file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Misconfigured(f"The CA file {ca_file} cannot be read ({type(error).__name__}).") from error
-    copy = directory / "authorities.pem"
-    copy.write_text(authorities, "utf-8")
-    return copy
+    require_authorities(ca_file)
+    return Path(shutil.copyfile(ca_file, directory / "authorities.pem"))

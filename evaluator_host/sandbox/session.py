@@ -489,8 +489,8 @@ class Sandbox:
             raise SandboxLost(f"the {self.backend} backend lost a sandbox: {exit_status.stderr_tail[-300:]}")
         failed = Failed(EvaluationError(code, message))
         killed = exit_status.signal == signal.SIGKILL and isinstance(no_answer, _NoAnswer) and no_answer.ended
+        # Node aborts when an earlier row closed a standard stream and its descriptor was used again.
         gave_up = exit_status.exit_code == RUNNER_GAVE_UP or exit_status.signal == signal.SIGABRT
-        # libuv aborts where an earlier row closed the standard streams and their numbers were given anew
         if code is ErrorCode.CRASHED and (killed or gave_up):
             raise RunnerGaveUp(failed, killed=killed)
         return failed

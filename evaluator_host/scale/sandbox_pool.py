@@ -306,9 +306,7 @@ class SandboxPool:
           HostError: as `evaluate`.
         """
         source = _RowsOfThread(rows, self._loop)
-        stream = self._pool.evaluate_stream(
-            evaluator, source, isolation=isolation, parallelism=parallelism, lock=lock
-        )
+        stream = self._pool.evaluate_stream(evaluator, source, isolation=isolation, parallelism=parallelism, lock=lock)
         results = _ResultsForThread(stream)
         running = asyncio.run_coroutine_threadsafe(results.run(), self._loop)
         try:

@@ -56,6 +56,13 @@ class JobNode:
     reason: str | None = None
 
 
+class Failures(StrEnum):
+    """How failed rows count in the mean score and the pass rate: not at all, or as a score of 0 that did not pass."""
+
+    EXCLUDE = "exclude"
+    ZERO = "zero"
+
+
 @dataclass(frozen=True, slots=True)
 class JobConfig:
     """Parallelism and limits of a job.
@@ -69,6 +76,7 @@ class JobConfig:
       replay: Whether answers of granted models are recorded and reused.
       budget: What the job may use of granted models; each evaluator has its own budget for a row.
       executor: `ray` to have the rows evaluated on the nodes of the operator's Ray cluster.
+      failures: How failed rows count in the mean and the pass rate.
     """
 
     parallelism: int | None = None
@@ -79,6 +87,7 @@ class JobConfig:
     replay: Replay = Replay.OFF
     budget: ModelBudget = field(default_factory=ModelBudget)
     executor: Executor = Executor.LOCAL
+    failures: Failures = Failures.EXCLUDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +145,54 @@ class JobProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class JobScore:
+    """What an evaluator of a job scored so far.
+
+    Attributes:
+      evaluator: Its label in the job.
+      rows: Rows that it is to score in all.
+      scored: Rows with a score.
+      failed: Rows that failed; see `config.failures`.
+      skipped: Rows that it did not have to score.
+      mean: Mean score over the scored rows, or with `failures: zero` over the scored and the failed ones; None without.
+      pass_rate: Share of these that passed, 0 to 1; None when no row has a verdict.
+      previous: Id of the newest job before this one that completed over the same rows with an evaluator of this name.
+      change: By how much the mean is above that job's, failed rows counted as here; None without such a job.
+    """
+
+    evaluator: str
+    rows: int
+    scored: int
+    failed: int
+    skipped: int
+    mean: float | None
+    pass_rate: float | None
+    previous: str | None
+    change: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorScore:
+    """What a stored evaluator scored in one job: a point of its trend.
+
+    Attributes:
+      job: Id of the job.
+      name: Name of the job; None for one without.
+      dataset: Name of the data set when the job was made; None for rows that came with the job.
+      version: Version of the evaluator.
+      finished_at: In UTC.
+      score: Counts, mean and pass rate.
+    """
+
+    job: str
+    name: str | None
+    dataset: str | None
+    version: int | None
+    finished_at: datetime | None
+    score: JobScore
+
+
+@dataclass(frozen=True, slots=True)
 class JobError:
     """Why a job failed.
 
@@ -157,8 +214,11 @@ class JobReport:
     Attributes:
       id: `job_` and 20 hex digits.
       status: The present state.
+      name: Given by people; None for a job without one.
       evaluators: Labels of its evaluators, in order.
+      scores: What each of them scored so far.
       dataset: Name of its data set; the id of one without a name.
+      dataset_name: Name that the data set had when the job was made; None for rows that came with the job.
       mapping: Sources by row field, as given.
       target: The model that writes the outputs; None where the data set has them.
       config: Parallelism and limits.
@@ -171,9 +231,12 @@ class JobReport:
     """
 
     id: str
+    name: str | None
     status: JobStatus
     evaluators: tuple[str, ...]
+    scores: tuple[JobScore, ...]
     dataset: str
+    dataset_name: str | None
     mapping: dict[str, str]
     target: Target | None
     config: JobConfig

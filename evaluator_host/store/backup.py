@@ -13,7 +13,7 @@ from typing import Final
 
 from evaluator_host.model.errors import Misconfigured, StoreUnavailable
 from evaluator_host.store.database import Address
-from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, known_revisions
+from evaluator_host.store.schema import MIGRATIONS_DIR, known_revisions
 
 _WAIT_S: Final = 60.0
 _TOOLS: Final = Path("/usr/lib/postgresql")  # where Debian keeps those of each version
@@ -63,22 +63,6 @@ def restore_database(address: Address, copy: Path, revision: str) -> None:
         os.fdopen(os.open(address.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made,
     ):
         shutil.copyfileobj(source, made)
-
-
-def revision_of(address: Address) -> str | None:
-    """Return the revision of a database's tables; None for a database without any."""
-    from sqlalchemy import create_engine, inspect, text  # noqa: PLC0415 - as schema does, by a blocking driver
-
-    from evaluator_host.store.schema import blocking_url  # noqa: PLC0415
-
-    engine = create_engine(blocking_url(address), hide_parameters=True)
-    try:
-        with engine.connect() as connection:
-            if VERSION_TABLE not in inspect(connection).get_table_names():
-                return None
-            return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 - ours
-    finally:
-        engine.dispose()
 
 
 def _run_tool(name: str, address: Address, *arguments: str) -> None:

@@ -413,8 +413,9 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
             pool_pre_ping=True,  # replaces connections that the server has closed
             connect_args={"connect_timeout": 10, "application_name": "evaluator-host"},
         )
+    there = {"mode": "rw", "uri": "true"}  # one that was removed is not made again, empty
     engine = create_async_engine(
-        address.url,
+        address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
         hide_parameters=True,
         pool_size=connections,
         max_overflow=0,

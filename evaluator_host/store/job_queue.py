@@ -4,6 +4,7 @@ A host that runs a job owns it. Every write names the owner, so that a host that
 nothing any more.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,12 +12,21 @@ from typing import Any
 
 from sqlalchemy import case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.orm import aliased
 
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.store.database import Repository, columns_of, insert_many, insert_unless_there, row_values
 from evaluator_host.store.jobs import DesiredState, Job, as_job, select_jobs
-from evaluator_host.store.tables import JobTable, OutputTable, ResultTable, SharedPartTable, TogetherTable
+from evaluator_host.store.tables import (
+    DatasetTable,
+    JobEvaluatorTable,
+    JobTable,
+    OutputTable,
+    ResultTable,
+    SharedPartTable,
+    TogetherTable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +140,11 @@ class JobQueue(Repository):
             running_s=JobTable.running_s + running_s,
             **held,
         )
-        return await self._database.change_rows(released) == 1
+        async with self._database.transaction() as connection:
+            owned = (await connection.execute(released)).rowcount == 1
+            if owned and status is JobStatus.COMPLETED:
+                await _find_previous(connection, job_id)
+        return owned
 
     async def save(
         self,
@@ -155,6 +169,7 @@ class JobQueue(Repository):
                 await connection.execute(insert_unless_there(connection, SharedPartTable), values)
             if wanted is not None and results:
                 await insert_many(connection, ResultTable, results, job_id=job_id)
+                await _count(connection, job_id, results)
         return wanted
 
     async def save_nodes(self, job_id: str, owner: str, nodes: str) -> None:
@@ -247,6 +262,61 @@ async def _note(
     if changed.rowcount != 1:
         return None
     return DesiredState(str(await connection.scalar(select(JobTable.wanted).where(JobTable.id == job_id))))
+
+
+async def _count(connection: AsyncConnection, job_id: str, results: Sequence[StoredResult]) -> None:
+    """Add results to the tallies of their evaluators. The mean is updated without a sum, which could overflow."""
+    table = JobEvaluatorTable
+    for position in {result.position for result in results}:
+        some = [result for result in results if result.position == position]
+        used = [result for result in some if result.status != Status.SKIPPED]
+        scores = [result.score for result in used if result.score is not None and math.isfinite(result.score)]
+        counts = {status.value: sum(result.status == status for result in some) for status in Status}
+        counts |= {
+            "judged": sum(result.passed is not None for result in used),
+            "passed": sum(result.passed is True for result in used),
+            "scores": len(scores),
+        }
+        values = {name: getattr(table, name) + count for name, count in counts.items()}
+        if scores:
+            mean, total = math.fsum(score / len(scores) for score in scores), table.scores + float(len(scores))
+            values["mean"] = table.mean * (table.scores / total) + mean * (len(scores) / total)
+        chosen = (table.job_id == job_id) & (table.position == position)
+        await connection.execute(update(table).where(chosen).values(**values))
+
+
+async def _find_previous(connection: AsyncConnection, job_id: str) -> None:
+    """Note for each evaluator of a completed job the newest job before it that scored as many of the same rows."""
+    table, earlier = JobEvaluatorTable, aliased(JobEvaluatorTable)
+    job, data = aliased(JobTable), aliased(DatasetTable)
+    this = (
+        select(JobTable.workspace_id, JobTable.rows, JobTable.created_at, DatasetTable.digest)
+        .join(DatasetTable, DatasetTable.id == JobTable.dataset_id)
+        .where(JobTable.id == job_id)
+    )
+    workspace_id, rows, created_at, digest = (await connection.execute(this)).one()
+    before = (
+        select(earlier.job_id, earlier.position)
+        .join(job, job.id == earlier.job_id)
+        .join(data, data.id == job.dataset_id)
+        .where(data.workspace_id == workspace_id, data.digest == digest, job.status == JobStatus.COMPLETED)
+        .where(job.rows == rows, job.created_at < created_at)
+        .order_by(job.created_at.desc(), earlier.position)
+        .limit(1)
+    )
+    for position, identity in (
+        await connection.execute(select(table.position, _identity(table)).where(table.job_id == job_id))
+    ).all():
+        found = (await connection.execute(before.where(_identity(earlier) == identity))).first()
+        if found is not None:
+            values = {"previous_job": found[0], "previous_position": found[1]}
+            chosen = (table.job_id == job_id) & (table.position == position)
+            await connection.execute(update(table).where(chosen).values(**values))
+
+
+def _identity(table: Any) -> Any:
+    """Return the expression by which evaluators of two jobs count as the same: their name, else their label."""
+    return func.coalesce(table.name, table.label)
 
 
 def _together(job_id: str, position: int) -> Any:

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import aliased
 
 from evaluator_host.model.errors import InUse, NotFound
 from evaluator_host.schemas.jobs import JobStatus
@@ -65,6 +66,8 @@ class Job:
     """One row of the job table.
 
     Attributes:
+      name: Given by people; None for most jobs.
+      dataset_name: Name of the data set when the job was made; None for rows that came with the job.
       status: The present state.
       wanted: The state that a caller asked for.
       request: Mapping, target and config as JSON, see `jobs.spec.StoredSpec`.
@@ -83,6 +86,8 @@ class Job:
     id: str
     workspace_id: str
     dataset_id: str
+    name: str | None
+    dataset_name: str | None
     status: JobStatus
     wanted: DesiredState
     request: str
@@ -102,17 +107,68 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """What an evaluator of a job scored so far.
+
+    Attributes:
+      judged: Rows with a verdict, `passed` true or false.
+      scores: Rows with a score.
+      mean: Of these scores; 0 without one.
+    """
+
+    scored: int
+    failed: int
+    skipped: int
+    judged: int
+    passed: int
+    scores: int
+    mean: float
+
+    def mean_score(self, *, failures_are_zero: bool) -> float | None:
+        """Return the mean score, None without one. Failed rows are left out, or count as 0."""
+        count = self.scores + (self.failed if failures_are_zero else 0)
+        return float(f"{self.mean * (self.scores / count):.12g}") if count else None
+
+    def pass_rate(self, *, failures_are_zero: bool) -> float | None:
+        """Return the share of rows that passed, None when no row has a verdict. Failed rows: as for the mean."""
+        return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorTally:
+    """An evaluator of a job, what it scored so far, and what it scored in the job before over the same rows.
+
+    Attributes:
+      job_id: The job.
+      label: Its name in results.
+      name: Name of a stored evaluator; None for a pasted one.
+      version: Version of a stored evaluator; None for a pasted one.
+      tally: What it scored.
+      previous_job: The newest job over the same rows that had completed before this one did; None without one.
+      previous: What the same evaluator scored there; None when that job was deleted.
+    """
+
+    job_id: str
+    label: str
+    name: str | None
+    version: int | None
+    tally: Tally
+    previous_job: str | None
+    previous: Tally | None
+
+
+@dataclass(frozen=True, slots=True)
 class JobOverview:
     """A job with all data that a report of it shows.
 
     Attributes:
-      labels: Of its evaluators, in order.
+      evaluators: Its evaluators, in order.
       dataset: Name of its data set, or the id of one without a name.
       asked: Rows that its model was asked, failures included.
     """
 
     job: Job
-    labels: tuple[str, ...]
+    evaluators: tuple[EvaluatorTally, ...]
     dataset: str
     asked: int
 
@@ -122,10 +178,10 @@ def select_jobs() -> Select[Any]:
     return select(JobTable.__table__)
 
 
-def as_job(row: Any) -> Job:
-    """Convert a selected database row to a job; it may have further columns."""
+def as_job(row: Any, prefix: str = "") -> Job:
+    """Convert a selected database row to a job; it may have further columns, whose names lack the prefix."""
     columns = row._mapping  # noqa: SLF001 - its public name for columns by name
-    values = {field.name: columns[field.name] for field in fields(Job)}
+    values = {field.name: columns[prefix + field.name] for field in fields(Job)}
     return Job(**{**values, "status": JobStatus(values["status"]), "wanted": DesiredState(values["wanted"])})
 
 
@@ -146,6 +202,7 @@ class Jobs(Repository):
         rows: int,
         evaluators: Sequence[JobEvaluator],
         idempotency_key: str | None = None,
+        name: str | None = None,
     ) -> Job:
         """Queue a job and return it; an idempotency key that was used before returns the earlier job.
 
@@ -156,6 +213,7 @@ class Jobs(Repository):
           rows: Rows to score, from the first on.
           evaluators: In order of their positions.
           idempotency_key: Chosen by the caller.
+          name: For people.
 
         Raises:
           NotFound: the data set was removed meanwhile.
@@ -168,6 +226,8 @@ class Jobs(Repository):
                         id=job_id,
                         workspace_id=workspace_id,
                         dataset_id=dataset_id,
+                        name=name,
+                        dataset_name=select(DatasetTable.name).where(DatasetTable.id == dataset_id).scalar_subquery(),
                         status=JobStatus.QUEUED,
                         wanted=DesiredState.RUN,
                         request=request,
@@ -223,7 +283,13 @@ class Jobs(Repository):
         return await self._overviews(_overviews(JobTable.id.in_(job_ids)))
 
     async def list_overviews(
-        self, workspace_id: str, *, limit: int, before: datetime | None = None, status: JobStatus | None = None
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        before: datetime | None = None,
+        status: JobStatus | None = None,
+        search: str | None = None,
     ) -> list[JobOverview]:
         """Return the jobs of a workspace, newest first, with labels, data sets and model calls.
 
@@ -232,24 +298,61 @@ class Jobs(Repository):
           limit: Most jobs to return.
           before: `created_at` of the last job of the previous page.
           status: Only jobs of this status.
+          search: Only jobs with this text in their name or id, their data set's name or an evaluator's, in any case.
         """
         query = _overviews(JobTable.workspace_id == workspace_id)
         if before is not None:
             query = query.where(JobTable.created_at < before)
         if status is not None:
             query = query.where(JobTable.status == status)
+        if search is not None:
+            texts = (JobTable.name, JobTable.id, JobTable.dataset_name, DatasetTable.name)
+            labelled = exists().where(_has(JobEvaluatorTable.label, search), JobEvaluatorTable.job_id == JobTable.id)
+            query = query.where(or_(labelled, *(_has(text, search) for text in texts)))
         return await self._overviews(query.order_by(JobTable.created_at.desc(), JobTable.id).limit(limit))
 
     async def _overviews(self, query: Select[Any]) -> list[JobOverview]:
         table = JobEvaluatorTable
-        labels: dict[str, list[str]] = {}
+        found: dict[str, list[EvaluatorTally]] = {}
         async with self._database.reading() as connection:
             rows = (await connection.execute(query)).all()
             wanted = table.job_id.in_([row.id for row in rows])
-            labelled = select(table.job_id, table.label).where(wanted).order_by(table.job_id, table.position)
-            for job_id, label in await connection.execute(labelled):
-                labels.setdefault(job_id, []).append(label)
-        return [JobOverview(as_job(row), tuple(labels.get(row.id, ())), row.dataset, row.asked) for row in rows]
+            for one in await connection.execute(_tallies().where(wanted).order_by(table.job_id, table.position)):
+                found.setdefault(one.job_id, []).append(_tally(one))
+        return [JobOverview(as_job(row), tuple(found.get(row.id, ())), row.dataset, row.asked) for row in rows]
+
+    async def scores_of(
+        self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int
+    ) -> list[tuple[Job, EvaluatorTally]]:
+        """Return what a stored evaluator scored in completed jobs, the newest first.
+
+        Args:
+          workspace_id: Owner of the jobs.
+          evaluator: Name of the evaluator.
+          dataset: Only jobs over the data set that has, or had, this name.
+          limit: Most jobs to return.
+        """
+        jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
+        query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
+        query = query.where(
+            JobEvaluatorTable.name == evaluator,
+            JobTable.workspace_id == workspace_id,
+            JobTable.status == JobStatus.COMPLETED,
+        )
+        if dataset is not None:
+            query = query.where(JobTable.dataset_name == dataset)
+        query = query.order_by(JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position).limit(limit)
+        return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
+
+    async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> None:
+        """Give a job another name, or none.
+
+        Raises:
+          NotFound: the workspace has no job of that id.
+        """
+        chosen = (JobTable.workspace_id == workspace_id) & (JobTable.id == job_id)
+        if not await self._database.change_rows(update(JobTable).where(chosen).values(name=name)):
+            raise _not_found(job_id)
 
     async def evaluators(self, job_id: str) -> list[JobEvaluator]:
         """Return the evaluators of a job, in the order of its request."""
@@ -321,6 +424,28 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     dataset = func.coalesce(DatasetTable.name, DatasetTable.id)
     query = select(JobTable.__table__, dataset.label("dataset"), asked.label("asked"))
     return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
+
+
+def _tallies() -> Select[Any]:
+    """Return the query for evaluators of jobs with their tallies and those of the jobs before."""
+    table, before = JobEvaluatorTable, aliased(JobEvaluatorTable)
+    earlier = [column.label(f"before_{column.key}") for column in columns_of(before, Tally)]
+    query = select(table.job_id, table.label, table.name, table.version, table.previous_job)
+    return query.add_columns(*columns_of(table, Tally), *earlier).outerjoin(
+        before, (before.job_id == table.previous_job) & (before.position == table.previous_position)
+    )
+
+
+def _tally(row: Any) -> EvaluatorTally:
+    names = [field.name for field in fields(Tally)]
+    before = None if row.before_scored is None else Tally(*(getattr(row, f"before_{name}") for name in names))
+    tally = Tally(*(getattr(row, name) for name in names))
+    return EvaluatorTally(row[0], row[1], row[2], row[3], tally, row.previous_job, before)
+
+
+def _has(column: Any, text: str) -> ColumnElement[bool]:
+    found: ColumnElement[bool] = func.lower(column).contains(text.lower(), autoescape=True)
+    return found
 
 
 def _not_found(job_id: str) -> NotFound:

@@ -63,6 +63,17 @@ def head() -> str:
     return str(_scripts(MIGRATIONS_DIR).get_current_head())
 
 
+def revision_of(address: Address) -> str | None:
+    """Return the revision of a database's tables; None for a database without any."""
+    engine = create_engine(blocking_url(address), hide_parameters=True)
+    try:
+        with engine.connect() as connection:
+            context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+            return context.get_current_revision()
+    finally:
+        engine.dispose()
+
+
 def _upgrade(connection: Connection, address: Address) -> None:
     if address.engine is Engine.POSTGRESQL:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
@@ -78,7 +89,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
     if current is None:
         _require_empty(connection, address)
     else:
-        _require_known(current, scripts, address)
+        _require_known(current, address)
         if address.file is not None:
             _log.info("a copy of the database from before the migration is in %s", _back_up(address.file, current))
     try:
@@ -102,14 +113,14 @@ def _require_empty(connection: Connection, address: Address) -> None:
         )
 
 
-def _require_known(current: str, scripts: ScriptDirectory, address: Address) -> None:
-    if current in {script.revision for script in scripts.walk_revisions()}:
+def _require_known(current: str, address: Address) -> None:
+    if current in known_revisions(MIGRATIONS_DIR):
         return
     kept = newest_backup(address.file)
     restore = f"restore what it was before ({kept})" if kept else "restore a backup from before"
     raise Misconfigured(
         f"the database {address} is at revision {current}, which this version does not know (its own is "
-        f"{scripts.get_current_head()}): a newer Evaluator Host has used it. Start that version again, or {restore}, "
+        f"{head()}): a newer Evaluator Host has used it. Start that version again, or {restore}, "
         "or give this version another EVALUATOR_HOST_DATA_DIR or EVALUATOR_HOST_DATABASE_URL"
     )
 

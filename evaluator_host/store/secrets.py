@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import ColumnElement, delete, select, update
 
-from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound
+from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound, refusal_of
 from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.database import Database, Repository, insert_unless_there
 from evaluator_host.store.tables import SecretTable, WorkspaceTable
@@ -92,6 +92,15 @@ class SecretBox:
         """
         return sealed[1:5] == _mark(self._keys()[0])
 
+    def marks(self) -> frozenset[bytes]:
+        """Return the marks of the keys that there are, which sealed secrets have after their version. Blocking.
+
+        Raises:
+          Misconfigured: a key cannot be read, or is not valid.
+        """
+        there = self._given is not None or os.path.lexists(self._file)
+        return frozenset(map(_mark, self._keys())) if there else frozenset()
+
     def add_key(self) -> bool:
         """Put a new key before those of the key file; False where the settings have the keys. Blocking.
 
@@ -159,8 +168,8 @@ def _read(file: Path) -> str:
             "key that they were sealed with, or set the secrets again"
         ) from error
     except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or "it is no text"
-        raise Misconfigured(f"the key of the secrets cannot be read: {file}: {reason}") from error
+        reason = refusal_of(error) if isinstance(error, OSError) else f"{file} is no text; {_MAKE}"
+        raise Misconfigured(f"the key of the secrets cannot be read: {reason}") from error
     if mode & 0o077:
         raise Misconfigured(f"{file} can be read by other users; chmod 600 it, or set {_SETTING}")
     return text
@@ -277,6 +286,13 @@ class Secrets(Repository):
             return None
         text = self.box.open(sealed, workspace_id=workspace_id, name=name)
         return self.box.seal(text, workspace_id=workspace_id, name=name)
+
+    async def list_closed(self, marks: Collection[bytes]) -> list[str]:
+        """Return `workspace/name` of the secrets that were sealed with none of the keys that have these marks."""
+        table = SecretTable
+        query = select(WorkspaceTable.name.label("workspace"), table.name, table.sealed).join(WorkspaceTable)
+        found = await self._database.fetch_all(query.order_by(WorkspaceTable.name, table.name))
+        return [f"{row.workspace}/{row.name}" for row in found if row.sealed[1 : 1 + _MARK_BYTES] not in marks]
 
     async def rotate_key(self, *, drop_old: bool = False) -> KeyRotation:
         """Encrypt every secret with a new key: one that is added to the key file, or the first of the settings.

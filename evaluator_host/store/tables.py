@@ -208,7 +208,10 @@ class DatasetTable(Table):
     """
 
     __tablename__ = "datasets"
-    __table_args__ = (UniqueConstraint("workspace_id", "name"),)
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "name"),
+        Index("ix_datasets_workspace_id_digest", "workspace_id", "digest"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
@@ -226,7 +229,8 @@ class DatasetTable(Table):
 class JobTable(Table):
     """Jobs, see `store.job.Job`. `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
-    `stored_bytes` is the size of its results and of the answers of its model.
+    `dataset_name` is the name that the data set had when the job was made; `stored_bytes` is the size of the job's
+    results and of the answers of its model.
     The host that runs a job is its `owner` and keeps changing `heartbeat_at`; any host may claim a job whose owner
     stops doing so.
     """
@@ -236,11 +240,14 @@ class JobTable(Table):
         UniqueConstraint("workspace_id", "idempotency_key"),
         Index("ix_jobs_workspace_id_created_at", "workspace_id", "created_at"),
         Index("ix_jobs_status", "status"),
+        Index("ix_jobs_dataset_id_created_at", "dataset_id", "created_at"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
     dataset_id: Mapped[str] = mapped_column(ForeignKey(DatasetTable.id))
+    name: Mapped[str | None]
+    dataset_name: Mapped[str | None]
     status: Mapped[str]
     wanted: Mapped[str]
     request: Mapped[str]
@@ -261,9 +268,14 @@ class JobTable(Table):
 
 
 class JobEvaluatorTable(Table):
-    """Copies of evaluators, made for a job. JSON: `content`, `lock`."""
+    """Copies of evaluators, made for a job, with what each scored so far. JSON: `content`, `lock`.
+
+    `judged` counts rows with a verdict, `scores` those with a score, `mean` is that of these scores. The previous job
+    is the newest completed one over the same rows, as of the end of this one.
+    """
 
     __tablename__ = "job_evaluators"
+    __table_args__ = (Index("ix_job_evaluators_name", "name"),)
 
     job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -273,6 +285,15 @@ class JobEvaluatorTable(Table):
     digest: Mapped[str]
     content: Mapped[str]
     lock: Mapped[str | None]
+    scored: Mapped[int] = mapped_column(server_default="0")
+    failed: Mapped[int] = mapped_column(server_default="0")
+    skipped: Mapped[int] = mapped_column(server_default="0")
+    judged: Mapped[int] = mapped_column(server_default="0")
+    passed: Mapped[int] = mapped_column(server_default="0")
+    scores: Mapped[int] = mapped_column(server_default="0")
+    mean: Mapped[float] = mapped_column(server_default="0")
+    previous_job: Mapped[str | None]
+    previous_position: Mapped[int | None]
 
 
 class ResultTable(Table):

@@ -50,13 +50,13 @@ class LimitReached(Exception):
 
 
 async def run(
-    command: Command, timeout_s: float, *, started: Callable[[int], None] | None = None, inherit: bool = False
+    command: Command, timeout_s: float | None, *, started: Callable[[int], None] | None = None, inherit: bool = False
 ) -> Finished:
     """Run a command in its own process group and return its output; at the end, kill all processes of the group.
 
     Args:
       command: What to run.
-      timeout_s: Wall-clock seconds for all of it.
+      timeout_s: Wall-clock seconds for all of it; None for no limit.
       started: Called with its process id.
       inherit: Whether it sees the variables of this process instead of `command.environment`.
 

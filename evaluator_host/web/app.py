@@ -26,7 +26,7 @@ from evaluator_host.web.api.datasets import datasets_api
 from evaluator_host.web.api.environments import environments_api, packages_api
 from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
-from evaluator_host.web.api.jobs import jobs_api
+from evaluator_host.web.api.jobs import evaluator_scores_api, jobs_api
 from evaluator_host.web.api.large_rows import RowsRoute
 from evaluator_host.web.api.models import model_answers_api, models_api
 from evaluator_host.web.api.secrets import secrets_api
@@ -167,6 +167,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(traces_api(records.traffic, access, body_bytes=traces_bytes).routes)
     router.routes.extend(datasets_api(records.datasets, access).routes)
     router.routes.extend(jobs_api(records.jobs, access).routes)
+    router.routes.extend(evaluator_scores_api(records.jobs).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
     router.routes.extend(models_api(records.models, access).routes)
     router.routes.extend(model_answers_api(records.models, access).routes)

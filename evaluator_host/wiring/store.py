@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evaluator_host.config.settings import Settings, revealed
-from evaluator_host.model.errors import HostError, refusal_of
+from evaluator_host.model.errors import HostError, Misconfigured, refusal_of
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.service import Service
 
 if TYPE_CHECKING:
     from evaluator_host.jobs.open import StoredResources
     from evaluator_host.store.store import Store
+
+_NAMED: Final = 3  # of the secrets that do not open
 
 
 @asynccontextmanager
@@ -51,12 +53,31 @@ async def database_findings(settings: Settings) -> list[Finding]:
     from evaluator_host.store import database, store  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
+    found = None
     try:
         address = database.address(url, settings.data_dir)
         await asyncio.to_thread(database.require_usable, address)
         async with store.open_read_only(url, settings.data_dir) as found:
             files = await opening.orphan_files(settings).finding(found, address)
+            secrets = await _secrets_finding(settings, found)
     except (HostError, OSError) as error:
         detail = refusal_of(error) if isinstance(error, OSError) else str(error)
-        return [Finding("database", ok=False, detail=detail)]
-    return [Finding("database", ok=True, detail=f"{address} serves"), files]
+        return [Finding("database", ok=False, detail=detail), await _secrets_finding(settings, None)]
+    return [Finding("database", ok=True, detail=f"{address} serves"), files, secrets]
+
+
+async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
+    """Return the finding about the keys of the secrets: whether they can be read, and open what the database has."""
+    from evaluator_host.store.secrets import SecretBox  # noqa: PLC0415 - as above
+
+    try:
+        marks = await asyncio.to_thread(SecretBox(revealed(settings.secrets_key), settings.data_dir).marks)
+    except Misconfigured as error:
+        return Finding("secrets", ok=False, detail=error.detail, fix="or put back the secrets.key of a backup")
+    closed = await store.secrets.list_closed(marks) if store is not None else []
+    if closed:
+        detail = f"no key of this host opens {', '.join(closed[:_NAMED])}" + (" …" if len(closed) > _NAMED else "")
+        fix = "give this host the key that they were set with (secrets.key of a backup), or set them again"
+        return Finding("secrets", ok=False, detail=detail, fix=fix)
+    detail = f"{len(marks)} keys, which open every secret" if marks else "none yet; the first `secrets set` makes a key"
+    return Finding("secrets", ok=True, detail=detail)

@@ -217,7 +217,7 @@ async def test_an_evaluator_is_kept_opened_and_made_anew(page: Page, host: Serve
     await expect(page).to_have_url(re.compile(r"/$"))
     await expect(score(await run(page))).to_have_text("0.25")
     await page.get_by_role("button", name="Open…").click()
-    library = page.get_by_role("dialog", name="Open a stored evaluator")
+    library = page.get_by_role("dialog", name="Open an evaluator")
     await library.get_by_role("button", name="browser-quarter").click()
     await expect(page.locator(".status-line")).to_contain_text("browser-quarter@2")
 

@@ -9,18 +9,21 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from evaluator_host.environments.build.builder import Builder
 from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row, SandboxSpec
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.sandbox.base import Link
 from evaluator_host.sandbox.linux.cgroup_discovery import find_hierarchies
 from evaluator_host.sandbox.linux.watchdog import process_tree
 from evaluator_host.service import Service
+from evaluator_host.system.processes import Command
 from evaluator_host.wiring.service import open_service
 from tests.builds import lend_toolchain
 from tests.conftest import BACKENDS, settings
@@ -284,3 +287,33 @@ def test_a_host_with_a_twentieth_of_a_core_does_what_it_does_else(tmp_path: Path
     assert outcomes["quiet"]["sets"] == [(OK, 0.5)] * 2
     assert outcomes["quiet"]["job"] == ["completed", 39, 9]
     assert outcomes["busy"] == outcomes["quiet"]
+
+
+async def test_a_plain_build_has_its_time_though_it_stands_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_sandbox(_: Builder) -> str:
+        return "no bubblewrap"
+
+    monkeypatch.setattr(Builder, "_find", no_sandbox)
+    (tmp_path / "build").mkdir()
+    builder, pid = Builder(tmp_path / "build", file_mb=100), tmp_path / "pid"
+    stops = f"import os, signal\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\n"
+    stops += "os.kill(os.getpid(), signal.SIGSTOP)\nprint('went on')"
+    build = asyncio.ensure_future(builder.run(python(stops, tmp_path), 1.0))
+    while not (pid.exists() and pid.read_text() and is_stopped(int(pid.read_text()))):
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(2.5)
+    assert not build.done(), "it has used none of its second"
+    os.kill(int(pid.read_text()), signal.SIGCONT)
+    assert (await build).stdout == "went on\n"
+    with pytest.raises(TimeoutError):
+        await builder.run(python("while True: pass", tmp_path), 0.5)
+
+
+def python(code: str, folder: Path) -> Command:
+    return Command((sys.executable, "-c", code), folder, {})
+
+
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")

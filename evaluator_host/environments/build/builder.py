@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch
+from evaluator_host.environments.build.command import BuildLimits, BuildSandbox, DiskWatch, starved
 from evaluator_host.environments.build.policy import BuildView, ProcessLimits, entry_command
 from evaluator_host.model.errors import MachineExhausted, Misconfigured, SandboxUnavailable, refusal_of
 from evaluator_host.packages.tools import Tools, installed_tools
@@ -40,6 +40,7 @@ from evaluator_host.sandbox.bubblewrap.seccomp import (
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.sandbox.linux.cgroups import sweep as sweep_cgroups
 from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
+from evaluator_host.sandbox.linux.work_clock import Starved, within
 from evaluator_host.system.processes import Command, Finished, LimitReached, run
 from evaluator_host.system.tree import remove, take_over, work_folder
 
@@ -85,12 +86,13 @@ class Builder:
 
         Args:
           command: Its working directory is writable, and so are the downloads.
-          timeout_s: Wall-clock seconds for the whole command.
+          timeout_s: Seconds for the whole command, as `linux.work_clock` counts them.
           also: Further folders it may write to.
           stage: A folder below `staging` into which it links downloads.
 
         Raises:
           TimeoutError: it did not end within `timeout_s`.
+          HostBusy: the machine gave it too little processor time.
           OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
           LimitReached: it needed more memory, processes or disk than it is allowed.
         """
@@ -157,21 +159,24 @@ class Builder:
     async def _run_plain(self, command: Command, timeout_s: float, disk_watch: DiskWatch) -> Finished:
         bounds = ProcessLimits(file_mb=self._limits.file_mb, data_mb=self._limits.memory_mb)
         argv = entry_command(command.argv, command.cwd, python=self.tools.python, bounds=bounds)
-        tasks: list[asyncio.Task[None]] = []
+        tasks: dict[int, asyncio.Task[None]] = {}
 
         def watch(pid: int) -> None:
             def kill() -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
 
-            tasks.append(asyncio.create_task(disk_watch.watch(pid, kill)))
+            tasks[pid] = asyncio.create_task(disk_watch.watch(pid, kill))
 
         try:
-            finished = await run(replace(command, argv=argv), timeout_s, started=watch)
+            work = run(replace(command, argv=argv), None, started=watch)
+            finished = await within(timeout_s, lambda: next(iter(tasks), None), work)
+        except Starved:
+            raise starved() from None
         finally:
-            for task in tasks:
+            for task in tasks.values():
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
         if finished.code != 0 and disk_watch.reached is not None:
             raise disk_watch.reached
         return finished

@@ -35,7 +35,7 @@ from evaluator_host.system.tree import size_bytes
 
 _log = logging.getLogger(__name__)
 
-_SETUP_S: Final = 10.0
+_SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 10.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
@@ -155,7 +155,7 @@ class BuildSandbox:
                     work = _follow(child, group, pid=pid, limits=self.limits, disk_watch=disk_watch)
                     return await within(timeout_s, lambda: pid, work)
                 except Starved:
-                    raise HostBusy("this machine has too little processor time for a build; try again") from None
+                    raise starved() from None
                 finally:
                     await asyncio.shield(_remove(child, group))
         finally:
@@ -171,6 +171,11 @@ class BuildSandbox:
         child = Child(words, env={}, cwd="/", pass_fds=inherited.child_fds)
         inherited.hand_over()
         return child
+
+
+def starved() -> HostBusy:
+    """Return the error for a command to which the machine gives too little processor time."""
+    return HostBusy("this machine has too little processor time for a build; try again")
 
 
 def _cgroups() -> Cgroups | None:
@@ -203,7 +208,9 @@ async def _limit(
         if pid is None:
             return None
         group.hold(pid)
-    except (TimeoutError, ProcessLookupError):
+    except TimeoutError:  # bubblewrap takes milliseconds
+        raise starved() from None
+    except ProcessLookupError:
         return None
     counted = cgroups.controllers if cgroups is not None else ()
     made: Cgroup | None = None

@@ -27,10 +27,11 @@ from evaluator_host.jobs.results.aggregate import (
     rubrics_of,
     with_rubrics,
 )
-from evaluator_host.jobs.spec import evaluator_of
+from evaluator_host.jobs.spec import evaluator_of, spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.json_values import decode_json, decode_large
 from evaluator_host.model.outcome import EvaluationResult, ModelUsage, Status
+from evaluator_host.schemas.jobs import Failures
 from evaluator_host.schemas.results import (
     Aggregate,
     Change,
@@ -86,9 +87,10 @@ class JobResults:
         if (known := self._ended.get(job_id)) is not None:
             return known
         evaluators = await self._jobs.evaluators(job_id)
+        zero = spec_from_json(job.request).config.failures is Failures.ZERO
         made: list[EvaluatorFigures] = []
         for one in evaluators:
-            made.append(await self._of_evaluator(job_id, one, most=NAMES - _names(made)))
+            made.append(await self._of_evaluator(job_id, one, most=NAMES - _names(made), zero=zero))
         if job.status.final:
             self._ended[job_id] = JobFigures(tuple(made))
             while len(self._ended) > _REMEMBERED or sum(_names(one.evaluators) for one in self._ended.values()) > NAMES:
@@ -182,15 +184,18 @@ class JobResults:
                 "by row; compare jobs over the same data set"
             )
 
-    async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int) -> EvaluatorFigures:
-        gathered = _Gathered()
+    async def _of_evaluator(self, job_id: str, evaluator: JobEvaluator, *, most: int, zero: bool) -> EvaluatorFigures:
+        """Return the figures of an evaluator; `zero`: a failed row counts as a score of 0 that did not pass."""
+        gathered = _Gathered(zero=zero)
 
         async def fill(values: ValuesByName) -> None:
             nonlocal gathered
-            gathered = _Gathered()
+            gathered = _Gathered(zero=zero)
             async for one in self._results.figures(job_id, evaluator.position):
                 gathered.add(one)
-                if one.status != Status.SKIPPED:
+                if zero and one.status == Status.FAILED:
+                    values.add("score", 0.0)
+                elif one.status != Status.SKIPPED:
                     for name, value in _metrics(one).items():
                         values.add(name, value)
 
@@ -279,7 +284,8 @@ async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
 class _Gathered:
     """Gathers what the rows of an evaluator have besides metrics."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, zero: bool = False) -> None:
+        self._zero = zero
         self._statuses: Counter[str] = Counter()
         self._verdicts: Counter[bool | None] = Counter()
         self._errors: dict[str, tuple[int, int]] = {}
@@ -303,6 +309,7 @@ class _Gathered:
         self, label: str, metrics: tuple[Aggregate, ...], together: EvaluationResult | None
     ) -> EvaluatorFigures:
         judged = self._verdicts[True] + self._verdicts[False]
+        judged += self._statuses[Status.FAILED] if self._zero and judged else 0
         return EvaluatorFigures(
             evaluator=label,
             rows=self._statuses.total(),

@@ -1,7 +1,6 @@
 """`migrate`: rewrites the legacy evaluators of a file or folder, and proves that their scores stay the same."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,15 +11,14 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json, table
-from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
+from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
 from evaluator_host.migration.migrate import MigrationContext
 from evaluator_host.migration.migrate import migrate as rewrite_and_prove
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Row
-from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.model.evaluator import Contract, Evaluator, Row
 from evaluator_host.packages.scripts import read_script
 from evaluator_host.schemas.migration import Migration, MigrationStatus
 from evaluator_host.system.limited_process import LimitedProcesses
@@ -153,7 +151,7 @@ def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple
 async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> list[Migrated]:
     found = []
     async with LimitedProcesses() as processes, open_evaluation_service(settings, url) as target:
-        context = MigrationContext(partial(_run, target), processes)
+        context = MigrationContext(partial(evaluate_in_order, target), processes)
         for file, given in plan.given:
             await prepare(target, given, shown=plan.shown)
             text = file.read_bytes().decode()
@@ -172,13 +170,6 @@ async def _migrate(plan: MigratePlan, settings: Settings, url: str | None) -> li
 def _as_run(evaluator: Evaluator, code: str) -> str:
     """Return a file's code as it runs: `npm:` specifiers are pins, and no part of a module's name."""
     return read_script(code, evaluator.language).source
-
-
-async def _run(target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
-    stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=None)
-    async with aclosing(stream) as answers:
-        results = {index: result async for index, result in answers}
-    return [results[index] for index in range(len(rows))]
 
 
 def _written(one: Migrated, plan: MigratePlan) -> Migrated:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -13,7 +13,7 @@ from evaluator_host.jobs.service import JobService
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Replay
-from evaluator_host.schemas.jobs import JobConfig, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import EvaluatorScore, Executor, Failures, JobConfig, JobReport, JobStatus, Target
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import (
     EXACT_MATCH,
@@ -38,6 +38,9 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
     **_MISSING,
     200: {"content": {"text/event-stream": {}}, "description": "The job after each change, until it ends."},
 }
+
+
+JobName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
 class InlineRowsIn(Wire):
@@ -83,6 +86,10 @@ class JobConfigIn(Wire):
     )
     replay: ReplayField = Replay.OFF
     budget: BudgetIn = Field(BudgetIn(), description="What the whole job may use of granted models.")
+    failures: Failures = Field(
+        Failures.EXCLUDE,
+        description="exclude: the mean and the pass rate leave out failed rows. zero: these count as 0, not passed.",
+    )
 
     def to_model(self) -> JobConfig:
         """Return the configuration that the service takes."""
@@ -153,6 +160,7 @@ class JobIn(Wire):
     )
     target: TargetIn | None = Field(None, description="A model that produces the outputs first; see docs/jobs.md.")
     config: JobConfigIn = JobConfigIn()
+    name: JobName | None = Field(None, description="For people: shown in lists, and found by `search`.")
 
     def to_spec(self) -> JobSpec:
         """Return the spec of the job that `JobService.create_job` takes.
@@ -180,7 +188,14 @@ class JobIn(Wire):
             mapping=self.mapping,
             target=self.target.to_model() if self.target else None,
             config=self.config.to_model(),
+            name=self.name,
         )
+
+
+class JobNameIn(Wire):
+    """Body of `PATCH /v1/jobs/{job_id}`: another name."""
+
+    name: JobName | None = Field(description="null removes the name.")
 
 
 def jobs_api(service: JobService, access: Access) -> APIRouter:
@@ -206,15 +221,26 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
             Moment | None, Query(description="`created_at` of the last job on the previous page.")
         ] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        search: Annotated[
+            str | None,
+            Query(max_length=200, description="Only jobs with this text in their name, data set or evaluators."),
+        ] = None,
     ) -> Response:
-        """List jobs, newest first."""
+        """List jobs, newest first, with what each evaluator scored so far."""
         workspace = caller_of(request.scope).workspace
-        return json_response(await service.list_jobs(workspace, limit=limit, before=before, status=status))
+        chosen = {"before": before, "status": status, "search": search}
+        return json_response(await service.list_jobs(workspace, limit=limit, **chosen))
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)
     async def show(job_id: str, request: Request) -> Response:
         """Show a job and its progress."""
         return json_response(await service.get_job(caller_of(request.scope).workspace, job_id))
+
+    @router.patch("/{job_id}", response_model=JobReport, responses=_MISSING)
+    async def rename(job_id: str, body: JobNameIn, request: Request) -> Response:
+        """Give a job another name."""
+        with AuditedCall(access, caller_of(request.scope), "jobs.rename") as caller:
+            return json_response(await service.rename_job(caller.workspace, job_id, body.name))
 
     @router.get("/{job_id}/events", response_class=StreamingResponse, responses=_EVENTS)
     async def events(job_id: str, request: Request) -> Response:
@@ -237,6 +263,24 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
         with AuditedCall(access, caller_of(request.scope), "jobs.delete") as caller:
             await service.delete_job(caller.workspace, job_id)
         return Response(status_code=204)
+
+    return router
+
+
+def evaluator_scores_api(service: JobService) -> APIRouter:
+    """Return the route of what a stored evaluator scored in jobs."""
+    router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
+
+    @router.get("/{name}/scores", response_model=list[EvaluatorScore])
+    async def scores(
+        name: str,
+        request: Request,
+        dataset: Annotated[str | None, Query(description="Only jobs over the data set of this name.")] = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        """List what the versions of an evaluator scored in completed jobs, newest first: its trend."""
+        workspace = caller_of(request.scope).workspace
+        return json_response(await service.scores_of(workspace, name, dataset=dataset, limit=limit))
 
     return router
 

@@ -1,7 +1,6 @@
 """Runs an eval set for `uipath eval`: on this machine, or on a host as agent runs and then a job."""
 
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -10,7 +9,7 @@ from pydantic import TypeAdapter
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import run_async
-from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
+from evaluator_host.cli.evaluation_service import EvaluationService, evaluate_in_order, open_evaluation_service, prepare
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.cli.remote_service import host
 from evaluator_host.config.settings import Settings
@@ -20,7 +19,7 @@ from evaluator_host.dialects.uipath.host.evaluation import EvalRun, run_agent, s
 from evaluator_host.dialects.uipath.host.evaluators import ProjectEvaluator
 from evaluator_host.dialects.uipath.records import eval_set_rows
 from evaluator_host.model.errors import HostError, InvalidRequest
-from evaluator_host.model.evaluator import Evaluator, Isolation, Row
+from evaluator_host.model.evaluator import Evaluator, Row
 from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.service import Service
@@ -86,15 +85,10 @@ async def _evaluate(
     if not rows:
         return []
     parallelism = parallelism or 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
-    evaluate = target.evaluate_rows
-    if network:
-        if not isinstance(target, Service):
-            raise InvalidRequest("a host gives no sandbox network")
-        evaluate = partial(target.evaluate_rows, network=True)
-    stream = evaluate(evaluator, rows, isolation=Isolation.ROW, parallelism=parallelism)
-    async with aclosing(stream) as answers:
-        results = {index: result async for index, result in answers}
-    return [results[index] for index in range(len(rows))]
+    if network and not isinstance(target, Service):
+        raise InvalidRequest("a host gives no sandbox network")
+    more = {"network": True} if network else {}
+    return await evaluate_in_order(target, evaluator, rows, parallelism=parallelism, **more)
 
 
 def _as_job(run: EvalRun, plan: Plan, url: str, *, shown: bool) -> EvalRun:

@@ -311,6 +311,14 @@ export interface components {
             sampling: number;
             version: number;
         };
+        EvaluatorScore: {
+            dataset: string | null;
+            finished_at: string | null;
+            job: string;
+            name: string | null;
+            score: components["schemas"]["JobScore"];
+            version: number | null;
+        };
         EvaluatorSettings: {
             config: {
                 [key: string]: unknown;
@@ -329,6 +337,8 @@ export interface components {
             rows: number[];
             type: string | null;
         };
+        /** @enum {string} */
+        Failures: "exclude" | "zero";
         FieldProblem: {
             field: string;
             hint: string | null;
@@ -416,6 +426,7 @@ export interface components {
         Isolation: "row" | "batch";
         JobConfig: {
             budget: components["schemas"]["ModelBudget"];
+            failures: components["schemas"]["Failures"];
             isolation: components["schemas"]["Isolation"];
             limit_samples: number | null;
             max_failures: number | null;
@@ -425,6 +436,7 @@ export interface components {
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
+            failures?: components["schemas"]["Failures"];
             isolation?: components["schemas"]["Isolation"];
             limit_samples?: number | null;
             max_failures?: number | null;
@@ -454,7 +466,11 @@ export interface components {
             mapping?: {
                 [key: string]: string;
             };
+            name?: string | null;
             target?: components["schemas"]["TargetIn"] | null;
+        };
+        JobNameIn: {
+            name: string | null;
         };
         JobProgress: {
             done: number;
@@ -469,6 +485,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             dataset: string;
+            dataset_name: string | null;
             error: components["schemas"]["JobError"] | null;
             evaluators: string[];
             finished_at: string | null;
@@ -476,7 +493,9 @@ export interface components {
             mapping: {
                 [key: string]: string;
             };
+            name: string | null;
             progress: components["schemas"]["JobProgress"];
+            scores: components["schemas"]["JobScore"][];
             started_at: string | null;
             status: components["schemas"]["JobStatus"];
             target: components["schemas"]["Target"] | null;
@@ -509,6 +528,17 @@ export interface components {
             next_cursor: string | null;
             rows: components["schemas"]["JobRow"][];
             total: number | null;
+        };
+        JobScore: {
+            change: number | null;
+            evaluator: string;
+            failed: number;
+            mean: number | null;
+            pass_rate: number | null;
+            previous: string | null;
+            rows: number;
+            scored: number;
+            skipped: number;
         };
         /** @enum {string} */
         JobStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";

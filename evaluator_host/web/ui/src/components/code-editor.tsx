@@ -19,6 +19,8 @@ interface CodeEditorProps {
   hint?: string;
   /** Ctrl+Enter, Cmd+Enter. */
   onSubmit?: () => void;
+  /** The first syntax error that the editor itself sees after a change, or none. */
+  onSyntax?: (fault: Mark | null) => void;
   handle?: Ref<CodeEditorHandle>;
   class?: string;
 }
@@ -26,12 +28,12 @@ interface CodeEditorProps {
 const NO_MARKS: readonly Mark[] = [];
 
 /** A CodeMirror editor. The text is there, and can be read and edited, before CodeMirror has been loaded. */
-export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, readOnly = false, hint = "", onSubmit, handle, class: given }: CodeEditorProps) {
+export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, readOnly = false, hint = "", onSubmit, onSyntax, handle, class: given }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const mirror = useRef<Mirror | null>(null);
   const [ready, setReady] = useState(false);
-  const latest = useRef({ value, onValue, onSubmit });
-  latest.current = { value, onValue, onSubmit };
+  const latest = useRef({ value, onValue, onSubmit, onSyntax });
+  latest.current = { value, onValue, onSubmit, onSyntax };
 
   useEffect(() => {
     let gone = false;
@@ -49,6 +51,7 @@ export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, re
           latest.current.onValue?.(text);
         },
         onSubmit: () => latest.current.onSubmit?.(),
+        onSyntax: latest.current.onSyntax === undefined ? undefined : (fault) => latest.current.onSyntax?.(fault),
       });
       setReady(true);
     });

@@ -4,11 +4,11 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
 import { python } from "@codemirror/lang-python";
-import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, ensureSyntaxTree, forceParsing, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting, syntaxTreeAvailable } from "@codemirror/language";
 import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 export type Syntax = "python" | "javascript" | "typescript" | "json" | "text";
@@ -31,6 +31,8 @@ export interface MirrorOptions {
   onChange: (text: string) => void;
   /** Ctrl+Enter, Cmd+Enter. */
   onSubmit: () => void;
+  /** The first syntax error that the editor's own parser sees after a change, or none. */
+  onSyntax?: ((fault: Mark | null) => void) | undefined;
 }
 
 export interface Mirror {
@@ -105,9 +107,66 @@ export function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.nonce ?? "";
 }
 
+const WHOLE_COLOURS_MS = 80;
+
+/** Goes on colouring what is shown where a busy machine made the editor's own parser give up. */
+const wholeColours = ViewPlugin.fromClass(
+  class {
+    private timer: ReturnType<typeof setTimeout> | undefined;
+
+    constructor(private readonly view: EditorView) {
+      this.later();
+    }
+
+    update(update: ViewUpdate) {
+      if (update.docChanged || update.viewportChanged) this.later();
+    }
+
+    private later() {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => {
+        const { state, viewport } = this.view;
+        if (!syntaxTreeAvailable(state, viewport.to) && !forceParsing(this.view, viewport.to, WHOLE_COLOURS_MS)) this.later();
+      }, 4 * WHOLE_COLOURS_MS);
+    }
+
+    destroy() {
+      clearTimeout(this.timer);
+    }
+  },
+);
+
+const SYNTAX_AFTER_MS = 150; // after the last key: half a word is no mistake
+const SYNTAX_BUDGET_MS = 40;
+
+/** Reports the first place that the grammar cannot read. The host's check, which comes later, has the last word. */
+function syntaxReports(tell: (fault: Mark | null) => void): Extension {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return EditorView.updateListener.of((update) => {
+    if (!update.docChanged) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => tell(syntaxFault(update.view.state)), SYNTAX_AFTER_MS);
+  });
+}
+
+function syntaxFault(state: EditorState): Mark | null {
+  const tree = ensureSyntaxTree(state, state.doc.length, SYNTAX_BUDGET_MS);
+  if (tree === null) return null;
+  let at: number | null = null;
+  tree.iterate({
+    enter: (node) => {
+      if (at === null && node.type.isError) at = node.from;
+      return at === null;
+    },
+  });
+  if (at === null) return null;
+  const line = state.doc.lineAt(at);
+  return { line: line.number, column: at - line.from + 1, severity: "error", message: "Syntax error" };
+}
+
 /** The extensions that all editors share, including the merge view. */
 export function everyEditor(syntax: Syntax): Extension {
-  return [EditorView.cspNonce.of(styleNonce()), looks, syntaxHighlighting(colours), grammar(syntax)];
+  return [EditorView.cspNonce.of(styleNonce()), looks, syntaxHighlighting(colours), grammar(syntax), wholeColours];
 }
 
 export function openMirror(options: MirrorOptions): Mirror {
@@ -139,6 +198,8 @@ export function openMirror(options: MirrorOptions): Mirror {
         EditorView.cspNonce.of(styleNonce()),
         looks,
         syntaxHighlighting(colours),
+        wholeColours,
+        options.onSyntax && !options.readOnly ? syntaxReports(options.onSyntax) : [],
         syntaxPart.of(grammar(options.syntax)),
         options.syntax === "json" || options.syntax === "text" ? [] : [lineNumbers(), lintGutter()],
         options.syntax === "json" || options.syntax === "text" ? EditorView.lineWrapping : [],

@@ -11,7 +11,7 @@ import { JobFacts } from "../resources/job-facts";
 import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
 import { JobRows } from "../resources/job-rows";
 import { shortId } from "../resources/format";
-import { PageHead, Segments, StatusChip } from "../resources/parts";
+import { JobChip, PageHead, Segments } from "../resources/parts";
 import { isFinal, type JobFigures, type JobReport } from "../api/types";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -33,7 +33,7 @@ export default function JobPage({ params, query }: PageProps) {
   }
   return (
     <div class="page">
-      <PageHead title={`Job ${shortId(job.id)}`} up={up} mark={<StatusChip status={job.status} />}>
+      <PageHead title={`Job ${shortId(job.id)}`} up={up} mark={<JobChip job={job} />}>
         <CompareMenu job={job} />
         <Downloads job={job} evaluator={query.get("evaluator")} />
         <Link to={`/jobs/new?from=${job.id}`} class="button button-plain">

@@ -6,13 +6,14 @@ import type { CodeEditorHandle } from "../components/code-editor";
 import { CopyButton } from "../components/copy-button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
+import { Spinner } from "../components/spinner";
 import { useRunKey } from "../components/use-run-key";
 import { navigate } from "../router";
 import type { PageProps } from "../routes";
 import type { CheckReport, Result } from "../api/types";
 import { classOf, criteriaOf } from "../workbench/classes";
 import { asCurl, asPython } from "../workbench/copies";
-import { type Draft, EMPTY, fromExample, keepDraft, recalled, toEvaluator, toRow } from "../workbench/draft";
+import { beginDraft, contentOf, type Draft, EMPTY, fromExample, keepDraft, recalled, toEvaluator, toRow } from "../workbench/draft";
 import { EditorPanel } from "../workbench/editor-panel";
 import { namesAnything, draftFrom } from "../workbench/from-query";
 import { History } from "../workbench/history";
@@ -36,6 +37,8 @@ export default function WorkbenchPage({ query }: PageProps) {
     setDraft((before) => {
       const isOwn = before.example === null && before.code.trim() !== "" && before.code !== another.code;
       setAside(isOwn ? before : null);
+      if (isOwn) keepDraft(before);
+      beginDraft();
       return another;
     });
     setTurn((before) => before + 1);
@@ -71,6 +74,9 @@ export default function WorkbenchPage({ query }: PageProps) {
     runs.start(draft, evaluator, row.row);
   };
   useRunKey(run);
+  const content = useMemo(() => contentOf(draft), [draft]);
+  const shownContent = useMemo(() => (runs.shown === null ? null : contentOf(runs.shown.draft)), [runs.shown]);
+  const previous = runs.shown === null ? undefined : runs.runs[runs.runs.indexOf(runs.shown) + 1];
   const contract = draft.contract === "auto" ? (checked.report?.contract ?? null) : draft.contract;
   const goTo = (line: number, column: number | null) => editor.current?.goTo(line, column);
   return (
@@ -83,11 +89,11 @@ export default function WorkbenchPage({ query }: PageProps) {
         <div class="results" aria-live="polite" aria-busy={runs.running}>
           {runs.error !== null && <ErrorNote title="The evaluator could not be run" error={runs.error} />}
           {runs.shown !== null ? (
-            <section class="panel">
-              <ResultCard result={runs.shown.result} goTo={goTo} pins={lacking(runs.shown.result, checked.report)} onPin={(pin) => change({ packages: [...draft.packages, pin], example: null })} actions={<Copies draft={runs.shown.draft} />} />
+            <section class={shownContent === content ? "panel" : "panel result-stale"}>
+              <ResultCard result={runs.shown.result} stale={shownContent !== content} before={previous ?? null} goTo={goTo} pins={lacking(runs.shown.result, checked.report)} onPin={(pin) => change({ packages: [...draft.packages, pin], example: null })} actions={<Copies draft={runs.shown.draft} />} />
             </section>
           ) : (
-            runs.error === null && <Empty title="No result yet">Run the evaluator on the test row to see its score, metrics, logs and timing here.</Empty>
+            runs.error === null && (runs.running ? <Spinner label="Running" /> : <Empty title="No result yet">Run the evaluator on the test row to see its score, metrics, logs and timing here.</Empty>)
           )}
           <History runs={runs.runs} shown={runs.shown?.number ?? null} onShow={runs.show} onBring={(one) => replace(one.draft)} />
         </div>

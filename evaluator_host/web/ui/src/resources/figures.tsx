@@ -26,8 +26,8 @@ export function Figures({ job, figures, metric, stamp }: FiguresProps) {
   return (
     <>
       <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
-        <Tile name="Mean score" value={figure(score?.mean)} note={score?.std_dev ? `std dev ${figure(score.std_dev)}` : ""} />
-        <Tile name="Passed" value={percent(figures.pass_rate)} note={figures.pass_rate === null ? "not reported" : ""} />
+        <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score)} />
+        <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? "not reported" : figures.failed > 0 ? over(figures) : ""} />
         <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
         <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
         <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
@@ -47,6 +47,16 @@ export function Figures({ job, figures, metric, stamp }: FiguresProps) {
       {figures.metrics.length > 1 && <Metrics metrics={figures.metrics} />}
     </>
   );
+}
+
+/** "over 83 of 500 rows": which rows a mean is of, where some of them failed. */
+function over(figures: EvaluatorFigures): string {
+  return `over ${count(figures.scored)} of ${count(figures.rows)} rows`;
+}
+
+function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined): string {
+  if (figures.failed > 0 || figures.skipped > 0) return over(figures);
+  return score?.std_dev ? `rows vary by ${figure(score.std_dev)} (std dev)` : "";
 }
 
 function Tile({ name, value, note, tone = "" }: { name: string; value: string; note: string; tone?: string }) {

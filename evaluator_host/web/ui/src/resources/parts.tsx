@@ -1,7 +1,7 @@
 /** Components that the pages of stored things share: page head, facts, moments, chips, scores. */
 import type { ComponentChildren } from "preact";
 import { Link } from "../router";
-import { ago, figure, moment, NOTHING } from "./format";
+import { ago, figure, moment, NOTHING, percent } from "./format";
 import type { JobStatus, Result } from "../api/types";
 
 interface HeadProps {
@@ -91,6 +91,18 @@ const STATUS_CHIPS: Record<string, string> = {
 /** The status of a job or a build, as a chip. */
 export function StatusChip({ status }: { status: JobStatus | "ready" | "building" }) {
   return <span class={`chip ${STATUS_CHIPS[status] ?? ""}`}>{status}</span>;
+}
+
+interface JobOutcome {
+  status: JobStatus;
+  progress: { done: number; failed: number };
+}
+
+/** The status of a job, with the share of its rows that failed: a mean without them says little. */
+export function JobChip({ job }: { job: JobOutcome }) {
+  const { done, failed } = job.progress;
+  if (failed === 0 || job.status === "failed") return <StatusChip status={job.status} />;
+  return <span class={`chip ${failed === done ? "chip-fail" : "chip-warn"}`}>{`${job.status}, ${failed === done ? "all" : percent(failed / done)} failed`}</span>;
 }
 
 /** The outcome of a row as a chip: passed, not passed, or an error code. */

@@ -1,7 +1,7 @@
 /** The draft: an evaluator and a row as typed, and the request made from them. */
 import type { Example } from "examples:all";
 import { readJson } from "../json";
-import { keep, recall } from "../storage";
+import { keep, keepInTab, recall, recallInTab } from "../storage";
 import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
 
 export const ROW_FIELDS = ["inputs", "outputs", "messages", "trace", "variables", "criteria"] as const;
@@ -165,29 +165,83 @@ export function toRow(texts: Draft["row"]): { row: Row; faults: Faults } {
   return { row: row as Row, faults };
 }
 
-/** The draft of last time; null when there is none, or it is of an earlier version of this page. */
+/** The draft of this tab, in a new tab the last one of the browser; null when there is none, or it is of an earlier version of this page. */
 export function recalled(): Draft | null {
   try {
-    const found = JSON.parse(recall(KEY) ?? "null") as Partial<Draft> | null;
-    if (found === null || typeof found.code !== "string" || !Array.isArray(found.packages)) return null;
-    return {
-      ...EMPTY,
-      ...found,
-      limits: { ...NO_LIMITS, ...found.limits },
-      settings: { ...NO_SETTINGS, ...found.settings },
-      row: { ...EMPTY.row, ...found.row },
-    };
+    return whole(JSON.parse(recallInTab(KEY) ?? recall(KEY) ?? "null"));
   } catch {
     return null;
   }
 }
 
+/** A stored draft with every field that drafts have today. */
+export function whole(found: Partial<Draft> | null): Draft | null {
+  if (found === null || typeof found.code !== "string" || !Array.isArray(found.packages)) return null;
+  return {
+    ...EMPTY,
+    ...found,
+    limits: { ...NO_LIMITS, ...found.limits },
+    settings: { ...NO_SETTINGS, ...found.settings },
+    row: { ...EMPTY.row, ...found.row },
+  };
+}
+
+/** The evaluator and the row of a draft as one text: two drafts of the same text give the same result. */
+export function contentOf(draft: Draft): string {
+  return JSON.stringify([toEvaluator(draft).evaluator, toRow(draft.row).row]);
+}
+
 const MOST_KEPT = 1_000_000; // a browser keeps about 5 MB for a site
 
+/** Keep the draft for this tab, and as the one that new tabs begin with. */
 export function keepDraft(draft: Draft): void {
   const text = JSON.stringify(draft);
-  if (text.length <= MOST_KEPT) keep(KEY, text);
-  else keep(KEY, JSON.stringify({ ...draft, row: EMPTY.row })); // the code at least
+  const kept = text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, row: EMPTY.row }); // the code at least
+  keepInTab(KEY, kept);
+  keep(KEY, kept);
+  keepEarlier(draft);
+}
+
+/** A draft with code of the user's own, from this tab or another one, also a closed one. */
+export interface EarlierDraft {
+  id: string;
+  at: string;
+  draft: Draft;
+}
+
+const EARLIER = "drafts";
+const MOST_EARLIER = 20;
+const MOST_EARLIER_TEXT = 1_500_000;
+let writing: string | null = null;
+
+/** Begin another draft: the one so far stays among the earlier ones as it is. */
+export function beginDraft(): void {
+  writing = crypto.randomUUID?.() ?? String(Math.random());
+  keepInTab("drafting", writing);
+}
+
+function keepEarlier(draft: Draft): void {
+  if (draft.example !== null || draft.code.trim() === "") return;
+  writing ??= recallInTab("drafting");
+  if (writing === null) beginDraft();
+  const own = { id: writing!, at: new Date().toISOString(), draft: { ...draft, row: JSON.stringify(draft.row).length > 100_000 ? EMPTY.row : draft.row } };
+  const others = earlierDrafts().filter((one) => one.id !== own.id && one.draft.code !== draft.code);
+  const all = [own, ...others].slice(0, MOST_EARLIER);
+  while (all.length > 1 && JSON.stringify(all).length > MOST_EARLIER_TEXT) all.pop();
+  keep(EARLIER, JSON.stringify(all));
+}
+
+/** The drafts of this browser, the newest first. */
+export function earlierDrafts(): EarlierDraft[] {
+  try {
+    const found = JSON.parse(recall(EARLIER) ?? "[]") as { id: string; at: string; draft: Partial<Draft> }[];
+    return found.flatMap(({ id, at, draft }) => {
+      const read = whole(draft);
+      return read === null ? [] : [{ id, at, draft: read }];
+    });
+  } catch {
+    return [];
+  }
 }
 
 function pretty(value: unknown): string {

@@ -44,7 +44,10 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   const [dialog, setDialog] = useState<"open" | "save" | null>(null);
   const [shown, setShown] = useState<string | null>(null);
   const file = shown !== null && shown in draft.files ? shown : null;
-  const marks = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
+  const [fault, setFault] = useState<Mark | null>(null);
+  const ownFault = checked.stale || checked.report === null ? fault : null; // the host's check has the last word
+  const found = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
+  const marks = useMemo(() => (ownFault === null ? found : [ownFault]), [ownFault, found]);
   const missing = checked.report?.missing_imports ?? [];
   const setLanguage = (language: Language) => {
     const example = examples.find((one) => one.id === draft.example);
@@ -75,7 +78,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
         </div>
       </header>
       <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} />
-      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
+      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
       {aside !== null && (
         <p class="aside">
           <span class="muted">Your previous code was set aside.</span>
@@ -84,8 +87,8 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           </Button>
         </p>
       )}
-      <StatusLine draft={draft} checked={checked} waiting={build.state === "building"} />
-      <FixOffer fix={checked.report?.problems[0]?.fix ?? null} onFix={(code) => change({ code, example: null })} />
+      <StatusLine draft={draft} checked={checked} fault={ownFault} waiting={build.state === "building"} />
+      <FixOffer fix={checked.stale ? null : (checked.report?.problems[0]?.fix ?? null)} onFix={(code) => change({ code, example: null })} />
       {checked.error !== null && (
         <div class="editor-error">
           <ErrorNote title="The check failed" error={checked.error} />
@@ -99,6 +102,10 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           onClose={() => setDialog(null)}
           onOpen={(report) => {
             replace(withStored(draft, report.evaluator, { name: report.name, version: report.version }));
+            setDialog(null);
+          }}
+          onDraft={(earlier) => {
+            replace(earlier);
             setDialog(null);
           }}
         />
@@ -144,26 +151,32 @@ function option(example: Example) {
 }
 
 /** The contract and why, how many faults, and the name under which it is stored. */
-function StatusLine({ draft, checked, waiting }: { draft: Draft; checked: Checked; waiting: boolean }) {
-  const { report } = checked;
+function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked: Checked; fault: Mark | null; waiting: boolean }) {
+  const { report, stale } = checked;
   const faults = (report?.problems.length ?? 0) + (report?.missing_imports.length ?? 0);
   const first = report?.problems[0];
   return (
-    <div class="status-line" role="status">
+    <div class={stale && report !== null ? "status-line status-stale" : "status-line"} role="status">
       {checked.checking && <span class="spinner-ring" aria-hidden="true" />}
       {report !== null && report.contract !== null && (
         <span>
-          <span class="chip chip-accent">{report.contract}</span> <span class="muted">{report.reason}</span>
+          <span class={stale ? "chip" : "chip chip-accent"}>{report.contract}</span> <span class="muted">{report.reason}</span>
         </span>
       )}
-      {first !== undefined && (
+      {fault !== null && (
+        <span class="fail">
+          Line {fault.line}: {fault.message}
+        </span>
+      )}
+      {stale && fault === null && report !== null && checked.error === null && <span class="muted">{waiting ? "Changed; waiting for the packages…" : "Changed; checking…"}</span>}
+      {!stale && first !== undefined && (
         <span class="fail">
           {first.line !== null ? `Line ${first.line}: ` : ""}
           <Prose text={first.message} most={300} />
         </span>
       )}
-      {report !== null && faults === 0 && report.contract !== null && <span class="pass">✓ loads</span>}
-      {report === null && checked.error === null && <span class="muted">{draft.code.trim() === "" ? "Nothing to check yet" : waiting ? "Waiting for the packages…" : "Checking…"}</span>}
+      {!stale && report !== null && faults === 0 && report.contract !== null && <span class="pass">✓ loads</span>}
+      {report === null && checked.error === null && fault === null && <span class="muted">{draft.code.trim() === "" ? "Nothing to check yet" : waiting ? "Waiting for the packages…" : "Checking…"}</span>}
       {draft.stored !== null && (
         <span class="status-stored">
           <Link to={`/evaluators/${encodeURIComponent(draft.stored.name)}`}>

@@ -1,16 +1,17 @@
-/** The runs of this page, the newest first. */
+/** The runs of this tab, the newest first. */
 import { shownMs, shownNumber } from "../shown-text";
 import type { Result } from "../api/types";
 import type { Draft } from "./draft";
 
 export interface Run {
   number: number;
-  at: Date;
+  /** ISO 8601. */
+  at: string;
   draft: Draft;
   result: Result;
 }
 
-export const MOST_RUNS = 30;
+export const MOST_RUNS = 50;
 
 export function History({ runs, shown, onShow, onBring }: { runs: readonly Run[]; shown: number | null; onShow: (run: Run) => void; onBring: (run: Run) => void }) {
   if (runs.length < 2) return null;
@@ -29,8 +30,8 @@ export function History({ runs, shown, onShow, onBring }: { runs: readonly Run[]
               </span>
               <span class="run-what muted">{run.result.error?.code ?? run.result.evaluator.contract ?? ""}</span>
               <span class="muted">{shownMs(run.result.timing_ms.total)}</span>
-              <time class="muted" dateTime={run.at.toISOString()}>
-                {run.at.toLocaleTimeString()}
+              <time class="muted" dateTime={run.at}>
+                {new Date(run.at).toLocaleTimeString()}
               </time>
             </button>
             <button type="button" class="link-button" aria-label={`Restore the code and row of run ${run.number}`} onClick={() => onBring(run)}>

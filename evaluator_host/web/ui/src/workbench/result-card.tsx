@@ -6,6 +6,7 @@ import { Prose } from "../components/prose";
 import { shownJson } from "../json";
 import { plain, shownMs, shownNumber } from "../shown-text";
 import type { EvaluationError, Result } from "../api/types";
+import type { Run } from "./history";
 import { TimingBar } from "./timing-bar";
 
 const MOST_METRICS = 60;
@@ -17,16 +18,22 @@ type GoTo = (line: number, column: number | null) => void;
 interface ResultCardProps {
   result: Result;
   goTo: GoTo;
+  /** Whether the code or the row has been changed since. */
+  stale?: boolean;
+  /** The run before this one. */
+  before?: Run | null;
   /** Packages that it lacked. */
   pins?: readonly string[];
   onPin?: (pin: string) => void;
   actions?: ComponentChildren;
 }
 
-export function ResultCard({ result, goTo, pins = [], onPin, actions }: ResultCardProps) {
+export function ResultCard({ result, goTo, stale = false, before = null, pins = [], onPin, actions }: ResultCardProps) {
   return (
     <article class="result" aria-label="Result">
+      {stale && <p class="result-old">Result of an earlier version: the code or the row has been changed since.</p>}
       <Headline result={result} />
+      {before !== null && <Against before={before} result={result} />}
       {result.error && (
         <Failure error={result.error} goTo={goTo}>
           {pins.map((pin) => (
@@ -63,6 +70,7 @@ function Headline({ result }: { result: Result }) {
   const tone = result.status === "failed" ? "fail" : result.passed === null ? "plain" : result.passed ? "pass" : "fail";
   return (
     <header class={`result-head result-${tone}`}>
+      {result.score !== null && <span class="result-word muted">Score</span>}
       <span class="result-score" data-testid="score">
         {result.status === "failed" ? "Failed" : result.status === "skipped" ? "Skipped" : result.score === null ? "No score" : shownNumber(result.score)}
       </span>
@@ -71,6 +79,20 @@ function Headline({ result }: { result: Result }) {
       {result.error && <code class="chip chip-fail">{result.error.code}</code>}
       <span class="result-total muted">{shownMs(result.timing_ms.total)}</span>
     </header>
+  );
+}
+
+/** What changed against the run before. */
+function Against({ before, result }: { before: Run; result: Result }) {
+  const [earlier, later] = [before.result.score, result.score];
+  if (earlier === null && later === null) return null;
+  const shown = (value: number | null, failed: boolean) => (value === null ? (failed ? "failed" : "no score") : shownNumber(value));
+  const difference = earlier !== null && later !== null ? later - earlier : null;
+  return (
+    <p class="result-against muted">
+      {difference === 0 ? `The score is that of run ${before.number}.` : `Run ${before.number}: ${shown(earlier, before.result.status === "failed")} → ${shown(later, result.status === "failed")}`}
+      {difference !== null && difference !== 0 && ` (${difference > 0 ? "+" : "−"}${shownNumber(Math.abs(difference))})`}
+    </p>
   );
 }
 

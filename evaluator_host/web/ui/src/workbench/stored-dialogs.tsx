@@ -10,13 +10,63 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import type { EvaluatorIn, EvaluatorReport } from "../api/types";
+import { counted } from "../resources/format";
+import { Segments, When } from "../resources/parts";
+import { type Draft, earlierDrafts } from "./draft";
 
-export function OpenDialog({ onClose, onOpen }: { onClose: () => void; onOpen: (report: EvaluatorReport) => void }) {
+const SOURCES = [
+  { value: "stored", label: "Stored evaluators" },
+  { value: "drafts", label: "Earlier drafts" },
+] as const;
+
+interface OpenDialogProps {
+  onClose: () => void;
+  onOpen: (report: EvaluatorReport) => void;
+  onDraft: (draft: Draft) => void;
+}
+
+/** Opens a stored evaluator, or a draft that this browser has kept. */
+export function OpenDialog({ onClose, onOpen, onDraft }: OpenDialogProps) {
+  const [source, setSource] = useState<"stored" | "drafts">("stored");
+  return (
+    <Dialog title="Open an evaluator" onClose={onClose} wide>
+      <Segments label="From where" value={source} options={SOURCES} onValue={setSource} />
+      {source === "stored" ? <Stored onOpen={onOpen} /> : <EarlierDrafts onDraft={onDraft} />}
+    </Dialog>
+  );
+}
+
+function EarlierDrafts({ onDraft }: { onDraft: (draft: Draft) => void }) {
+  const [drafts] = useState(earlierDrafts);
+  if (drafts.length === 0) return <Empty title="No earlier drafts">What you write is kept in this browser, a draft for each tab, and can be restored here.</Empty>;
+  return (
+    <ul class="draft-list">
+      {drafts.map(({ id, at, draft }) => (
+        <li key={id}>
+          <div class="draft-head">
+            <span>
+              <strong>{draft.stored === null ? "Not saved" : `${draft.stored.name}@${draft.stored.version}`}</strong>{" "}
+              <span class="muted">
+                {draft.language}, {counted(draft.code.split("\n").length, "line")}, <When at={at} />
+              </span>
+            </span>
+            <Button small onClick={() => onDraft(draft)} aria-label={`Restore the draft that begins with ${draft.code.trim().slice(0, 40)}`}>
+              Restore
+            </Button>
+          </div>
+          <pre class="draft-code">{draft.code.trim().split("\n").slice(0, 4).join("\n")}</pre>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Stored({ onOpen }: { onOpen: (report: EvaluatorReport) => void }) {
   const [wanted, setWanted] = useState("");
   const all = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const shown = (all.value ?? []).filter((one) => `${one.name} ${one.description}`.toLowerCase().includes(wanted.toLowerCase()));
   return (
-    <Dialog title="Open a stored evaluator" onClose={onClose} wide>
+    <>
       {all.error !== null && <ErrorNote error={all.error} onRetry={all.reload} />}
       {all.value === null && all.error === null && <Spinner label="Loading evaluators" />}
       {all.value?.length === 0 && <Empty title="No stored evaluators yet">Save an evaluator, and it appears in this list.</Empty>}
@@ -51,7 +101,7 @@ export function OpenDialog({ onClose, onOpen }: { onClose: () => void; onOpen: (
           </Table>
         </>
       )}
-    </Dialog>
+    </>
   );
 }
 

@@ -12,9 +12,13 @@ export interface Checked {
   /** The error if the check itself failed. */
   error: unknown;
   checking: boolean;
+  /** Whether the report is of code as it was before the last change. */
+  stale: boolean;
 }
 
-const NOTHING: Checked = { report: null, error: null, checking: false };
+type Seen = Omit<Checked, "stale"> & { of: string };
+
+const NOTHING: Seen = { report: null, error: null, checking: false, of: "" };
 
 /**
  * Check `evaluator` whenever it changes; `turn` changes when another evaluator is opened.
@@ -22,7 +26,7 @@ const NOTHING: Checked = { report: null, error: null, checking: false };
  * While its packages are being installed, the code is checked without them, for syntax errors only.
  */
 export function useCheck(evaluator: EvaluatorIn, packages: Build["state"], turn: number): Checked {
-  const [checked, setChecked] = useState<Checked>(NOTHING);
+  const [checked, setChecked] = useState<Seen>(NOTHING);
   const ready = packages === "ready" || packages === "none";
   const building = packages === "building";
   const asked = JSON.stringify(ready ? evaluator : { ...evaluator, packages: undefined });
@@ -36,8 +40,8 @@ export function useCheck(evaluator: EvaluatorIn, packages: Build["state"], turn:
     const timer = setTimeout(() => {
       setChecked((before) => ({ ...before, checking: true }));
       call<CheckReport>("POST", "/v1/check", { body: { evaluator: JSON.parse(asked) }, signal: abort.signal }).then(
-        (report) => setChecked({ report: building ? readable(report) : report, error: null, checking: false }),
-        (error: unknown) => !isAbort(error) && setChecked({ report: null, error, checking: false }),
+        (report) => setChecked({ report: building ? readable(report) : report, error: null, checking: false, of: asked }),
+        (error: unknown) => !isAbort(error) && setChecked({ report: null, error, checking: false, of: asked }),
       );
     }, PAUSE_MS);
     return () => {
@@ -45,7 +49,7 @@ export function useCheck(evaluator: EvaluatorIn, packages: Build["state"], turn:
       abort.abort();
     };
   }, [asked, building]);
-  return checked;
+  return { report: checked.report, error: checked.error, checking: checked.checking, stale: checked.of !== asked };
 }
 
 /** Return the report if the code has a syntax error, which no package can change; otherwise null. */

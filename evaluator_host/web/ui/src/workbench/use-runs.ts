@@ -1,8 +1,9 @@
-/** Runs a draft, one run at a time, and keeps the results while the page is open. */
+/** Runs a draft, one run at a time, and keeps the results as long as the tab lives. */
 import { useRef, useState } from "preact/hooks";
 import { call, isAbort } from "../api/http";
 import type { EvaluatorIn, Result, Row } from "../api/types";
-import type { Draft } from "./draft";
+import { keepInTab, recallInTab } from "../storage";
+import { type Draft, whole } from "./draft";
 import { MOST_RUNS, type Run } from "./history";
 
 interface Running {
@@ -18,9 +19,36 @@ interface Running {
 
 const LARGE = 200_000; // characters; one result of a megabyte is kept, thirty are not
 
-// They outlive a visit to another page.
-let remembered: readonly Run[] = [];
-let counted = 0;
+const KEY = "runs";
+const MOST_KEPT = 2_500_000; // characters; a browser keeps about 5 MB for a tab
+
+// They outlive a visit to another page, and a reload.
+let remembered: readonly Run[] = recalledRuns();
+let counted = remembered[0]?.number ?? 0;
+
+function recalledRuns(): readonly Run[] {
+  try {
+    const found = JSON.parse(recallInTab(KEY) ?? "[]") as Run[];
+    return found.flatMap((run) => {
+      const draft = whole(run.draft);
+      return draft === null || typeof run.result?.status !== "string" ? [] : [{ ...run, draft }];
+    });
+  } catch {
+    return [];
+  }
+}
+
+function keepRuns(runs: readonly Run[]): void {
+  const texts: string[] = [];
+  let sum = 0;
+  for (const run of runs) {
+    const text = JSON.stringify(lightened(run));
+    sum += text.length;
+    if (sum > MOST_KEPT) break;
+    texts.push(text);
+  }
+  keepInTab(KEY, `[${texts.join(",")}]`);
+}
 
 export function useRuns(): Running {
   const [runs, setRuns] = useState<readonly Run[]>(remembered);
@@ -36,8 +64,9 @@ export function useRuns(): Running {
     setError(null);
     call<Result>("POST", "/v1/evaluate", { body: { evaluator, ...row }, signal: own.signal })
       .then((result) => {
-        const run: Run = { number: ++counted, at: new Date(), draft, result };
+        const run: Run = { number: ++counted, at: new Date().toISOString(), draft, result };
         remembered = [run, ...remembered.map(lightened)].slice(0, MOST_RUNS);
+        keepRuns(remembered);
         setRuns(remembered);
         setShown(run);
       })

@@ -1,0 +1,85 @@
+"""What is shown is what is: old verdicts and results look old, failed rows are beside the mean, drafts and runs are not lost."""
+
+import asyncio
+
+from playwright.async_api import Page, Route, expect
+
+from tests.browser.looking import Look, grave_findings, picture
+from tests.browser.seeds import Seeds
+from tests.browser.writing import CODE, loads, open_workbench, run, score, write
+
+HALF = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
+
+
+async def test_verdicts_and_results_grey_at_the_first_key(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, HALF)
+    await loads(page)
+    await expect(score(await run(page))).to_have_text("0.5")
+    old = page.get_by_text("Result of an earlier version")
+    await expect(old).to_have_count(0)
+    checks = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await checks.wait()
+        await route.continue_()
+
+    await page.route("**/v1/check", wait)
+    await page.get_by_role("textbox", name=CODE).click()
+    await page.keyboard.press("ControlOrMeta+End")
+    await page.keyboard.insert_text("    return (\n")
+    await expect(old).to_be_visible()
+    status = page.locator(".status-line")
+    await expect(status.get_by_text("✓ loads")).to_have_count(0)
+    await expect(status).to_contain_text("Syntax error")  # the editor's own parser says so, without the host
+    await expect(page.locator(".main-editor .cm-lint-marker-error")).to_be_visible()
+    assert await grave_findings(page) == []
+    await picture(page, "trust-stale")
+    checks.set()
+    await expect(status.get_by_text("was never closed")).to_be_visible()  # the host's words
+    await write(page, CODE, HALF)
+    await loads(page)
+    await expect(old).to_have_count(0)
+
+
+async def test_each_tab_has_its_draft_and_the_other_ones_are_restored(look: Look) -> None:
+    first = await look.page()
+    await open_workbench(first)
+    await write(first, CODE, HALF)
+    await loads(first)
+    second = await first.context.new_page()
+    await second.goto("/")
+    await expect(second.get_by_role("textbox", name=CODE)).to_contain_text(
+        "return 0.5"
+    )  # a new tab begins with the last draft
+    await write(second, CODE, HALF.replace("0.5", "0.75"))
+    await loads(second)
+    await second.close()
+    await first.reload()
+    await expect(first.get_by_role("textbox", name=CODE)).to_contain_text("return 0.5")
+    await first.get_by_role("button", name="Open…").click()
+    dialog = first.get_by_role("dialog", name="Open an evaluator")
+    await dialog.get_by_role("button", name="Earlier drafts").click()
+    await picture(first, "trust-drafts")
+    await dialog.get_by_role("listitem").filter(has_text="0.75").get_by_role("button").click()
+    await expect(first.get_by_role("textbox", name=CODE)).to_contain_text("return 0.75")
+
+
+async def test_runs_survive_a_reload_with_their_code(page: Page) -> None:
+    await open_workbench(page)
+    for value in ("0.25", "0.5"):
+        await write(page, CODE, HALF.replace("0.5", value))
+        await run(page)
+    await expect(page.get_by_role("article", name="Result")).to_contain_text("Run 1: 0.25 → 0.5 (+0.25)")
+    await page.reload()
+    await expect(page.locator(".run")).to_have_count(2)
+    await page.get_by_role("button", name="Restore the code and row of run 1").click()
+    await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("return 0.25")
+
+
+async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}")
+    await expect(page.locator(".record-title .chip-warn")).to_have_text("completed, 10.0 % failed")
+    mean = page.get_by_role("list", name="Figures of length@1").get_by_role("listitem").first
+    await expect(mean).to_contain_text("over 8,999 of 10,000 rows")
+    await expect(mean.locator(".warn")).to_have_count(1)
