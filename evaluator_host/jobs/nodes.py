@@ -138,6 +138,8 @@ class RayNodes:
 
     def _rest(self) -> None:
         """Let the driver end soon when no chunk is under way."""
+        if self._idle is not None:
+            self._idle.cancel()
         if not self._waiting:
             loop = asyncio.get_running_loop()
             self._idle = loop.call_later(_IDLE_S, lambda: self._send(("end",)))

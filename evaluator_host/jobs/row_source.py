@@ -78,7 +78,7 @@ class RowSource:
         self._outputs_come = outputs_come
 
     async def chunks(self, done: bytearray, *, most: int = CHUNK_ROWS) -> AsyncGenerator[Chunk, None]:
-        """Yield the rows that are not done, at most so many at once. `done` has one byte per row, 1 for done; it may be shorter than that.
+        """Yield the rows that are not done, `most` at once; `done` has one byte per row, 1 for done, or fewer bytes.
 
         Raises:
           LimitExceeded: the templates take too much processor time or memory.

@@ -1,9 +1,9 @@
 """The driver of a Ray cluster for the jobs of one host, a process of its own that `jobs.nodes` starts.
 
 Standard input has chunks of rows, standard output their results (`jobs.nodes` describes both). Each node that was
-started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tried first, as by `doctor`:
-a node that cannot evaluate is left out, with the reason. A chunk of a node that is lost goes to another. The driver ends
-with its standard input; Ray then ends the workers, and these their sandboxes.
+started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tried first, as by `doctor`.
+A node that cannot evaluate is left out, with the reason. A chunk of a node that is lost goes to another. The driver
+ends with its standard input; Ray then ends the workers, and these their sandboxes.
 """
 
 import asyncio

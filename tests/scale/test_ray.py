@@ -14,10 +14,13 @@ from typing import Any
 
 import pytest
 
-from evaluator_host import Evaluator
+from evaluator_host import Client, Evaluator
 from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Isolation
+from evaluator_host.schemas.jobs import Executor, JobReport, JobStatus, NodeState
 from tests.conftest import DATA_DIR
 from tests.docs.blocks import ROOT, blocks
+from tests.server import Server
 
 ray = pytest.importorskip("ray")
 
@@ -33,10 +36,17 @@ VERL = """
 def compute_score(data_source, solution_str, ground_truth, extra_info=None):
     return 1.0 if ground_truth in solution_str else 0.0
 """
+NODE = {
+    "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap",
+    "EVALUATOR_HOST_MAX_SANDBOXES": "2", "EVALUATOR_HOST_SANDBOX_MEMORY_MB": "1024",
+}  # fmt: skip
 OPTIONS = {"max_sandboxes": 2, "memory_mb": 1024, "sandbox": "bubblewrap", "data_dir": str(DATA_DIR)}
 
 # Ray warns of its own future, and leaves files of its own open.
 pytestmark = [pytest.mark.engine, pytest.mark.ray, pytest.mark.timeout(540), pytest.mark.filterwarnings("default")]
+
+
+_STORE = 150 << 20
 
 
 class Cluster:
@@ -45,16 +55,17 @@ class Cluster:
     def __init__(self, nodes: int) -> None:
         from ray.cluster_utils import Cluster as Raylets  # noqa: PLC0415 - as above
 
-        store = 150 << 20
         self.raylets = Raylets(
             initialize_head=True,
-            head_node_args={"num_cpus": 2, "object_store_memory": store, "include_dashboard": False},
+            head_node_args={"num_cpus": 2, "object_store_memory": _STORE, "include_dashboard": False},
         )
-        self.nodes = [
-            self.raylets.add_node(num_cpus=1, resources={"sandbox_pool": 1}, object_store_memory=store)
-            for _ in range(nodes)
-        ]
+        self.nodes = [self.add() for _ in range(nodes)]
         ray.init(address=self.raylets.address, log_to_driver=False)
+
+    def add(self, **environment: str) -> Any:
+        return self.raylets.add_node(
+            num_cpus=1, resources={"sandbox_pool": 1}, object_store_memory=_STORE, env_vars=environment or None
+        )
 
     def kill(self, node: Any) -> None:
         for process in node.all_processes["raylet"]:
@@ -68,6 +79,7 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name of it
+    os.environ |= NODE  # of the nodes, whose workers take their settings from there
     made = Cluster(3)
     yield made
     made.close()
@@ -111,6 +123,55 @@ def test_the_example_of_the_document_runs(cluster: Cluster, tmp_path: Path) -> N
         (1.0, "scored", 1.0),
         (2.0, "scored", 0.0),
     ]
+
+
+def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluster, tmp_path: Path) -> None:
+    """A node is left out and named, another is killed in the middle, then the host; a second host ends the job."""
+    cluster.add(EVALUATOR_HOST_SANDBOX="docker", EVALUATOR_HOST_DOCKER_HOST="tcp://127.0.0.1:1")
+    variables = {
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
+        "EVALUATOR_HOST_RAY_ADDRESS": cluster.raylets.address,
+    }
+    rows = ({"n": n, "outputs": n % 10} for n in range(ROWS))
+    with Server(log=tmp_path / "first", environment=variables) as first, Client(first.url) as client:
+        client.datasets.upload("numbers", rows)
+        made = client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH, executor=Executor.RAY)
+        _until(client, made.id, 0.3)
+        cluster.kill(cluster.nodes.pop(0))
+        job = _until(client, made.id, 0.5)
+        states = sorted(node.state.value for node in job.nodes)
+        assert "excluded" in states
+        (excluded,) = [node for node in job.nodes if node.state is NodeState.EXCLUDED]
+        assert "sandbox_unavailable" in (excluded.reason or "")
+        assert excluded.rows == 0
+        first.kill()
+    with Server(log=tmp_path / "second", environment=variables) as second, Client(second.url) as client:
+        ended = client.jobs.wait(made.id)
+        assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, ROWS // 1000)
+        assert sum(node.rows for node in ended.nodes) <= ROWS + 20 * 2000  # what was lost with a node or host ran twice
+        local = client.jobs.wait(client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH).id)
+        assert local.nodes == ()
+        assert _figures(client, ended.id) == _figures(client, local.id)
+        paused = client.jobs.create([Evaluator(CODE)], "numbers", executor=Executor.RAY)
+        client.jobs.pause(paused.id)
+        assert client.jobs.get(paused.id).status in (JobStatus.PAUSED, JobStatus.RUNNING)
+        client.jobs.cancel(paused.id)
+        assert client.jobs.wait(paused.id).status is JobStatus.CANCELLED
+
+
+def _until(client: Client, job_id: str, share: float) -> JobReport:
+    """Wait until so much of a job is done."""
+    until = time.monotonic() + 300
+    while (job := client.jobs.get(job_id)).progress.done < share * job.progress.rows:
+        assert time.monotonic() < until, job
+        assert not job.status.final, job
+        time.sleep(0.05)
+    return job
+
+
+def _figures(client: Client, job_id: str) -> Any:
+    (figures,) = client.jobs.results(job_id).evaluators
+    return [figures.rows, figures.scored, figures.failed, figures.metrics]
 
 
 def _no_engine() -> Any:
