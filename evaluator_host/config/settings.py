@@ -275,6 +275,9 @@ class Settings(BaseSettings):
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
 
+    packages_from: str | None = Field(
+        None, description="Registry repository to look for locked package sets in, before the index; default none."
+    )
     pythons: tuple[Path, ...] = Field(
         (),
         description="More Python interpreters, or folders with bin/python3.13, for evaluators that choose a version.",
