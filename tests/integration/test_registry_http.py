@@ -1,5 +1,6 @@
 """Package sets through a registry over HTTP, on machines without a Docker engine: pushed, pulled, found by their lock."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,10 @@ async def _damaged(registry: Registry, repository: str, tmp_path: Path) -> None:
     """A blob that was changed, an image that is none, and a registry that is gone are told."""
     name = repository.partition("/")[2]
     accept = {"Accept": "application/vnd.oci.image.manifest.v1+json"}
-    manifest = requests.get(f"http://{registry.name}/v2/{name}/manifests/1", headers=accept, timeout=10).json()
-    blob = registry.blobs()[manifest["layers"][0]["digest"]]
+    manifest = await asyncio.to_thread(
+        requests.get, f"http://{registry.name}/v2/{name}/manifests/1", headers=accept, timeout=10
+    )
+    blob = registry.blobs()[manifest.json()["layers"][0]["digest"]]
     host = Host(tmp_path / "fourth", "bubblewrap", index=None)
     async with open_service(_without_engine(host), prewarm=False) as service:
         pull = service.environments.transfer.pull
