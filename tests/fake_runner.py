@@ -1,7 +1,7 @@
 """A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
 
 The code it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it by the backend's
-fault, `killed` by SIGKILL, `garbage` answers with no frame; a load of `bad` fails.
+fault, `killed` by SIGKILL, `slain` has the row's process killed, `garbage` answers with no frame; a load of `bad` fails.
 """
 
 import asyncio
@@ -104,6 +104,9 @@ class FakeLink:
                 self.die(lost=True)
             case "killed":
                 self.die(killed=True)
+            case "slain":
+                error = {"code": "crashed", "message": "the evaluator's process was killed by SIGKILL before returning"}
+                self._say({"type": "failed", "id": header["id"], "run_ms": 1.0, "logs": None}, {"error": error})
             case "garbage":
                 self._out.put_nowait(b"\xff" * 64)
             case _:

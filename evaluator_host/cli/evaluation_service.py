@@ -61,7 +61,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> "Async
     if url is None:
         async with AsyncExitStack() as stack:
             models = None
-            if settings.judge_hosts or settings.models:
+            if settings.judge_hosts or settings.models or settings.network_hosts or settings.code_secrets:
                 from evaluator_host.models.judges import open_judges  # noqa: PLC0415 - httpx, which few runs need
 
                 models = await stack.enter_async_context(open_judges(settings, None))

@@ -43,6 +43,8 @@ def store(
     memory_mb: options.MemoryOption = None,
     data_file: options.FileOption = None,
     model: options.ModelOption = None,
+    network: options.NetworkOption = None,
+    secret: options.CodeSecretOption = None,
     budget_requests: options.RequestsOption = None,
     budget_tokens: options.TokensOption = None,
     budget_cost: options.CostOption = None,
@@ -54,6 +56,7 @@ def store(
     given = options.read_evaluator(
         file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
         entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb, extra=data_file or (), models=model,
+        network=network, secrets=secret,
         requests=budget_requests, tokens=budget_tokens, cost=budget_cost,
     )  # fmt: skip
     with host(url) as client:

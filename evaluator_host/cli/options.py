@@ -64,6 +64,13 @@ ModelOption = Annotated[
     list[str] | None,
     typer.Option("--model", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."),
 ]
+NetworkOption = Annotated[
+    list[str] | None, typer.Option("--network", help="A host that the code may reach: api.example.com:443. Repeatable.")
+]
+CodeSecretOption = Annotated[
+    list[str] | None,
+    typer.Option("--secret", help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable."),
+]
 ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
 RequestsOption = Annotated[
     int | None, typer.Option("--budget-requests", min=0, help="Most requests to models.", show_default="the host's")
@@ -141,6 +148,9 @@ def evaluator_of(**fields: Any) -> Evaluator:
       InvalidRequest: a field cannot be taken.
     """
     body = {name: value for name, value in fields.items() if value is not None}
+    body["secrets"] = {
+        variable: name or variable for variable, _, name in (one.partition("=") for one in body.get("secrets") or ())
+    }
     for group, model in (("settings", SettingsIn), ("limits", LimitsIn), ("budget", BudgetIn)):
         body[group] = {name: body.pop(name) for name in model.model_fields if name in body}
     return _validated(EvaluatorIn, body).to_model()

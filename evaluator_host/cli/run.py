@@ -74,6 +74,8 @@ def run(
         int | None, typer.Option(help="Maximum size of the returned value as JSON, in KB.", show_default="1024")
     ] = None,
     model: options.ModelOption = None,
+    network: options.NetworkOption = None,
+    secret: options.CodeSecretOption = None,
     budget_requests: options.RequestsOption = None,
     budget_tokens: options.TokensOption = None,
     budget_cost: options.CostOption = None,
@@ -128,6 +130,8 @@ def run(
         log_kb=log_kb,
         result_kb=result_kb,
         models=model,
+        network=network,
+        secrets=secret,
         requests=budget_requests,
         tokens=budget_tokens,
         cost=budget_cost,
@@ -348,6 +352,8 @@ def check(
     python: options.PythonOption = None,
     memory_mb: options.MemoryOption = None,
     model: options.ModelOption = None,
+    network: options.NetworkOption = None,
+    secret: options.CodeSecretOption = None,
     part: Annotated[
         str | None,
         typer.Option(
@@ -376,6 +382,8 @@ def check(
         config=config,
         memory_mb=memory_mb,
         models=model,
+        network=network,
+        secrets=secret,
     )
     if fix:
         alone = read(alone=True)

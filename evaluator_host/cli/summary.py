@@ -160,7 +160,8 @@ def usage_text(used: ModelUsage) -> str:
     """Return what was used of models in one line."""
     replayed = f", {used.replayed} recorded answers" if used.replayed else ""
     cost = "" if used.cost is None else f", cost {used.cost:.6g}"
-    return f"{used.requests} requests{replayed}, {used.input_tokens} + {used.output_tokens} tokens{cost}"
+    hosts = f", {used.connections} connections of {used.network_bytes} bytes" if used.connections else ""
+    return f"{used.requests} requests{replayed}, {used.input_tokens} + {used.output_tokens} tokens{cost}{hosts}"
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:

@@ -88,7 +88,7 @@ def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     """Return an evaluator with its code as request JSON."""
-    given = {name: getattr(evaluator, name) for name in ("python", "files", "path", "models")}
+    given = {name: getattr(evaluator, name) for name in ("python", "files", "path", "models", "network", "secrets")}
     more = {name: value for name, value in given.items() if value}
     if evaluator.budget != ModelBudget():
         more["budget"] = evaluator.budget

@@ -255,6 +255,17 @@ class Settings(BaseSettings):
         description='Most that a workspace may use of models a day: JSON {"requests", "tokens", "cost"}.',
     )
     model_answers_mb: int = Field(256, ge=1, description="Recorded answers of models that a workspace may keep.")
+    network_hosts: tuple[str, ...] = Field(
+        (),
+        description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
+    )
+    network_private: tuple[str, ...] = Field(
+        (), description="Networks that are not public, and that such hosts may be in: 10.1.0.0/16; default none."
+    )
+    network_mb: int = Field(64, ge=1, description="How much one row may exchange with other hosts.")
+    code_secrets: tuple[str, ...] = Field(
+        (), description="Secrets that evaluators' code may be granted: [WORKSPACE/]NAME or *; default none."
+    )
     wires: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Other platforms whose evaluators' code this host runs: names of wires, comma-separated."
     )

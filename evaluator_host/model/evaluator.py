@@ -161,6 +161,8 @@ class Evaluator:
     Attributes:
       models: Names of the registered models that the code may ask, or `name-in-the-code=registered-name`.
       budget: What one row may use of them.
+      network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
+      secrets: Variables of the code that hold secrets of the workspace: the secret's name by that of the variable.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
       path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
@@ -181,6 +183,13 @@ class Evaluator:
     path: str | None = None
     models: tuple[str, ...] = ()
     budget: ModelBudget = ModelBudget()
+    network: tuple[str, ...] = ()
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def connects(self) -> bool:
+        """Whether it may ask models or other hosts."""
+        return bool(self.models or self.network)
 
     @property
     def characters(self) -> int:

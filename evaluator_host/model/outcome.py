@@ -324,7 +324,9 @@ class ModelUsage:
       input_tokens: Tokens of the requests to models.
       output_tokens: Tokens of their answers.
       cost: By the models' prices; None when a model without a price was asked.
-      wait_ms: Milliseconds in which the row had a request under way.
+      wait_ms: Milliseconds in which the row waited for an answer.
+      connections: To other hosts.
+      network_bytes: That these carried, both ways.
     """
 
     requests: int = 0
@@ -333,6 +335,8 @@ class ModelUsage:
     output_tokens: int = 0
     cost: float | None = 0.0
     wait_ms: float = 0.0
+    connections: int = 0
+    network_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

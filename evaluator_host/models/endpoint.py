@@ -5,8 +5,6 @@ not read, and answers are redacted before they are stored.
 """
 
 import asyncio
-import base64
-import json
 import random
 import time
 from collections.abc import Callable
@@ -15,16 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeAlias
-from urllib.parse import quote
 
 import httpx
 
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import VALUE_DEPTH, InvalidJson, decode_json, encode_json, nests_within
+from evaluator_host.model.redaction import Redactor
 from evaluator_host.schemas.jobs import Target
-from evaluator_host.store.secrets import SHORTEST
-
-MASKED: Final = "[masked]"
 
 ANSWER_BYTES: Final = 2 << 20
 _FAULT_BYTES: Final = 64 << 10
@@ -339,34 +334,3 @@ def wait_s_of(header: str | None) -> float:
 
 def _until(when: datetime) -> float:
     return (when - datetime.now(when.tzinfo)).total_seconds()
-
-
-class Redactor:
-    """Replaces a secret by `[masked]`, in every form that an endpoint may echo; one below `SHORTEST` stays as it is."""
-
-    def __init__(self, secret: str | None) -> None:
-        known = _forms(secret) if secret and len(secret) >= SHORTEST else set()
-        self._forms = sorted(known, key=len, reverse=True)
-
-    def text(self, text: str) -> str:
-        """Return a text with the secret masked."""
-        for form in self._forms:
-            text = text.replace(form, MASKED)
-        return text
-
-    def value(self, value: Any) -> Any:
-        """Return a JSON value with the secret masked, in names and in values."""
-        match value:
-            case str():
-                return self.text(value)
-            case dict():
-                return {self.text(str(name)): self.value(inner) for name, inner in value.items()}
-            case list():
-                return [self.value(inner) for inner in value]
-            case _:
-                return value
-
-
-def _forms(secret: str) -> set[str]:
-    encoded = {base64.b64encode(text.encode()).decode().rstrip("=") for text in (secret, f"Bearer {secret}")}
-    return {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1], *encoded}

@@ -19,9 +19,11 @@ from evaluator_host.dialects.model_requests import Ask
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
+from evaluator_host.model.redaction import SHORTEST
 from evaluator_host.models.access import PORTS, make_http_client, require_url
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.gateway.gateway import MODELS_AT_ONCE, Gateway, Grant
+from evaluator_host.models.gateway.hosts import entries_for
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.turns import Turns
@@ -65,6 +67,22 @@ class Judges:
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> Grant:
         """Resolve the models that an evaluator was granted, as `Gateway.grant`."""
         return await self.gateway.grant(evaluator, workspace, terms)
+
+    async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
+        """Return the secrets that an evaluator's code may see; see `service.attempts.Models.reveal`."""
+        directory = self.gateway.directory
+        names = (workspace, await directory.name_of(workspace))
+        allowed = set(entries_for(self._settings.code_secrets, names))
+        found = {}
+        for variable, secret in evaluator.secrets.items():
+            if not allowed & {secret, "*"}:
+                hint = f"the operator allows it by EVALUATOR_HOST_CODE_SECRETS='[\"{secret}\"]'"
+                raise _refused_field("evaluator.secrets", f"code may not see the secret {secret!r}", hint)
+            found[variable] = str(await self._key(secret, workspace))
+            if len(found[variable]) < SHORTEST:
+                hint = f"set one of at least {SHORTEST} characters"
+                raise _refused_field("evaluator.secrets", f"the secret {secret!r} is too short to be masked", hint)
+        return found
 
     async def answer(self, ask: Ask, workspace: str) -> dict[str, Json]:
         """Return `{"response": …}`, or `{"error", "status"}` when the model does not answer.
@@ -137,7 +155,7 @@ class Judges:
             return None
         name = secret.rpartition("/")[2]
         if self._store is None:
-            raise NotFound(f"the key {name} of the model is a secret, which a running host keeps")
+            raise NotFound(f"{name} is a secret, which a running host keeps; name one with --url")
         return await self._store.secrets.reveal(workspace, name)
 
 
@@ -164,4 +182,8 @@ def _sent(request: dict[str, Json]) -> dict[str, Json]:
 
 
 def _refused(message: str, hint: str) -> InvalidRequest:
-    return InvalidRequest(message, problems=(Problem("model", message, hint),))
+    return _refused_field("model", message, hint)
+
+
+def _refused_field(field: str, message: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(message, problems=(Problem(field, message, hint),))

@@ -28,6 +28,7 @@ _CLASSES = 100
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` and `LEAST_WALL_S`
 _RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
 _CANDIDATES = 2
+_KILLED = "the evaluator's process was killed by SIGKILL"  # as the runner says it
 _FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")  # read by importing them
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
@@ -47,6 +48,7 @@ class LoadRequest:
       path: Where the code lies among them; None for the root.
       environment: Variables of the code's processes, with `{address}` for the loopback address at which the runner
         serves its connections to the host (PROTOCOL.md, `bytes`); empty for code that may make none.
+      secrets: Further variables, whose values are masked in all that comes back.
     """
 
     code: str
@@ -63,6 +65,7 @@ class LoadRequest:
     files: dict[str, str] = field(default_factory=dict)
     path: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
     def header(self, load_id: str) -> dict[str, Json]:
         """Return the header of the `load` frame."""
@@ -86,6 +89,7 @@ class LoadRequest:
             "check": self.check,
             **({"repair": True} if self.repair else {}),
             **({"environment": self.environment} if self.environment else {}),
+            **({"secrets": self.secrets} if self.secrets else {}),
         }
 
     def body(self) -> dict[str, Json]:
@@ -186,6 +190,11 @@ def is_cancelled(frame: Frame) -> bool:
         return frame.type in ("failed", "load_failed") and decode_json(frame.body)["error"]["code"] == "cancelled"
     except (KeyError, TypeError, ValueError):
         return False
+
+
+def was_killed(error: EvaluationError) -> bool:
+    """Whether SIGKILL ended the process of a row: by its own hand, or by the machine's."""
+    return error.code is ErrorCode.CRASHED and error.message.startswith(_KILLED)
 
 
 def runner_limit_s(timeout_s: float) -> float:

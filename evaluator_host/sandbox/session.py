@@ -18,6 +18,7 @@ from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxSlow, Sand
 from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.model.json_values import LARGE_BYTES, encode_json, takes_more_memory
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
+from evaluator_host.model.redaction import Redactor
 from evaluator_host.sandbox import messages
 from evaluator_host.sandbox.base import Gate, Link
 from evaluator_host.sandbox.exit_status import ExitStatus, classify_exit
@@ -188,6 +189,12 @@ class Sandbox:
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
         self._gates: dict[str, Gate] = {}  # of unanswered rows, by id
+        self._redactor: Redactor | None = None  # of the evaluator's secrets
+
+    def _masking(self, read: Callable[[Frame], _Read]) -> Callable[[Frame], _Read]:
+        """Return the reader of an answer, in which the evaluator's secrets are masked."""
+        redactor = self._redactor
+        return read if redactor is None else lambda frame: redactor.value(read(frame))
 
     @property
     def ended(self) -> bool:
@@ -261,11 +268,12 @@ class Sandbox:
           HostBusy: the machine gave it too little processor time.
         """
         self._turns = turns
+        self._redactor = Redactor(*request.secrets.values()) if request.secrets else None
         try:
             self.link.write(encode(request.header(self._new_id()), encode_json(request.body())))
             async with self._turn:
                 frame, stopped = await self._answer(request.timeout_s, stops=True)
-                answer = await _aside(frame, messages.read_loaded)
+                answer = await _aside(frame, self._masking(messages.read_loaded))
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.load_timeout_error(request.timeout_s))
         if stopped and isinstance(answer, Failed):
@@ -318,14 +326,21 @@ class Sandbox:
         self._outgoing.append(frame)
 
     async def receive(self, *, timeout_s: float) -> Outcome:
-        """Return the outcome of the oldest unanswered row; see `call`."""
+        """Return the outcome of the oldest unanswered row; see `call`.
+
+        Raises:
+          SandboxLost, HostBusy: see `call`; `RunnerGaveUp` also when SIGKILL ended the process of a row.
+        """
         try:
             async with self._turn:
                 frame, stopped = await self._answer(timeout_s + _START_S, stops=True)
                 self._window.answered()
-                outcome = self._name_memory_kill(await _aside(frame, messages.read_outcome))
+                outcome = self._name_memory_kill(await _aside(frame, self._masking(messages.read_outcome)))
                 if stopped and isinstance(outcome, Failed) and outcome.error.code is ErrorCode.CRASHED:
                     outcome = _timed_out(outcome, timeout_s)
+                elif isinstance(outcome, Failed) and messages.was_killed(outcome.error):
+                    self.broken = True  # the next try is in another one
+                    raise RunnerGaveUp(outcome, killed=True)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.timeout_error(timeout_s))
         if self._took_too_much(outcome):
@@ -479,6 +494,8 @@ class Sandbox:
 
     async def _failed(self, no_answer: _NoAnswer | ProtocolError, late: EvaluationError) -> Failed:
         exit_status = await self.destroy()
+        if self._redactor is not None:
+            exit_status = self._redactor.value(exit_status)
         if isinstance(no_answer, _NoAnswer):
             if no_answer.starved:
                 raise HostBusy("this machine gave a sandbox too little processor time; try again")

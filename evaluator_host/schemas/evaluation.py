@@ -45,6 +45,8 @@ class CheckReport:
       classes: Evaluator classes that can be listed, in order of definition, faulty ones included.
       slices: When an import of the code is missing: the entries that do not need it, at most 20.
       models: Registered models that it was granted, as its `models` has them.
+      network: Other hosts that it was granted.
+      secrets: The secrets that its code may see: their names by those of its variables.
     """
 
     ok: bool
@@ -60,6 +62,8 @@ class CheckReport:
     classes: tuple[EvaluatorClass, ...] = ()
     slices: tuple[Slice, ...] = ()
     models: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+    secrets: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ port of its own. While an attack's requests run, another workspace asks `/health
 import asyncio
 import gzip
 import multiprocessing
+import os
 import re
 import socket
 import time
@@ -31,7 +32,8 @@ from evaluator_host.wiring.store import open_store
 
 ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
-_ANSWER_S: Final = 5.0  # for `/healthz`; a sound host takes milliseconds, on a very busy machine some hundred
+_ANSWER_S: Final = 5.0  # for `/healthz`, of the host's processor time; a sound host takes milliseconds
+_LONGEST_S: Final = 120.0  # the same of wall-clock time, on a machine that gives the host no processor
 _ATTACK_S: Final = 30.0  # for all requests of an attack
 _START_S: Final = 60.0
 _STOP_S: Final = 20.0
@@ -159,7 +161,7 @@ class _Host:
     async def _disturbed(self, patience_s: float) -> AsyncIterator[str]:
         """Yield how the other workspace is not served as it must be."""
         try:
-            (await self._neighbour.get("/healthz", timeout=patience_s)).raise_for_status()
+            await self._ask_health(patience_s)
             x = time.monotonic_ns() % 1000
             row = {"evaluator": _NEIGHBOUR, "inputs": {"x": x}}
             answer = await self._neighbour.post("/v1/evaluate", json=row, timeout=_ATTACK_S)
@@ -167,6 +169,25 @@ class _Host:
                 yield f"another workspace was answered {answer.status_code}: {answer.text[:200]}"
         except httpx.HTTPError as error:
             yield f"another workspace had no answer: {error!r}"
+
+    async def _ask_health(self, patience_s: float) -> None:
+        """Ask `/healthz`; raise when the host, not the machine, takes longer than `patience_s`."""
+        began, before_s = time.monotonic(), self._used_s()
+        while True:
+            try:
+                (await self._neighbour.get("/healthz", timeout=patience_s)).raise_for_status()
+            except httpx.TimeoutException:
+                if self._used_s() - before_s > patience_s or time.monotonic() - began > _LONGEST_S:
+                    raise
+            else:
+                return
+
+    def _used_s(self) -> float:
+        """Return the processor time that the host's process has used, its children left out."""
+        with suppress(OSError):
+            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(") ")[2].split()
+            return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
 
     async def _send(self, requests: Sequence[Request]) -> list[str]:
         problems: list[str] = []
@@ -245,7 +266,10 @@ def _prepared_folder(folder: Path, settings: Settings) -> Path:
 
 
 def _client(address: str, token: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=address, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+    """Return a client that makes a connection for each request: an idle one may be closed as a request is sent."""
+    limits = httpx.Limits(max_keepalive_connections=0)
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.AsyncClient(base_url=address, headers=headers, trust_env=False, limits=limits)
 
 
 @contextmanager

@@ -189,7 +189,16 @@ class ModelCalls(Protocol):
 
 
 class Models(ModelCalls, Protocol):
-    """Interface for calling models on behalf of evaluators, and for granting them models."""
+    """Interface for calling models on behalf of evaluators, and for granting them models, hosts and secrets."""
+
+    async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
+        """Return the values of an evaluator's secrets by the names of its variables.
+
+        Raises:
+          InvalidRequest: the operator does not let code see one of them.
+          NotFound: there is no such secret.
+        """
+        ...
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> ModelGrant:
         """Resolve the models that an evaluator was granted, for one call or a part of a job.

@@ -8,6 +8,15 @@ from evaluator_host.model.outcome import EvaluationResult
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 
+_USED = {  # of `ModelUsage`
+    "requests": "Requests of rows to granted models.",
+    "replayed": "Requests of rows that recorded answers answered.",
+    "input_tokens": "Tokens of these requests.",
+    "output_tokens": "Tokens of the models' answers.",
+    "connections": "Connections of rows to other hosts.",
+    "network_bytes": "Bytes that these carried.",
+}
+
 
 class Metrics:
     """The Prometheus counters, histograms and gauges of one host."""
@@ -34,7 +43,9 @@ class Metrics:
             buckets=_BUCKETS_S,
             registry=self.registry,
         )
-
+        self._used = {
+            name: Counter(f"evaluator_host_row_{name}", text, registry=self.registry) for name, text in _USED.items()
+        }
         self._known: dict[tuple[str, str, str], Counter] = {}
         self._known_seconds: dict[str, Histogram] = {}
         self._known_run_seconds: dict[str, Histogram] = {}
@@ -55,6 +66,9 @@ class Metrics:
         rows.inc()
         self._known_seconds[language].observe(result.timing_ms.total / 1000)
         self._known_run_seconds[language].observe(result.timing_ms.run / 1000)
+        if result.usage is not None:
+            for name, counter in self._used.items():
+                counter.inc(getattr(result.usage, name))
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""

@@ -1,16 +1,16 @@
-"""What an evaluator with granted models gets: variables for its clients, a gate for each row, and meters of its use."""
+"""What an evaluator with grants gets: variables for its clients, a gate for each row, and meters of its use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from evaluator_host.model.evaluator import ModelBudget, Replay
+from evaluator_host.model.evaluator import Evaluator, ModelBudget, Replay
 from evaluator_host.model.outcome import EvaluationError, ModelUsage
 from evaluator_host.sandbox.base import Gate
 
 PLACEHOLDER: Final = "evaluator-host"
 _ADDRESS: Final = "http://{address}"
-ENVIRONMENT: Final[Mapping[str, str]] = {
+_FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
     "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # litellm, LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
@@ -25,7 +25,16 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches a list of prices when it is imported
     "NO_PROXY": "127.0.0.1,localhost",
 }
-"""Variables of code that was granted models; the runner puts the address of its port in."""
+_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+
+
+def environment_of(evaluator: Evaluator) -> dict[str, str]:
+    """Return the variables of code with grants; the runner puts the address of its port in the place of `{address}`."""
+    found = dict(_FOR_MODELS) if evaluator.models else {}
+    if evaluator.network:
+        direct = "127.0.0.1,localhost" if evaluator.models else ""
+        found |= dict.fromkeys(_PROXIES, _ADDRESS) | {"NO_PROXY": direct, "no_proxy": direct}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from evaluator_host.model.evaluator import (
 from evaluator_host.pool import LeaseRequest
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service.files import file_problems, is_text
-from evaluator_host.service.model_grants import ENVIRONMENT
+from evaluator_host.service.model_grants import environment_of
 from evaluator_host.service.source import CleanSource, clean
 
 cleaned = lru_cache(maxsize=4)(clean)  # an evaluator that is new is cleaned in two places
@@ -53,6 +53,13 @@ class Prepared:
         load = self.request.load
         load = dataclasses.replace(load, timeout_s=min(timeout_s, load.timeout_s))
         return dataclasses.replace(self, request=dataclasses.replace(self.request, load=load))
+
+    def with_secrets(self, secrets: dict[str, str]) -> "Prepared":
+        """Return the evaluator with the values of its secrets; one whose values have changed is loaded anew."""
+        mark = hashlib.sha256(orjson.dumps(secrets, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        load = dataclasses.replace(self.request.load, secrets=secrets)
+        request = dataclasses.replace(self.request, digest=f"{self.request.digest} {mark}", load=load)
+        return dataclasses.replace(self, request=request)
 
     def with_network(self) -> "Prepared":
         """Return the evaluator with a request for sandboxes with network; no other calls share these."""
@@ -127,7 +134,7 @@ def prepare(
                 repair=evaluator.settings.repair,
                 files=evaluator.files,
                 path=evaluator.path,
-                environment=dict(ENVIRONMENT) if evaluator.models else {},
+                environment=environment_of(evaluator),
             ),
         ),
     )
@@ -159,6 +166,9 @@ def evaluator_digest(evaluator: Evaluator) -> str:
         del content["files"], content["path"]
     if not content["models"]:  # as above
         del content["models"], content["budget"]
+    for name in ("network", "secrets"):  # as above
+        if not content[name]:
+            del content[name]
     try:
         encoded = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # an integer beyond 64 bits

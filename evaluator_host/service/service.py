@@ -144,7 +144,7 @@ class Service:
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         if load_timeout_s is not None:
             prepared = prepared.loaded_within(load_timeout_s)
-        grant = await self._grant(prepared, workspace, terms)
+        prepared, grant = await self._grant(prepared, workspace, terms)
         gate = grant.gate() if grant is not None else None
         given: Row | EncodedRow | EvaluationError = row
 
@@ -165,17 +165,20 @@ class Service:
             return scored
         return replace(scored, requests=given.requests)
 
-    async def _grant(self, prepared: Prepared, workspace: str, terms: ModelTerms) -> ModelGrant | None:
-        """Resolve the models that an evaluator was granted; None when it was granted none."""
-        if not prepared.evaluator.models:
-            return None
+    async def _grant(self, prepared: Prepared, workspace: str, terms: ModelTerms) -> tuple[Prepared, ModelGrant | None]:
+        """Resolve what an evaluator was granted; None when it may make no connections."""
+        evaluator = prepared.evaluator
+        if not (evaluator.connects or evaluator.secrets):
+            return prepared, None
         if self._models is None or self.pool.backend.name == "unsandboxed":
             raise InvalidRequest(
-                "this host grants no models: it runs code without a sandbox"
+                "this host grants no models, hosts or secrets: it runs code without a sandbox"
                 if self._models is not None
-                else "this host grants no models: they are granted by `evaluator-host serve` and `run`"
+                else "this host grants no models, hosts or secrets: `evaluator-host serve` and `run` grant them"
             )
-        return await self._models.grant(prepared.evaluator, workspace, terms)
+        if evaluator.secrets:
+            prepared = prepared.with_secrets(await self._models.reveal(evaluator, workspace))
+        return prepared, await self._models.grant(evaluator, workspace, terms) if evaluator.connects else None
 
     async def evaluate_rows(
         self,
@@ -205,7 +208,7 @@ class Service:
         """
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
-        grant = await self._grant(prepared, workspace, terms)
+        prepared, grant = await self._grant(prepared, workspace, terms)
         stream = self._stream(prepared, rows, isolation, parallelism, models, grant)
         async with aclosing(stream) as answers:
             async for index, scored, _ in answers:
@@ -255,7 +258,7 @@ class Service:
           Busy: too many calls wait already, or `memory` has no room for the results.
         """
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
-        grant = await self._grant(prepared, workspace, terms)
+        prepared, grant = await self._grant(prepared, workspace, terms)
         parallelism = None if grant is not None else 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
         results: dict[int, EvaluationResult] = {}
         taken = 0
@@ -306,12 +309,13 @@ class Service:
         """
         started = time.perf_counter()
         prepared = (await self._preparer.prepare(evaluator, workspace, lock=lock)).for_rows_together()
+        prepared, _ = await self._grant(prepared, workspace, NO_TERMS)
         return await score_together(self.pool, prepared, rows, started=started)
 
     async def check(self, evaluator: Evaluator, *, workspace: str = DEFAULT_WORKSPACE) -> CheckReport:
         """Load an evaluator in a sandbox without running a row, and report its contract, imports and problems."""
         prepared = await self._preparer.prepare(evaluator, workspace, check=True)
-        await self._grant(prepared, workspace, NO_TERMS)
+        prepared, _ = await self._grant(prepared, workspace, NO_TERMS)
         answer = await lease_sandbox(self.pool, prepared.request)
         if isinstance(answer, Lease):
             self.pool.retire(answer)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
@@ -69,7 +70,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
             environment=environment_info(prepared, None),
             logs=answer.logs,
             classes=_classes(prepared, answer.classes),
-            models=prepared.evaluator.models,
+            **granted(prepared),
         )
     loaded = answer.loaded
     return CheckReport(
@@ -84,8 +85,14 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
         classes=_classes(prepared, loaded.classes),
-        models=prepared.evaluator.models,
+        **granted(prepared),
     )
+
+
+def granted(prepared: Prepared) -> dict[str, Any]:
+    """Return what an evaluator was granted, as a check shows it: secrets by name only."""
+    evaluator = prepared.evaluator
+    return {"models": evaluator.models, "network": evaluator.network, "secrets": evaluator.secrets}
 
 
 def _classes(prepared: Prepared, found: tuple[EvaluatorClass, ...]) -> tuple[EvaluatorClass, ...]:

@@ -21,13 +21,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import ColumnElement, delete, select, update
 
 from evaluator_host.model.errors import InvalidRequest, Misconfigured, NotFound, refusal_of
+from evaluator_host.model.redaction import SHORTEST
 from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.database import Database, Repository, insert_unless_there
 from evaluator_host.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.store.workspaces import NAME, require_name
 from evaluator_host.system.files import replace_file, write_once
 
-SHORTEST: Final = 8  # a shorter one would mask ordinary words
 LONGEST: Final = 8192
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12

@@ -179,7 +179,7 @@ export class Evaluator {
         resolve(message);
       };
       const { limits } = header;
-      const environment = header.environment ?? null;
+      const environment = header.environment || header.secrets ? { ...header.environment, ...header.secrets } : null;
       this.workers.load({ program: loadable.program, data, environment, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }

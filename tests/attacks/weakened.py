@@ -19,7 +19,7 @@ import pytest
 
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
-from evaluator_host.models.endpoint import Redactor
+from evaluator_host.model.redaction import Redactor
 from evaluator_host.models.gateway import connection as gateway_connection
 from evaluator_host.models.judges import open_judges
 from evaluator_host.sandbox import messages as answers

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 
 from tests.chaos.hosts import ChaosHost
-from tests.chaos.oracle import NOT_READY, Oracle
+from tests.chaos.oracle import NOT_READY, Oracle, code_of
 from tests.chaos.plan import Kind
 from tests.chaos.programs import COSTLY, PACKAGED, ROWS, STEADY, Program, row
 
@@ -243,7 +243,9 @@ class Traffic:
             )
         for trace_id, results in found.items():
             size = self._traces.get(trace_id, (0, 0))[0]
-            if len(results) > 1 or (size and results[0]["score"] != size / 10):
+            if len(results) == 1 and code_of(results[0]) == "crashed":
+                self._oracle.crashed += 1  # judged at the end
+            elif len(results) > 1 or (size and results[0]["score"] != size / 10):
                 self._oracle.find(f"trace {trace_id} of {size} spans: {len(results)} results: {results[0]}")
             self._oracle.counts["traces right"] += 1
 

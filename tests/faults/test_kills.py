@@ -44,6 +44,14 @@ def test_the_runner_is_killed_under_a_row_which_is_run_again(host: Scene, recove
     assert host.rows() == 2, "the row that was begun twice is counted once"
 
 
+def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery: Note) -> None:
+    answer = host.evaluating(seconds=1.0)
+    end(max(host.processes("runner.py")))  # the youngest
+    recovery(host.recovered())
+    assert answer.result().json()["score"] == 1.0, answer.result().text
+    assert host.rows() == 2, "the row that was begun twice is counted once"
+
+
 def test_bubblewrap_is_killed_under_a_row_which_is_run_again(host: Scene, recovery: Note) -> None:
     answer = host.evaluating(seconds=1.0)
     host.until(lambda: bool(host.processes("bwrap")))

@@ -83,3 +83,12 @@ def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None
     assert "Timeout (" in server.log, "it says what did not end"
     assert "row_source.py" in server.log or "files.py" in server.log
     until_nothing_is_left(server.process.pid, docker=[])
+
+
+def test_a_crash_of_native_code_says_in_the_log_where_it_was(tmp_path: Path) -> None:
+    """As the file system of a SQLite file does, when it becomes read-only under the host's mapped memory."""
+    with Server(log=tmp_path / "log") as server:
+        server.process.send_signal(signal.SIGBUS)
+        assert server.process.wait(20) == -signal.SIGBUS
+    assert "Fatal Python error: Bus error" in server.log
+    assert "most recent call first" in server.log

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -21,6 +22,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +45,7 @@ ATTACKERS: Final = 3
 P95_RATIO: Final = 5.0
 PEAK_MB: Final = 600
 PAUSE_S: Final = 0.05
+ATTACK_S: Final = 120.0  # for the requests under way at the end
 EVALUATORS: Final = 5
 TRACES: Final = 2000
 FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
@@ -56,14 +60,24 @@ class Calls:
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
+    parts: dict[str, list[float]] = field(default_factory=dict)  # in ms: `timing_ms`, and what is around it
+
+    def note(self, seconds: float, answer: httpx.Response) -> None:
+        """Note how long an answer took, and what for."""
+        self.seconds.append(seconds)
+        timing = answer.json()["timing_ms"] if answer.is_success else {"total": 0.0}
+        for name, value in {**timing, "around": 1000 * seconds - timing["total"]}.items():
+            self.parts.setdefault(name, []).append(value)
 
     def report(self) -> dict[str, Any]:
         cuts = statistics.quantiles(self.seconds, n=20)
+        parts = {name: round(statistics.quantiles(values, n=20)[-1], 1) for name, values in self.parts.items()}
         return {
             "calls": len(self.seconds),
             "p50_ms": round(1000 * statistics.median(self.seconds), 1),
             "p95_ms": round(1000 * cuts[-1], 1),
             "longest_ms": round(1000 * max(self.seconds), 1),
+            "p95_of_parts_ms": parts,
             "answers": dict(self.answers),
         }
 
@@ -80,7 +94,7 @@ def neighbour(url: str, key: str, until: float) -> Calls:
             began = time.perf_counter()
             try:
                 answer = client.post("/v1/evaluate", json={"evaluator": {"code": code}, "inputs": {"x": x}})
-                calls.seconds.append(time.perf_counter() - began)
+                calls.note(time.perf_counter() - began, answer)
                 right = answer.status_code == httpx.codes.OK and answer.json()["score"] == x / 1000
                 calls.answers["right" if right else f"{answer.status_code}: {answer.text[:200]}"] += 1
                 health = client.get("/healthz", timeout=5).status_code
@@ -91,7 +105,22 @@ def neighbour(url: str, key: str, until: float) -> Calls:
     raise AssertionError("the loop has no end")
 
 
-def attack(url: str, key: str, stop: threading.Event, seed: int, sent: Counter[str]) -> None:
+def attack_together(url: str, key: str, stop: Event, seed: int, told: "SimpleQueue[Counter[str]]") -> None:
+    """Attack from several threads until told to stop; then tell how often each attack was sent.
+
+    In a process of its own, which gives way to all others: what an attacker computes to make its bodies is not the host's.
+    """
+    os.nice(15)
+    sent = Counter[str]()
+    threads = [threading.Thread(target=attack, args=(url, key, stop, seed + n, sent)) for n in range(ATTACKERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told.put(sent)
+
+
+def attack(url: str, key: str, stop: Event, seed: int, sent: Counter[str]) -> None:
     """Send the attacks on the API and some hostile evaluators in a random order, again and again."""
     order = random.Random(seed)
     on_host: dict[str, Callable[[httpx.Client], None]] = {
@@ -153,31 +182,52 @@ def watch(client: httpx.Client, path: str, count: int) -> None:
 
 @contextmanager
 def attacked(url: str, key: str, seed: int) -> Iterator[Counter[str]]:
-    """Attack during the block; yield how often each attack was sent."""
-    stop, sent = threading.Event(), Counter[str]()
-    threads = [threading.Thread(target=attack, args=(url, key, stop, seed + n, sent)) for n in range(ATTACKERS)]
-    for thread in threads:
-        thread.start()
+    """Attack during the block; what is yielded says after it how often each attack was sent."""
+    context = multiprocessing.get_context("spawn")
+    stop, told, sent = context.Event(), context.SimpleQueue(), Counter[str]()
+    attackers = context.Process(target=attack_together, args=(url, key, stop, seed, told), daemon=True)
+    attackers.start()
     try:
         yield sent
     finally:
         stop.set()
-        for thread in threads:
-            thread.join()
+        attackers.join(ATTACK_S)
+        if not told.empty():
+            sent.update(told.get())
+        attackers.kill()
 
 
 @contextmanager
-def serving(folder: Path, index: str, *, backend: str, ordinary: bool) -> Iterator[tuple[Server, str, str]]:
-    """Run a host, perhaps as a user without rights; yield it with the keys of an attacker and of its neighbour."""
+def serving(
+    folder: Path,
+    index: str,
+    *,
+    backend: str,
+    ordinary: bool,
+    npm_registry: str | None = None,
+    keys: tuple[str, str] | None = None,
+) -> Iterator[tuple[Server, str, str]]:
+    """Run a host, perhaps as a user without rights; yield it with the keys of an attacker and of its neighbour.
+
+    Args:
+      folder: Its data directory and log are made here, unless `keys` are of a host that ran here before.
+      index: Where it installs Python packages from.
+      backend: Its sandbox.
+      ordinary: Run it as a user without rights.
+      npm_registry: Where it installs npm packages from.
+      keys: Of a host that ran in this folder before.
+    """
     data, url = folder / "data", f"sqlite:///{folder / 'data' / 'host.db'}"
-    data.mkdir()
-    folder.chmod(0o755)
-    asyncio.run(lend_toolchain(data))
-    keys = [make_key("ci", workspace, url=url) for workspace in ("attacker", "neighbour")]
+    if keys is None:
+        data.mkdir()
+        folder.chmod(0o755)
+        asyncio.run(lend_toolchain(data))
+        keys = (make_key("ci", "attacker", url=url), make_key("ci", "neighbour", url=url))
     environment = {
         "EVALUATOR_HOST_DATABASE_URL": url,
         "EVALUATOR_HOST_PIP_INDEX_URL": index,
         "EVALUATOR_HOST_NO_PROXY": "127.0.0.1",
+        **({"EVALUATOR_HOST_NPM_REGISTRY": npm_registry} if npm_registry else {}),
         **({"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}),
     }
     command = None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evaluator_host.system.tree import temporary_folder
 from tests.load.__main__ import load_environment, show
+from tests.load.reproductions import reproduce
 from tests.load.scenario import run_load
 from tests.load.soak import soak
 
@@ -31,3 +32,11 @@ def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
     assert found["wrong"] == []
     assert found["attacked"]["answers"]["right"] > 0
     assert sum(found["attacks"].values()) > 0
+
+
+def test_reproduced_attacks_leave_the_neighbour_and_the_next_start_alone() -> None:
+    """A few of those that `python -m tests.load.reproductions` runs; the selftest and other tests have most of them."""
+    with temporary_folder(None, "reproductions-") as folder:
+        found = reproduce(folder, ordinary=True, only=["odd-numbers", "lines-for-the-log", "package-of-nested-folders"])
+    assert found["wrong"] == []
+    assert len(found["attacks"]) == 3

@@ -44,11 +44,16 @@ async def test_a_row_whose_sandbox_is_lost_is_called_once_more_and_then_failed(t
         assert (found.error.code, words_of(backend)) == (ErrorCode.SANDBOX_LOST, ["lost", "lost"])
 
 
-async def test_a_row_whose_runner_is_killed_is_called_once_more_and_then_crashed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["killed", "slain"])
+async def test_a_row_whose_runner_or_process_is_killed_is_called_once_more_and_then_crashed(
+    word: str, tmp_path: Path
+) -> None:
     async with host(tmp_path) as (service, backend):
-        found = await service.evaluate(OK, Row(outputs="killed"))
-        assert (found.error.code, words_of(backend)) == (ErrorCode.CRASHED, ["killed", "killed"])
+        found = await service.evaluate(OK, Row(outputs=word))
+        assert (found.error.code, words_of(backend)) == (ErrorCode.CRASHED, [word, word])
         assert "SIGKILL" in found.error.message
+        found = await service.evaluate_batch(OK, [Row(outputs=given) for given in ("a", word, "b")])
+        assert [one.status for one in found] == ["scored", "failed", "scored"]
 
 
 async def test_rows_behind_a_lost_one_are_neither_lost_nor_scored_twice(tmp_path: Path) -> None:

@@ -76,12 +76,19 @@ export interface components {
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
             models: string[];
+            network: string[];
             notes: components["schemas"]["Note"][];
             ok: boolean;
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             slices: components["schemas"]["Slice"][];
+        };
+        CodeSecretIn: {
+            secret: string;
         };
         Comparison: {
             after: string;
@@ -234,10 +241,14 @@ export interface components {
             limits: components["schemas"]["Limits"];
             models: string[];
             name: string | null;
+            network: string[];
             packages: string[];
             path: string | null;
             policy: components["schemas"]["Policy"];
             python: string | null;
+            secrets: {
+                [key: string]: string;
+            };
             settings: components["schemas"]["EvaluatorSettings"];
             threshold: number | null;
             version: number | null;
@@ -279,10 +290,14 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -590,11 +605,15 @@ export interface components {
                 [key: string]: string;
             };
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             rows?: components["schemas"]["RowIn"][];
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
             /** @enum {string} */
@@ -658,8 +677,10 @@ export interface components {
             output_tokens: number;
         };
         ModelUsage: {
+            connections: number;
             cost: number | null;
             input_tokens: number;
+            network_bytes: number;
             output_tokens: number;
             replayed: number;
             requests: number;
@@ -677,11 +698,15 @@ export interface components {
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
             name: string;
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
@@ -696,11 +721,15 @@ export interface components {
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
+            network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
             path?: string | null;
             policy?: components["schemas"]["Policy"];
             python?: string | null;
             sampling?: number | null;
+            secrets?: {
+                [key: string]: components["schemas"]["CodeSecretIn"] | string;
+            };
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };

@@ -93,7 +93,8 @@ def _push(where: tuple[str, str], files: Path, record: Record, tell: Progress) -
     text = json.dumps({"format": FORMAT, "tree": tree_digest(files), "record": record.to_json()}).encode()
     packages, place = IMAGE_PACKAGES.lstrip("/"), RECORD_PATH.lstrip("/")
     with _opened(name) as registry, tempfile.TemporaryFile() as made:
-        layers, diffs = [], []
+        layers: list[dict[str, Any]] = []
+        diffs: list[str] = []
         for stream in (tar_stream({}, trees={packages: files}), tar_stream({place: text}, trees={})):
             tell("building", len(layers), 2)
             diff, descriptor = _compress(stream, made)
@@ -127,8 +128,11 @@ def _compress(stream: Iterator[bytes], made: IO[bytes]) -> tuple[str, dict[str, 
             zipped.write(piece)
     size = made.tell()
     made.seek(0)
-    digest = f"sha256:{hashlib.file_digest(made, 'sha256').hexdigest()}"
-    return f"sha256:{plain.hexdigest()}", {"mediaType": _LAYER, "digest": digest, "size": size}
+    packed = hashlib.sha256()
+    while piece := made.read(_PIECE_BYTES):
+        packed.update(piece)
+    descriptor = {"mediaType": _LAYER, "digest": f"sha256:{packed.hexdigest()}", "size": size}
+    return f"sha256:{plain.hexdigest()}", descriptor
 
 
 def _pull(where: tuple[str, str], target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Pulled:
@@ -267,12 +271,15 @@ class _Registry:
         missing: bool = False,
     ) -> httpx.Response:
         """Send a request, with a token if the registry wants one; return its answer."""
-        for again in (True, False):
+
+        def send() -> httpx.Response:
             sent = {**(headers or {}), **self._authorization}
-            answer = self._client.request(method, self._url(path), headers=sent, content=content())
-            if answer.status_code != httpx.codes.UNAUTHORIZED or not again:
-                break
+            return self._client.request(method, self._url(path), headers=sent, content=content())
+
+        answer = send()
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
             self._authorization = {"Authorization": self._authorize(answer.headers.get("www-authenticate", ""))}
+            answer = send()
         if not (missing and answer.status_code == httpx.codes.NOT_FOUND):
             self._require(answer)
         return answer

@@ -56,7 +56,7 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
-_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "wait_ms")
+_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "wait_ms", "connections", "network_bytes")
 _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
@@ -205,7 +205,7 @@ class JobResults:
         metrics = tuple((await by_name(fill, figures_of, most=most)).values())
         together = await self._results.together(job_id, evaluator.position)
         found = gathered.figures(evaluator.label, metrics, None if together is None else _read_result(together))
-        if evaluator_of(evaluator).models:
+        if evaluator_of(evaluator).connects:
             found = replace(found, usage=await _usage(self._results.every(job_id, Filter(evaluator.position))))
         scored = Filter(evaluator.position, Status.SCORED)
         first, _ = await self._results.page(job_id, scored, limit=1)
@@ -275,7 +275,7 @@ async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
         if isinstance(used, dict):
-            added = {name: getattr(total, name) + used[name] for name in _COUNTS}
+            added = {name: getattr(total, name) + used.get(name, 0) for name in _COUNTS}
             costs = total.cost, used["cost"]
             total = ModelUsage(**added, cost=None if None in costs else sum(costs))
     return total

@@ -1,41 +1,188 @@
 """One connection of a row: reads one HTTP/1.1 request by h11, and writes one response.
 
 The other end is an enemy. A connection carries one request and is closed after its response, so nothing can hide behind
-a request. Head, body, and the bodies of all connections of a row together are bounded; nothing of the request but
-its method, path and JSON body reaches a provider.
+a request. Head, body, and the bodies of all connections of a row together are bounded; nothing of a request to a model
+but its method, path and JSON body reaches the provider.
 """
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 import h11
 
+from evaluator_host.models.gateway.hosts import HTTPS, HostPort, host_port
 from evaluator_host.sandbox.base import Wire
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
+_HTTP: Final = 80
 _OWN_HOST: Final = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-class BadRequest(Exception):
-    """The bytes are no request that is taken; `status` and `str` say why."""
+class Refused(Exception):
+    """A request that is not answered by whom it asks; `status`, `code` and `str` say why, `again` whether to retry."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, code: str = "bad_request", *, again: bool = False) -> None:
         super().__init__(message)
         self.status = status
+        self.code = code
+        self.again = again
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, checked: `path` without the query, header names in lower case."""
+    """A request, checked.
+
+    Attributes:
+      target: Path and query.
+      headers: By name in lower case.
+      to: The other host that it is for; None for a granted model.
+    """
 
     method: str
-    path: str
+    target: str
     headers: dict[str, str]
     body: bytes
+    to: HostPort | None = None
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+
+class RequestReader:
+    """Reads one request.
+
+    Args:
+      room: Tells whether so many more bytes may be kept.
+      proceed: Called when the other end waits for `100 Continue`.
+      admits: Tells whether the row may reach a host; None where it may reach none.
+      within: The host that the request has to be for: it came through a tunnel to it.
+    """
+
+    def __init__(
+        self,
+        room: Callable[[int], bool],
+        proceed: Callable[[], None],
+        *,
+        admits: Callable[[HostPort], bool] | None = None,
+        within: HostPort | None = None,
+    ) -> None:
+        self._room = room
+        self._proceed = proceed
+        self._admits = admits
+        self._within = within
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+        self._head: h11.Request | None = None
+        self._to: HostPort | None = None
+        self._body = bytearray()
+
+    @property
+    def rest(self) -> bytes:
+        """The bytes that came after the request."""
+        return self._http.trailing_data[0]
+
+    def feed(self, data: bytes) -> Request | None:
+        """Take bytes; return the request when it is complete.
+
+        Raises:
+          Refused: they are no request that is taken.
+        """
+        try:
+            self._http.receive_data(data)
+            return self._read()
+        except h11.RemoteProtocolError as error:
+            raise Refused(error.error_status_hint, f"no valid HTTP request: {error}") from error
+
+    def _read(self) -> Request | None:
+        while True:
+            event = self._http.next_event()
+            match event:
+                case h11.Request():
+                    self._head, self._to = event, self._destination(event)
+                    if self._http.they_are_waiting_for_100_continue:
+                        self._proceed()
+                case h11.Data():
+                    if len(self._body) + len(event.data) > BODY_BYTES:
+                        raise Refused(413, f"a request may have {BODY_BYTES >> 20} MB")
+                    if not self._room(len(event.data)):
+                        raise Refused(413, "the row's requests together are too large")
+                    self._body += event.data
+                case h11.EndOfMessage() if self._head is not None:
+                    return _request(self._head, bytes(self._body), self._to)
+                case _:  # more is to come, or the other end is closed
+                    return None
+
+    def _destination(self, head: h11.Request) -> HostPort | None:
+        """Return the host that a request is for, checked; None for this one.
+
+        Raises:
+          Refused: it is for nobody that the row may ask, or two readers could understand it in two ways.
+        """
+        to = self._within if self._within is not None else _named(head) if self._admits is not None else None
+        if to is None:
+            _check_head(head)
+            return None
+        if self._within is not None and not head.target.startswith(b"/"):
+            raise Refused(400, "there is no proxy behind a tunnel")
+        if self._admits is not None and not self._admits(to):
+            raise Refused(403, f"this evaluator was not granted {to}", "not_granted")
+        _check_framing(head)
+        port = HTTPS if head.method == b"CONNECT" else _HTTP
+        hosts = [host_port(value.decode("latin-1"), port=port) for name, value in head.headers if name == b"host"]
+        if (
+            any(one is None or one.host != to.host or one.port not in (to.port, port) for one in hosts)
+            or len(hosts) > 1
+        ):
+            raise Refused(421, "the Host header names another host")
+        return to
+
+
+class Tunnel:
+    """The bytes of a connection after CONNECT, as they come."""
+
+    def __init__(self, connection: "Connection", rest: bytes) -> None:
+        self._connection = connection
+        self._arrived = bytearray(rest)
+        self._event = asyncio.Event()
+        self.feed(b"")
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes of the row."""
+        self._arrived += data
+        if self._arrived:
+            self._event.set()
+
+    async def read(self) -> bytes:
+        """Return the next bytes of the row."""
+        await self._event.wait()
+        data = bytes(self._arrived)
+        self._arrived.clear()
+        self._event.clear()
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes to the row."""
+        await self._connection.send(data)
+
+    async def request(self, first: bytes, to: HostPort) -> Request:
+        """Return the plain HTTP request that the tunnel's bytes are.
+
+        Raises:
+          Refused: they are none, or it is for another host.
+        """
+        self._connection.began = False  # what is refused from here on is answered
+        reader = self._connection.reader(within=to)
+        while (request := reader.feed(first)) is None:
+            first = await self.read()
+        return request
 
 
 class Connection:
@@ -47,6 +194,7 @@ class Connection:
       serve: Answers the request; started once, when the request is complete.
       refuse: Answers bytes that are no request.
       room: Tells whether so many more bytes may be kept.
+      admits: Tells whether the row may reach a host; None where it may reach none.
 
     Attributes:
       began: Whether a part of a response was sent.
@@ -59,73 +207,65 @@ class Connection:
         wire: Wire,
         *,
         serve: Callable[["Connection", Request], None],
-        refuse: Callable[["Connection", BadRequest], None],
+        refuse: Callable[["Connection", Refused], None],
         room: Callable[[int], bool],
+        admits: Callable[[HostPort], bool] | None = None,
     ) -> None:
         self.number = number
         self._wire = wire
         self._serve = serve
         self._refuse = refuse
         self._room = room
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
-        self._head: h11.Request | None = None
-        self._body = bytearray()
-        self._complete = False
+        self._reader: RequestReader | None = self.reader(admits=admits)
+        self._rest = b""
+        self._tunnel: Tunnel | None = None
         self.began = False
         self.ended = False
 
+    def reader(
+        self, *, admits: Callable[[HostPort], bool] | None = None, within: HostPort | None = None
+    ) -> RequestReader:
+        """Return a reader of a request on this connection."""
+        return RequestReader(self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within)
+
     def receive(self, data: bytes) -> None:
-        """Take bytes; those that come after the request are dropped."""
-        if self._complete:
+        """Take bytes; those that come after the request are dropped, unless it opened a tunnel."""
+        if self._tunnel is not None:
+            self._tunnel.feed(data)
+        if self._reader is None:
             return
         try:
-            self._http.receive_data(data)
-            self._read()
-        except h11.RemoteProtocolError as error:
-            self._fail(BadRequest(error.error_status_hint, f"no valid HTTP request: {error}"))
-        except BadRequest as error:
-            self._fail(error)
+            request = self._reader.feed(data)
+        except Refused as error:
+            self._reader = None
+            self._refuse(self, error)
+            return
+        if request is not None:
+            self._rest, self._reader = self._reader.rest, None
+            self._serve(self, request)
 
-    def _fail(self, error: BadRequest) -> None:
-        self._complete = True
-        self._refuse(self, error)
-
-    def _read(self) -> None:
-        while True:
-            event = self._http.next_event()
-            match event:
-                case h11.Request():
-                    self._head = event
-                    _check_head(event)
-                    if self._http.they_are_waiting_for_100_continue:
-                        self._wire.reply(self.number, _CONTINUE)
-                case h11.Data():
-                    if len(self._body) + len(event.data) > BODY_BYTES:
-                        raise BadRequest(413, f"a request may have {BODY_BYTES >> 20} MB")
-                    if not self._room(len(event.data)):
-                        raise BadRequest(413, "the row's requests together are too large")
-                    self._body += event.data
-                case h11.EndOfMessage():
-                    self._complete = True
-                    self._serve(self, _request(self._head, bytes(self._body)))
-                    return
-                case _:  # more is to come, or the other end is closed
-                    return
+    def establish(self) -> Tunnel:
+        """Answer CONNECT, and return what comes after it."""
+        self._tunnel = Tunnel(self, self._rest)
+        self._send(_ESTABLISHED)
+        return self._tunnel
 
     def respond(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         """Send a whole response, and close."""
         self._send(_head(status, [*headers, ("content-length", str(len(body)))]) + body, end=True)
 
+    def respond_head(self, status: int, headers: list[tuple[str, str]]) -> None:
+        """Send a response that has no body, and close."""
+        self._send(_head(status, headers), end=True)
+
     async def begin(self, status: int, headers: list[tuple[str, str]]) -> None:
         """Send the head of a response whose body follows by `write`."""
-        self._send(_head(status, [*headers, ("transfer-encoding", "chunked")]))
-        await self._wire.drain()
+        await self.send(_head(status, [*headers, ("transfer-encoding", "chunked")]))
 
     async def write(self, data: bytes) -> None:
         """Send a part of the body."""
         if data:
-            self._send(b"%x\r\n%b\r\n" % (len(data), data))
-            await self._wire.drain()
+            await self.send(b"%x\r\n%b\r\n" % (len(data), data))
 
     def finish(self) -> None:
         """End the body, and close."""
@@ -133,8 +273,13 @@ class Connection:
 
     def close(self) -> None:
         """Close, in any state."""
-        self._complete = True
+        self._reader = None
         self._send(b"", end=True)
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self._send(data)
+        await self._wire.drain()
 
     def _send(self, data: bytes, *, end: bool = False) -> None:
         if not self.ended:
@@ -148,28 +293,53 @@ def _head(status: int, headers: list[tuple[str, str]]) -> bytes:
     return f"HTTP/1.1 {status} \r\n{''.join(lines)}\r\n".encode("latin-1", "replace")
 
 
+def _named(head: h11.Request) -> HostPort | None:
+    """Return the host in the target of a request to a proxy; None for a path.
+
+    Raises:
+      Refused: the target names none.
+    """
+    target = head.target.decode("latin-1")
+    if head.method == b"CONNECT":
+        found = host_port(target, port=0)
+    elif target.startswith("/"):
+        return None
+    else:
+        scheme, _, rest = target.partition("://")
+        found = host_port(re.split(r"[/?]", rest, maxsplit=1)[0], port=_HTTP) if scheme.lower() == "http" else None
+    if found is None or not found.port or "*" in found.host:
+        raise Refused(400, "the target names no host and port; https goes by CONNECT")
+    return found
+
+
 def _check_head(head: h11.Request) -> None:
     """Refuse what only a request to somebody else, or two readers of one request, would need.
 
     Raises:
-      BadRequest: it is such a request.
+      Refused: it is such a request.
     """
-    names = [name for name, _ in head.headers]
     hosts = [value for name, value in head.headers if name == b"host"]
     if head.method == b"CONNECT" or not head.target.startswith(b"/"):
-        raise BadRequest(403, "this address leads to granted models only, and is no proxy")
+        raise Refused(403, "this address leads to granted models only, and is no proxy")
     if len(hosts) != 1 or _OWN_HOST.fullmatch(hosts[0]) is None:
-        raise BadRequest(421, "this address leads to granted models only; the Host header names another host")
+        raise Refused(421, "this address leads to granted models only; the Host header names another host")
+    _check_framing(head)
+    if any(name == b"content-encoding" for name, _ in head.headers):
+        raise Refused(415, "send the body as it is, without Content-Encoding")
+
+
+def _check_framing(head: h11.Request) -> None:
+    names = [name for name, _ in head.headers]
     if b"transfer-encoding" in names and b"content-length" in names:
-        raise BadRequest(400, "a request has Transfer-Encoding or Content-Length, not both")
+        raise Refused(400, "a request has Transfer-Encoding or Content-Length, not both")
     if b"upgrade" in names:
-        raise BadRequest(400, "this address offers no other protocol")
-    if b"content-encoding" in names:
-        raise BadRequest(415, "send the body as it is, without Content-Encoding")
+        raise Refused(400, "this address offers no other protocol")
 
 
-def _request(head: h11.Request | None, body: bytes) -> Request:
-    assert head is not None  # noqa: S101 - h11 gives it first
+def _request(head: h11.Request, body: bytes, to: HostPort | None) -> Request:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
-    target = head.target.decode("latin-1").partition("?")[0]
-    return Request(head.method.decode("latin-1"), target, headers, body)
+    target = head.target.decode("latin-1")
+    if to is not None and not target.startswith("/"):
+        parts = urlsplit(target)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Request(head.method.decode("latin-1"), target, headers, body, to)

@@ -25,9 +25,11 @@ from evaluator_host.model.json_values import (
     memory_bytes,
 )
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, ModelUsage
-from evaluator_host.models.endpoint import AGAIN, Redactor, pause_s, read_body, wait_s_of
-from evaluator_host.models.gateway.connection import BODY_BYTES, BadRequest, Connection, Request
+from evaluator_host.model.redaction import Redactor
+from evaluator_host.models.endpoint import AGAIN, pause_s, read_body, wait_s_of
+from evaluator_host.models.gateway.connection import BODY_BYTES, Connection, Refused, Request
 from evaluator_host.models.gateway.grants import ANY, DayMeters, GrantedModel, ModelDirectory, base_url
+from evaluator_host.models.gateway.hosts import HostPort, granted_hosts
 from evaluator_host.models.gateway.protocols import (
     EventStream,
     Route,
@@ -37,6 +39,7 @@ from evaluator_host.models.gateway.protocols import (
     route_of,
     tokens_of,
 )
+from evaluator_host.models.gateway.proxy import Proxy, RowTraffic, serve_proxied
 from evaluator_host.models.gateway.recordings import Answer, Recordings
 from evaluator_host.sandbox.base import Wire
 from evaluator_host.service.model_grants import Meter, ModelTerms, Used
@@ -61,16 +64,6 @@ _FORWARDED_CHARS: Final = 200
 _log = logging.getLogger(__name__)
 
 
-class _Refused(Exception):
-    """A request that no provider answers."""
-
-    def __init__(self, status: int, message: str, code: str, *, again: bool = False) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.again = again
-
-
 class Gateway:
     """Opens gates for the rows of evaluators with granted models. Bound to one event loop.
 
@@ -90,34 +83,39 @@ class Gateway:
             Recordings(store.models, most_bytes=settings.model_answers_mb << 20) if store is not None else None
         )
         self.client = client
+        self.proxy = Proxy(settings.network_private)
         self.turns = Turns(MODELS_AT_ONCE)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> "Grant":
-        """Resolve the models of an evaluator.
+        """Resolve the models and other hosts of an evaluator.
 
         Raises:
-          InvalidRequest: there is no such model, or the operator does not allow it.
+          InvalidRequest: there is no such model, or the operator does not allow it or a host.
           NotFound: its secret does not exist.
         """
         if terms.replay is not Replay.OFF and self.recordings is None:
             raise InvalidRequest("answers of models are recorded by a running host only; name one with --url")
         models = await self.directory.resolve(workspace, evaluator.models)
+        names = (workspace, await self.directory.name_of(workspace)) if evaluator.network else (workspace, workspace)
+        hosts = granted_hosts(evaluator.network, allowed=self.settings.network_hosts, workspace=names)
         day = await self.days.meter(workspace)
-        return Grant(self, evaluator, workspace, models=models, terms=terms, day=day)
+        return Grant(self, evaluator, workspace, models=models, hosts=hosts, terms=terms, day=day)
 
     async def aclose(self) -> None:
         """Write the counts that are not written yet."""
+        self.proxy.close()
         await self.days.aclose()
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The models of one evaluator, for one call or a part of a job. See `service.model_grants.ModelGrant`."""
+    """The models and hosts of one evaluator, for a call or a part of a job. See `service.model_grants.ModelGrant`."""
 
     gateway: Gateway
     evaluator: Evaluator
     workspace: str
     models: dict[str, GrantedModel]
+    hosts: list[HostPort]
     terms: ModelTerms
     day: Meter
 
@@ -128,6 +126,10 @@ class Grant:
     def model(self, name: str) -> GrantedModel | None:
         """Return the model that code calls so, or None."""
         return self.models.get(name) or self.models.get(ANY)
+
+    def admits(self, to: HostPort) -> bool:
+        """Tell whether code may reach a host."""
+        return any(one.includes(to) for one in self.hosts)
 
 
 class RowGate:
@@ -146,19 +148,23 @@ class RowGate:
         self._connections: dict[int, Connection] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._body_bytes = 0
+        self._network_connections = 0
+        self._network_bytes = 0
+        self._waiting: set[int] = set()
         self._waited_s = 0.0
         self._since: float | None = None
 
     @property
     def waited_s(self) -> float:
-        """Seconds so far in which a request was under way."""
+        """Seconds so far in which a connection waited for an answer."""
         running = asyncio.get_running_loop().time() - self._since if self._since is not None else 0.0
         return self._waited_s + running
 
     @property
     def usage(self) -> ModelUsage:
         """What the row has used."""
-        return self._row.usage(self.waited_s)
+        used = self._row.usage(self.waited_s)
+        return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
     def open(self, wire: Wire) -> None:
         """Begin to serve the row."""
@@ -176,8 +182,14 @@ class RowGate:
         elif len(self._connections) >= _CONNECTIONS:
             self._wire.reply(connection, b"", end=True)
         else:
-            made = Connection(connection, self._wire, serve=self._serve, refuse=self._refuse, room=self._room)
-            self._connections[connection] = made
+            made = self._connections[connection] = Connection(
+                connection,
+                self._wire,
+                serve=self._serve,
+                refuse=self._refuse,
+                room=self._room,
+                admits=self._grant.admits if self._grant.hosts else None,
+            )
             made.receive(data)
 
     def close(self) -> None:
@@ -196,13 +208,27 @@ class RowGate:
         self._body_bytes += more
         return self._body_bytes <= _ROW_BYTES
 
-    def _refuse(self, connection: Connection, error: BadRequest) -> None:
-        body = refusal(ModelKind.OPENAI, error.status, str(error), "bad_request")
-        connection.respond(error.status, [("content-type", _JSON), _NO_RETRY], body)
+    def _refuse(self, connection: Connection, error: Refused, kind: ModelKind = ModelKind.OPENAI) -> None:
+        if connection.began:
+            connection.close()
+            return
+        headers = [("content-type", _JSON)] if error.again else [("content-type", _JSON), _NO_RETRY]
+        connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
+
+    def _wait(self, number: int, *, waits: bool) -> None:
+        """Count the time in which a connection waits as the row's waiting."""
+        now = asyncio.get_running_loop().time()
+        if waits:
+            self._since = now if self._since is None else self._since
+            self._waiting.add(number)
+            return
+        self._waiting.discard(number)
+        if not self._waiting and self._since is not None:
+            self._waited_s += now - self._since
+            self._since = None
 
     def _serve(self, connection: Connection, request: Request) -> None:
-        if self._since is None:
-            self._since = asyncio.get_running_loop().time()
+        self._wait(connection.number, waits=True)
         task = asyncio.get_running_loop().create_task(self._answer(connection, request))
         self._tasks[connection.number] = task
         task.add_done_callback(partial(self._served, connection.number, len(request.body)))
@@ -211,38 +237,46 @@ class RowGate:
         self._body_bytes -= body_bytes
         if self._tasks.get(number) is task:
             del self._tasks[number]
-        if not any(not one.done() for one in self._tasks.values()) and self._since is not None:
-            self._waited_s += asyncio.get_running_loop().time() - self._since
-            self._since = None
+        self._wait(number, waits=False)
 
     async def _answer(self, connection: Connection, request: Request) -> None:
         kind = ModelKind.ANTHROPIC if _speaks_anthropic(request) else ModelKind.OPENAI
         try:
-            async with asyncio.timeout(max(0.0, self.most_wait_s - self.waited_s)):
+            if request.to is not None:
+                await self._proxy(connection, request, request.to)
+                return
+            async with asyncio.timeout(self._remaining_s()):
                 await self._answer_in_time(connection, request, kind)
-        except _Refused as error:
-            headers = [("content-type", _JSON)] if error.again else [("content-type", _JSON), _NO_RETRY]
-            connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
+        except Refused as error:
+            self._refuse(connection, error, kind)
         except TimeoutError:
-            self._too_late(connection, kind)
+            waited = f"the row has waited {self.most_wait_s:g} s for models and hosts, the most that it may"
+            message = f"{waited} (EVALUATOR_HOST_MODEL_WAIT_S)"
+            self._refuse(connection, Refused(504, message, "model_wait_exceeded"), kind)
         except HostError as error:
-            connection.respond(
-                error.status, [("content-type", _JSON)], refusal(kind, error.status, error.detail, error.code)
-            )
+            self._refuse(connection, Refused(error.status, error.detail, error.code, again=True), kind)
         except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
             _log.exception("the gateway to models has a fault")
-            connection.respond(500, [("content-type", _JSON)], refusal(kind, 500, "the host has a fault", "internal"))
+            self._refuse(connection, Refused(500, "the host has a fault", "internal", again=True), kind)
 
-    def _too_late(self, connection: Connection, kind: ModelKind) -> None:
-        message = (
-            f"the row has waited {self.most_wait_s:g} s for models, the most that it may (EVALUATOR_HOST_MODEL_WAIT_S)"
-        )
-        if connection.began:
-            connection.close()
-        else:
-            connection.respond(
-                504, [("content-type", _JSON), _NO_RETRY], refusal(kind, 504, message, "model_wait_exceeded")
-            )
+    def _remaining_s(self) -> float:
+        return max(0.0, self.most_wait_s - self.waited_s)
+
+    async def _proxy(self, connection: Connection, request: Request, to: HostPort) -> None:
+        """Serve a request that names another host."""
+        self._network_connections += 1
+        row = RowTraffic(self._count_bytes, partial(self._wait, connection.number), self._remaining_s)
+        proxy = self._grant.gateway.proxy
+        await serve_proxied(proxy, connection, request, to, row)
+        connection.close()
+
+    def _count_bytes(self, more: int) -> None:
+        self._network_bytes += more
+        most_mb = self._grant.gateway.settings.network_mb
+        if self._network_bytes > most_mb << 20:
+            why = f"the row's connections to other hosts may carry {most_mb} MB (EVALUATOR_HOST_NETWORK_MB)"
+            self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="ask for less")
+            raise Refused(413, why, "budget_exceeded")
 
     async def _answer_in_time(self, connection: Connection, request: Request, kind: ModelKind) -> None:
         grant = self._grant
@@ -255,7 +289,7 @@ class RowGate:
             message = (
                 f"{request.method} {request.path[:200]} is not served: models answer chat completions, completions, "
             )
-            raise _Refused(404, f"{message}responses, embeddings and messages", "not_found")
+            raise Refused(404, f"{message}responses, embeddings and messages", "not_found")
         body = await _decoded(request.body)
         model = self._model(route, body)
         asked = canonical(route, model.registered.model, body)
@@ -277,14 +311,14 @@ class RowGate:
         model = self._grant.model(named) if isinstance(named, str) else None
         if model is None:
             known = ", ".join(self._grant.models)
-            raise _Refused(
+            raise Refused(
                 404,
                 f"this evaluator was not granted a model {str(named)[:200]!r}; it may ask: {known}. Grant it as "
                 f'"models": ["{str(named)[:80]}=NAME"], where NAME is a registered model',
                 "model_not_found",
             )
         if model.registered.kind is not route.kind:
-            raise _Refused(
+            raise Refused(
                 400, f"{model.name} speaks the API of {model.registered.kind}, not that of {route.kind}", "wrong_api"
             )
         return model
@@ -300,7 +334,7 @@ class RowGate:
             self.problem = self.problem or EvaluationError(
                 ErrorCode.TARGET_FAILED, message, hint="run it once with replay prefer, or import the recorded answers"
             )
-            raise _Refused(404, message, "not_recorded")
+            raise Refused(404, message, "not_recorded")
         return found
 
     async def _record(self, model: GrantedModel, asked: dict[str, Json], answer: Answer) -> None:
@@ -315,7 +349,7 @@ class RowGate:
                 self.problem = self.problem or EvaluationError(
                     ErrorCode.BUDGET_EXCEEDED, why, hint="raise the budget, or ask models less"
                 )
-                raise _Refused(429, why, "budget_exceeded")
+                raise Refused(429, why, "budget_exceeded")
 
     def _begin(self) -> None:
         for meter in self._meters:
@@ -363,7 +397,7 @@ class _Exchange:
           on_answer: Called with a good answer, before the row has the end of it: then the row may be over.
 
         Raises:
-          _Refused: the provider does not answer.
+          Refused: the provider does not answer.
         """
         response = await self._respond()
 
@@ -374,7 +408,7 @@ class _Exchange:
 
         try:
             if response.headers.get("content-encoding", "identity") != "identity":
-                raise _Refused(502, "the model's answer is compressed, which was not asked for", "bad_answer")
+                raise Refused(502, "the model's answer is compressed, which was not asked for", "bad_answer")
             if not response.is_success:
                 await self._pass_fault(connection, response)
                 count(Used())
@@ -388,7 +422,7 @@ class _Exchange:
             if connection.began:
                 connection.close()
                 return
-            raise _Refused(
+            raise Refused(
                 502, f"the connection to the model broke: {self._said(error)}", "bad_answer", again=True
             ) from error
         finally:
@@ -423,12 +457,12 @@ class _Exchange:
                 wait_s = max(wait_s, wait_s_of(response.headers.get("retry-after")))
                 await response.aclose()
             elif tries > registered.retries:
-                raise _Refused(502, fault, "model_unreachable")
+                raise Refused(502, fault, "model_unreachable")
             await asyncio.sleep(wait_s)
 
     async def _pass_fault(self, connection: Connection, response: httpx.Response) -> None:
         if response.is_redirect:
-            raise _Refused(502, f"the model answered with a redirect ({response.status_code})", "bad_answer")
+            raise Refused(502, f"the model answered with a redirect ({response.status_code})", "bad_answer")
         text = self._redactor.text((await read_body(response, _FAULT_BYTES)).decode("utf-8", "replace"))
         body = text.encode()
         try:
@@ -449,13 +483,13 @@ class _Exchange:
             data = await read_body(response, ANSWER_BYTES + 1)
         if len(data) > ANSWER_BYTES:
             on_used(self._used(None, len(data)))
-            raise _Refused(502, f"the model's answer is longer than {ANSWER_BYTES >> 20} MB", "bad_answer")
+            raise Refused(502, f"the model's answer is longer than {ANSWER_BYTES >> 20} MB", "bad_answer")
         text = await _aside(len(data), lambda: self._redactor.text(data.decode("utf-8", "replace")))
         try:
             body = await decode_large(text.encode())
         except InvalidJson as error:
             on_used(self._used(None, len(data)))
-            raise _Refused(502, "the model's answer is not JSON", "bad_answer") from error
+            raise Refused(502, "the model's answer is not JSON", "bad_answer") from error
         tokens = tokens_of(body)
         used = self._used(tokens, len(data))
         on_used(used)
@@ -507,16 +541,16 @@ async def _decoded(data: bytes) -> dict[str, Json]:
     """Decode the body of a request.
 
     Raises:
-      _Refused: it is no JSON object, or would take too much memory.
+      Refused: it is no JSON object, or would take too much memory.
     """
     if memory_bytes(data) > _DECODED_BYTES:
-        raise _Refused(413, "the request has more values than a host decodes", "too_large")
+        raise Refused(413, "the request has more values than a host decodes", "too_large")
     try:
         body: Any = await decode_large(data)
     except InvalidJson as error:
-        raise _Refused(400, f"the body is {error}", "invalid_json") from error
+        raise Refused(400, f"the body is {error}", "invalid_json") from error
     if not isinstance(body, dict):
-        raise _Refused(400, "the body is no JSON object", "invalid_json")
+        raise Refused(400, "the body is no JSON object", "invalid_json")
     return body
 
 

@@ -136,10 +136,15 @@ class ModelDirectory:
             return None
         return _registered(name, configured)
 
-    async def _name(self, workspace: str) -> str:
-        if self._store is None or not any(one.workspaces for one in self._settings.models.values()):
+    async def name_of(self, workspace: str) -> str:
+        """Return the name of a workspace."""
+        if self._store is None:
             return workspace
         return await self._store.workspaces.name_of(workspace) or workspace
+
+    async def _name(self, workspace: str) -> str:
+        needed = any(one.workspaces for one in self._settings.models.values())
+        return await self.name_of(workspace) if needed else workspace
 
     def _require_allowed(self, url: str) -> None:
         parts = require_url(url)

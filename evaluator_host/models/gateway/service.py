@@ -10,8 +10,9 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import NotFound
 from evaluator_host.model.evaluator import Json, ModelKind
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.redaction import Redactor
 from evaluator_host.models.access import make_http_client
-from evaluator_host.models.endpoint import Redactor, fault_of, read_body
+from evaluator_host.models.endpoint import fault_of, read_body
 from evaluator_host.models.gateway.gateway import credentials
 from evaluator_host.models.gateway.grants import GrantedModel, ModelDirectory, base_url
 from evaluator_host.models.gateway.protocols import tokens_of

@@ -154,6 +154,13 @@ class BudgetIn(Wire):
         return ModelBudget(**dict(self))
 
 
+class CodeSecretIn(Wire):
+    """A secret of the workspace."""
+
+    secret: str = Field(min_length=1, max_length=255)
+
+
+Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 GrantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
 
 
@@ -189,6 +196,16 @@ class EvaluatorIn(Wire):
         description="Registered models that the code may ask: judge-small, or gpt-4o=judge-small for its own name.",
     )
     budget: BudgetIn = Field(BudgetIn(), description="What one row may use of these models.")
+    network: list[GrantName] = Field(
+        default_factory=list,
+        max_length=32,
+        description="Other hosts that the code may reach, if the operator allows them: api.example.com:443.",
+    )
+    secrets: dict[Variable, CodeSecretIn | str] = Field(
+        default_factory=dict,
+        max_length=16,
+        description='Variables of the code that hold secrets, if the operator allows it: {"TOKEN": {"secret": "crm"}}.',
+    )
 
     def to_model(self) -> Evaluator:
         """Return the evaluator that the service takes."""
@@ -206,6 +223,8 @@ class EvaluatorIn(Wire):
             path=self.path,
             models=tuple(self.models),
             budget=self.budget.to_model(),
+            network=tuple(self.network),
+            secrets={name: one if isinstance(one, str) else one.secret for name, one in self.secrets.items()},
         )
 
 

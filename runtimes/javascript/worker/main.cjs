@@ -66,6 +66,7 @@ function load(order, then) {
   selector = order.selector ?? null;
   resultBytes = order.resultBytes;
   Object.assign(process.env, order.environment ?? {});
+  if (order.environment?.HTTPS_PROXY) require('node:http').setGlobalProxyFromEnv(order.environment);
   data = ownSandbox ? order.data ?? null : null;
   try {
     contexts = new Contexts(order.program, output, integrity, exit);

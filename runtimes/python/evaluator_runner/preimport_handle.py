@@ -75,7 +75,7 @@ class Preparing:
             return False
         if not self.imported:
             return True
-        if header["policy"] != "none" or header.get("check") or header.get("environment"):
+        if header["policy"] != "none" or header.get("check") or header.get("environment") or header.get("secrets"):
             return False  # a package may read its variables when it is imported
         if any(word in body for word in _DECIDES_IMPORTS):
             return False

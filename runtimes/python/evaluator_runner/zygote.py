@@ -99,6 +99,7 @@ def _load(job: Job, *, furnished: bool) -> program.Program:
         guest_setup.limit(job.header["limits"], job.options)
         guest_setup.furnish(job.home, job.options)
     os.environ.update(job.header.get("environment") or {})
+    os.environ.update(job.header.get("secrets") or {})
     body = jsontext.decode(job.body.decode())
     pid = _getpid()
     try:

@@ -1,0 +1,45 @@
+"""Masks secrets in texts and values that a caller may see."""
+
+import base64
+import dataclasses
+import json
+from typing import Any, Final
+from urllib.parse import quote
+
+MASKED: Final = "[masked]"
+SHORTEST: Final = 8  # a shorter one would mask ordinary words
+
+
+class Redactor:
+    """Replaces secrets by `[masked]`, in every form that an endpoint may echo; one below `SHORTEST` stays as it is."""
+
+    def __init__(self, *secrets: str | None) -> None:
+        known = {form for secret in secrets if secret and len(secret) >= SHORTEST for form in _forms(secret)}
+        self._forms = sorted(known, key=len, reverse=True)
+
+    def text(self, text: str) -> str:
+        """Return a text with the secrets masked."""
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASKED)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value, or a dataclass of such, with the secrets masked, in names and in values."""
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return {self.text(str(name)): self.value(inner) for name, inner in value.items()}
+            case list() | tuple():
+                return type(value)(map(self.value, value))
+            case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+                fields = [one.name for one in dataclasses.fields(value) if one.init]
+                return dataclasses.replace(value, **{name: self.value(getattr(value, name)) for name in fields})
+            case _:
+                return value
+
+
+def _forms(secret: str) -> set[str]:
+    encoded = {base64.b64encode(text.encode()).decode().rstrip("=") for text in (secret, f"Bearer {secret}")}
+    return {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1], *encoded}

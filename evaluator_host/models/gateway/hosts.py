@@ -1,0 +1,103 @@
+"""Names of other hosts: how evaluators ask for them, and which of them the operator allows."""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_host.model.errors import InvalidRequest, Problem
+
+_LABELS: Final = r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_ENTRY: Final = re.compile(
+    rf"(?P<host>\*|(?:\*\.)?{_LABELS}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE
+)
+_MOST: Final = 32  # hosts of one evaluator
+HTTPS: Final = 443
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A name or an address, in lower case and without brackets, and a port; `*.example.com` is every name below."""
+
+    host: str
+    port: int
+
+    @property
+    def is_address(self) -> bool:
+        """Whether the host is written as an address."""
+        try:
+            ipaddress.ip_address(self.host)
+        except ValueError:
+            return False
+        return True
+
+    @property
+    def authority(self) -> str:
+        """The Host header of a plain HTTP request to it."""
+        return self._name if self.port == 80 else str(self)
+
+    @property
+    def _name(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    def __str__(self) -> str:
+        """Return `example.com:443`."""
+        return f"{self._name}:{self.port}"
+
+    def includes(self, other: "HostPort") -> bool:
+        """Tell whether a grant of this one is a grant of the other; port 0 is every port."""
+        below = self.host.startswith("*.") and other.host.removeprefix("*").endswith(self.host[1:])
+        return (self.host in ("*", other.host) or below) and self.port in (0, other.port)
+
+
+def host_port(text: str, *, port: int) -> HostPort | None:
+    """Return `example.com:443`, `*.example.com` or `[::1]:80` as a host and port; None for any other text.
+
+    Args:
+      text: As it is written.
+      port: Where the text has none.
+    """
+    found = _ENTRY.fullmatch(text.removesuffix("."))
+    if found is None:
+        return None
+    number = int(found["port"]) if found["port"] else port
+    return HostPort(found["host"].lower().strip("[]"), number) if number < 1 << 16 else None
+
+
+def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str], workspace: tuple[str, str]) -> list[HostPort]:
+    """Return the hosts that an evaluator may reach.
+
+    Args:
+      entries: Of the evaluator: `api.example.com:443`; without a port 443.
+      allowed: Those of the setting.
+      workspace: Id and name of the evaluator's.
+
+    Raises:
+      InvalidRequest: an entry names no host, or the operator does not allow it.
+    """
+    ceilings = [host_port(one, port=0) for one in entries_for(allowed, workspace)]
+    found = []
+    for entry in entries:
+        named = host_port(entry, port=HTTPS)
+        if named is None or named.host == "*" or not named.port:
+            raise _refused(f"{entry[:200]!r} names no host", "write it as api.example.com:443 or *.example.com:443")
+        if not any(one is not None and one.includes(named) for one in ceilings):
+            hint = f"the operator allows it by EVALUATOR_HOST_NETWORK_HOSTS='[\"{named}\"]'"
+            raise _refused(f"evaluators may not reach {named}", hint)
+        found.append(named)
+    if len(found) > _MOST:
+        raise _refused(f"an evaluator may be granted {_MOST} hosts", "grant *.example.com:443 for names of one domain")
+    return found
+
+
+def entries_for(allowed: Iterable[str], workspace: tuple[str, str]) -> Iterator[str]:
+    """Yield the entries of a setting that hold for a workspace: `NAME` for all, `WORKSPACE/NAME` for one."""
+    for one in allowed:
+        whose, _, name = one.rpartition("/")
+        if whose in ("", *workspace):
+            yield name
+
+
+def _refused(message: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(message, problems=(Problem("evaluator.network", message, hint),))

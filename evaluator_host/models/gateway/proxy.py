@@ -1,0 +1,340 @@
+"""Carries connections of rows to other hosts: by CONNECT and for plain HTTP, to names that were granted only.
+
+The host resolves a name once for each connection, refuses addresses that are not public, and connects to the address
+that it checked. TLS is end to end, so the first bytes of a tunnel have to name the granted host (SNI); other bytes are
+read as one HTTP/1.1 request and sent anew.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+import h11
+
+from evaluator_host.models.gateway.connection import Connection, Refused, Request, Tunnel
+from evaluator_host.models.gateway.hosts import HostPort
+
+_CONNECT_S: Final = 10.0
+_HELLO_S: Final = 10.0  # until the first bytes of a tunnel say what it is for
+_HELLO_BYTES: Final = 64 << 10
+_READ_BYTES: Final = 64 << 10
+_UNSENT_BYTES: Final = 8 << 20  # of a row, that the other host has not taken
+_LOOKUPS: Final = 16  # at once
+_HANDSHAKE: Final = 0x16
+_CLIENT_HELLO: Final = 1
+_SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
+_UNRECOGNIZED_NAME: Final = b"\x15\x03\x03\x00\x02\x02\x70"  # a fatal alert, in a record (RFC 8446, 6.2)
+_HOP_BY_HOP: Final = frozenset(
+    {"connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "host"}
+    | {"proxy-authorization", "proxy-authenticate", "content-length"}
+)
+_BODYLESS: Final = frozenset({204, 304})
+
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+
+
+def look_up(host: str, port: int) -> list[str]:
+    """Return the addresses of a name. Blocking."""
+    return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+def is_public(address: _Address) -> bool:
+    """Tell whether an address is a host of the public internet, and no way to write another address."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not address.is_multicast
+    in_use = address in ipaddress.ip_network("2000::/3")  # so not mapped, translated or compatible IPv4, nor local
+    return in_use and address.is_global and address.sixtofour is None and address.teredo is None
+
+
+class Waits(Protocol):
+    """Takes whether the row waits for an answer on a connection."""
+
+    def __call__(self, *, waits: bool) -> None:
+        """Take it."""
+        ...
+
+
+class Proxy:
+    """Connects rows to hosts, for all evaluators of one host. Bound to one event loop.
+
+    Args:
+      private: Networks that are not public, and that granted names may be in nevertheless.
+      resolve: Looks a name up.
+    """
+
+    def __init__(self, private: Sequence[str], *, resolve: Resolve = look_up) -> None:
+        self._private = [ipaddress.ip_network(one) for one in private]
+        self._resolve = resolve
+        self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")  # a slow name keeps nobody else
+
+    def close(self) -> None:
+        """End the threads that look names up."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @asynccontextmanager
+    async def connect(self, to: HostPort) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """Connect to an address of a name that was checked.
+
+        Raises:
+          Refused: it has no address that rows may reach, or does not answer.
+        """
+        reader, writer = await self._open(to)
+        try:
+            yield reader, writer
+        finally:
+            writer.transport.abort()
+
+    async def _open(self, to: HostPort) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                addresses = await self._addresses(to)
+                for position, address in enumerate(addresses, 1):
+                    try:
+                        return await asyncio.open_connection(address, to.port, limit=_READ_BYTES)
+                    except OSError as error:
+                        if position == len(addresses):
+                            raise Refused(
+                                502, f"{to} cannot be reached: {error.strerror or error}", "unreachable"
+                            ) from error
+        except TimeoutError as error:
+            raise Refused(504, f"{to} did not answer within {_CONNECT_S:g} s", "unreachable") from error
+        message = f"{to} has no public address; the operator names others by EVALUATOR_HOST_NETWORK_PRIVATE"
+        raise Refused(403, message, "address_not_allowed")
+
+    async def _addresses(self, to: HostPort) -> list[str]:
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(self._threads, self._resolve, to.host, to.port)
+        except (OSError, UnicodeError) as error:
+            raise Refused(502, f"{to.host} has no address: {error}", "unreachable") from error
+        return [one for one in dict.fromkeys(found) if self._may_reach(one)][:4]
+
+    def _may_reach(self, text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:  # with a zone: a link-local one
+            return False
+        plain = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped else address
+        return is_public(address) or any(plain in network for network in self._private)
+
+
+@dataclass(slots=True)
+class RowTraffic:
+    """What the row of a connection may still carry.
+
+    Attributes:
+      count: Counts bytes; raises Refused when they are more than a row may carry.
+      waits: Told whether the row waits for an answer.
+      remaining_s: Returns the seconds that it may still wait.
+    """
+
+    count: Callable[[int], None]
+    waits: Waits
+    remaining_s: Callable[[], float]
+
+
+async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, to: HostPort, row: RowTraffic) -> None:
+    """Serve one request that names another host, which was granted.
+
+    Raises:
+      Refused: nothing was sent to the row yet, and nothing will be.
+    """
+    async with proxy.connect(to) as (reader, writer):
+        if request.method != "CONNECT":
+            await _pass_request(connection, request, to, row, (reader, writer))
+            return
+        tunnel = connection.establish()
+        row.waits(waits=False)
+        first = await _first_bytes(tunnel)
+        if first[:1] == bytes([_HANDSHAKE]):
+            if not _names(first, to):
+                await tunnel.write(_UNRECOGNIZED_NAME)
+                raise Refused(421, "the ClientHello names another host", "not_granted")
+            await _pass_bytes(tunnel, first, row, (reader, writer))
+            return
+        inner = await tunnel.request(first, to)
+        row.waits(waits=True)
+        await _pass_request(connection, inner, to, row, (reader, writer))
+
+
+async def _first_bytes(tunnel: Tunnel) -> bytes:
+    """Return the first bytes of a tunnel: a whole ClientHello, or what is none."""
+    data = b""
+    async with asyncio.timeout(_HELLO_S):
+        while not data or (data[0] == _HANDSHAKE and _hello_of(data) is None):
+            if len(data) > _HELLO_BYTES:
+                raise Refused(400, "the ClientHello is too long")
+            data += await tunnel.read()
+    return data
+
+
+def _names(data: bytes, to: HostPort) -> bool:
+    named = server_name(_hello_of(data) or b"")
+    return to.is_address if named is None else named.lower().rstrip(".") == to.host
+
+
+def _hello_of(data: bytes) -> bytes | None:
+    """Return the handshake message that TLS records begin with; None when more of it is to come."""
+    message = b""
+    while len(data) >= 5:
+        size = int.from_bytes(data[3:5])
+        if data[0] != _HANDSHAKE or data[1] != 3 or not 0 < size <= 1 << 14:
+            raise Refused(400, "no TLS")
+        message, data = message + data[5 : 5 + size], data[5 + size :]
+        if message[:1] != bytes([_CLIENT_HELLO]):
+            raise Refused(400, "no ClientHello")
+        if len(message) >= 4 and len(message) >= (end := 4 + int.from_bytes(message[1:4])):
+            return message[:end]
+    return None
+
+
+def server_name(hello: bytes) -> str | None:
+    """Return the name in the server_name extension of a ClientHello (RFC 6066, 3); None without one.
+
+    Raises:
+      Refused: it is malformed, names several hosts, or is encrypted.
+    """
+    try:
+        rest = _Fields(hello[4:])
+        rest.skip(2 + 32)  # version, random
+        rest.vector(1)  # session
+        rest.vector(2)  # ciphers
+        rest.vector(1)  # compression
+        extensions, found = _Fields(rest.vector(2)) if rest.data else _Fields(b""), dict[int, bytes]()
+        while extensions.data:
+            kind = int.from_bytes(extensions.skip(2))
+            if kind in found:
+                raise Refused(400, "an extension comes twice")
+            found[kind] = extensions.vector(2)
+        if _ENCRYPTED_HELLO in found:
+            raise Refused(400, "the ClientHello is encrypted")
+        if _SERVER_NAME not in found:
+            return None
+        names = _Fields(_Fields(found[_SERVER_NAME]).vector(2))
+        if names.skip(1) != b"\0":
+            raise Refused(400, "the ClientHello names no host")
+        name = names.vector(2)
+        if names.data:
+            raise Refused(400, "the ClientHello names several hosts")
+        return name.decode("ascii")
+    except (IndexError, UnicodeDecodeError) as error:
+        raise Refused(400, "the ClientHello is malformed") from error
+
+
+class _Fields:
+    """Reads the fields of a TLS message from its beginning; IndexError where it ends early."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def skip(self, size: int) -> bytes:
+        if len(self.data) < size:
+            raise IndexError(size)
+        taken, self.data = self.data[:size], self.data[size:]
+        return taken
+
+    def vector(self, length_bytes: int) -> bytes:
+        return self.skip(int.from_bytes(self.skip(length_bytes)))
+
+
+async def _pass_bytes(
+    tunnel: Tunnel, first: bytes, row: RowTraffic, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+) -> None:
+    reader, writer = streams
+
+    async def send() -> None:
+        data = first
+        while True:
+            row.waits(waits=True)
+            row.count(len(data))
+            writer.write(data)
+            if writer.transport.get_write_buffer_size() > _UNSENT_BYTES:
+                raise Refused(502, "the other host takes no more bytes", "unreachable")
+            data = await tunnel.read()
+
+    sending = asyncio.create_task(send())
+    sending.add_done_callback(lambda _task: writer.transport.abort())  # which ends the other direction
+    try:
+        while data := await _read(reader, row):
+            row.count(len(data))
+            await tunnel.write(data)
+            row.waits(waits=False)
+    finally:
+        sending.cancel()
+        await asyncio.wait([sending])
+    if not sending.cancelled() and (error := sending.exception()) is not None:
+        raise error
+
+
+async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
+    """Return the next bytes of the other host; empty at its end, or when the row has waited as long as it may."""
+    while (left_s := row.remaining_s()) > 0:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left_s):
+                try:
+                    return await reader.read(_READ_BYTES)
+                except OSError:
+                    break
+    return b""
+
+
+async def _pass_request(
+    connection: Connection,
+    request: Request,
+    to: HostPort,
+    row: RowTraffic,
+    streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+) -> None:
+    """Send a request anew, and its response: each with one framing, which this host made."""
+    reader, writer = streams
+    http = h11.Connection(h11.CLIENT)
+    headers = [(name, value) for name, value in request.headers.items() if name not in _hop_by_hop(request.headers)]
+    length = [("content-length", str(len(request.body)))] if request.body or request.method in ("POST", "PUT") else []
+    head = h11.Request(
+        method=request.method,
+        target=request.target,
+        headers=[("host", to.authority), *headers, *length, ("connection", "close")],
+    )
+    sent = (http.send(head) or b"") + ((http.send(h11.Data(data=request.body)) or b"") if request.body else b"")
+    sent += http.send(h11.EndOfMessage()) or b""
+    row.count(len(sent))
+    writer.write(sent)
+    while True:
+        event = http.next_event()
+        if event is h11.NEED_DATA:
+            data = await _read(reader, row)
+            row.count(len(data))
+            http.receive_data(data)
+        elif isinstance(event, h11.Response):
+            await _begin(connection, request, event)
+        elif isinstance(event, h11.Data):
+            await connection.write(bytes(event.data))
+        elif isinstance(event, h11.EndOfMessage):
+            connection.finish()
+            return
+        elif not isinstance(event, h11.InformationalResponse):
+            raise Refused(502, "the other host closed the connection", "bad_answer")
+
+
+async def _begin(connection: Connection, request: Request, response: h11.Response) -> None:
+    given = {name.decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
+    dropped = _hop_by_hop(given)
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in response.headers
+        if name.decode("latin-1") not in dropped
+    ]
+    if request.method == "HEAD" or response.status_code in _BODYLESS:
+        connection.respond_head(response.status_code, headers)
+    else:
+        await connection.begin(response.status_code, headers)
+
+
+def _hop_by_hop(headers: dict[str, str]) -> frozenset[str]:
+    named = {one.strip().lower() for one in headers.get("connection", "").split(",")}
+    return _HOP_BY_HOP | named
