@@ -105,8 +105,9 @@ class JobService:
         evaluators: list[JobEvaluator] = []
         for given in spec.evaluators:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
-            if spec.config.executor is Executor.RAY and evaluator_of(evaluators[-1]).models:
-                raise _refused_executor("only a host answers the model requests of evaluators, no node of a cluster")
+            made = evaluator_of(evaluators[-1])
+            if spec.config.executor is Executor.RAY and (made.models or made.network or made.secrets):
+                raise _refused_executor("evaluators with models, network or secrets run on hosts only, which grant these")
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         for _ in range(_TRIES):
