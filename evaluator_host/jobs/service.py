@@ -107,7 +107,9 @@ class JobService:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
             made = evaluator_of(evaluators[-1])
             if spec.config.executor is Executor.RAY and (made.models or made.network or made.secrets):
-                raise _refused_executor("evaluators with models, network or secrets run on hosts only, which grant these")
+                raise _refused_executor(
+                    "evaluators with models, network or secrets run on hosts only, which grant these"
+                )
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         for _ in range(_TRIES):

@@ -10,6 +10,7 @@ import asyncio
 import os
 import pickle
 import sys
+import traceback
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ class Worker:
             found = dict(stream)
         except HostError as error:
             return error.code, "; ".join([error.detail, *(problem.message for problem in error.problems)])
+        except Exception as error:  # noqa: BLE001 - a fault of this program, which the host's log shows
+            return HostError.code, "".join(traceback.format_exception(error))[-2000:]
         return [found[number] for number in range(len(rows))]
 
 
@@ -138,7 +141,7 @@ class Driver:
         except TimeoutError:
             reason = f"its worker did not start within {_PROBE_S:g} s: another program may have its {RESOURCE}"
         except self._ray.exceptions.RayError as error:
-            self._change(node, "lost", _first_line(error))
+            self._change(node, "lost", _last_line(error))
             return
         if reason is not None:
             self._change(node, "excluded", reason)
@@ -153,7 +156,7 @@ class Driver:
             try:
                 found = await _result(node.worker.evaluate.remote(*chunk.call))
             except self._ray.exceptions.RayError as error:
-                self._change(node, "lost", _first_line(error))
+                self._change(node, "lost", _last_line(error))
                 await self._give_back(chunk)
                 return
             if isinstance(found, list):
@@ -232,8 +235,8 @@ async def _result(reference: Any) -> Any:
     return await reference
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:300] or type(error).__name__
+def _last_line(error: BaseException) -> str:
+    return str(error).strip().rpartition("\n")[2][:300] or type(error).__name__
 
 
 async def _main(address: str) -> None:
@@ -247,7 +250,7 @@ async def _main(address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", namespace="evaluator-host")
     except (ConnectionError, RuntimeError, ValueError) as error:
-        detail = f"the Ray cluster at {address} cannot be reached: {_first_line(error)}"
+        detail = f"the Ray cluster at {address} cannot be reached: {_last_line(error)}"
         send(out, ("ended", SandboxUnavailable.code, detail))
         return
     source = asyncio.StreamReader(limit=1 << 20)

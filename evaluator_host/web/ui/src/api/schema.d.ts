@@ -343,6 +343,8 @@ export interface components {
             repair: boolean;
             score_output: string | null;
         };
+        /** @enum {string} */
+        Executor: "local" | "ray";
         FailureGroup: {
             code: string;
             count: number;
@@ -441,6 +443,7 @@ export interface components {
         Isolation: "row" | "batch";
         JobConfig: {
             budget: components["schemas"]["ModelBudget"];
+            executor: components["schemas"]["Executor"];
             failures: components["schemas"]["Failures"];
             isolation: components["schemas"]["Isolation"];
             limit_samples: number | null;
@@ -451,6 +454,7 @@ export interface components {
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
+            executor?: components["schemas"]["Executor"];
             failures?: components["schemas"]["Failures"];
             isolation?: components["schemas"]["Isolation"];
             limit_samples?: number | null;
@@ -487,6 +491,12 @@ export interface components {
         JobNameIn: {
             name: string | null;
         };
+        JobNode: {
+            name: string;
+            reason: string | null;
+            rows: number;
+            state: components["schemas"]["NodeState"];
+        };
         JobProgress: {
             done: number;
             eta_s: number | null;
@@ -509,6 +519,7 @@ export interface components {
                 [key: string]: string;
             };
             name: string | null;
+            nodes: components["schemas"]["JobNode"][];
             progress: components["schemas"]["JobProgress"];
             scores: components["schemas"]["JobScore"][];
             started_at: string | null;
@@ -733,6 +744,8 @@ export interface components {
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
+        /** @enum {string} */
+        NodeState: "starting" | "ready" | "excluded" | "lost";
         Note: {
             code: string;
             message: string;
