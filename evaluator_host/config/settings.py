@@ -212,7 +212,7 @@ class Settings(BaseSettings):
     )
     storage_url: str | None = Field(
         None,
-        description="S3-compatible storage for rows and uploaded files, s3://bucket/prefix; default the data directory.",
+        description="S3-compatible storage for rows and files, s3://bucket/prefix; default the data directory.",
     )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     allowed_hosts: tuple[str, ...] = Field(
