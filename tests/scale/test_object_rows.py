@@ -30,7 +30,7 @@ def environment() -> Iterator[dict[str, str]]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
-    httpx.put(f"http://127.0.0.1:{port}/rows").raise_for_status()
+    httpx.put(f"http://127.0.0.1:{port}/rows", timeout=120).raise_for_status()
     with pytest.MonkeyPatch.context() as patched:
         found = {
             "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
