@@ -1,12 +1,13 @@
 """Callers who would fill the host's memory: its peak stays bounded, and another workspace is served meanwhile."""
 
+import http.client
 import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,12 @@ def test_large_bodies_of_many_callers_are_refused_and_small_ones_served(host: Ho
     body = json.dumps({"evaluator": {"code": code}, "outputs": ["x" * 90] * 280_000}).encode()
 
     def call(_: int) -> httpx.Response:
+        """As clients do that look for an answer only once they have sent everything."""
         headers = {"Content-Type": "application/json", **bearer(host.alpha)}
-        return httpx.post(host.server.url + "/v1/evaluate", content=body, headers=headers, timeout=120)
+        with closing(http.client.HTTPConnection("127.0.0.1", host.server.port, timeout=120)) as connection:
+            connection.request("POST", "/v1/evaluate", body, headers)
+            answer = connection.getresponse()
+            return httpx.Response(answer.status, headers=dict(answer.getheaders()), content=answer.read())
 
     with host.watched(), ThreadPoolExecutor(16) as callers:
         answers = list(callers.map(call, range(16)))

@@ -276,7 +276,7 @@ async def test_the_keyboard_gets_out_of_the_editor(page: Page) -> None:
     await page.keyboard.press("Escape")
     await page.keyboard.press("Tab")
     await expect(editor).not_to_be_focused()
-    await expect(page.get_by_role("combobox", name="Add a package")).to_be_focused()
+    await expect(page.get_by_role("button", name="Wrap lines")).to_be_focused()
 
 
 async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page) -> None:

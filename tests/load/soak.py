@@ -108,9 +108,8 @@ def neighbour(url: str, key: str, until: float) -> Calls:
 def attack_together(url: str, key: str, stop: Event, seed: int, told: "SimpleQueue[Counter[str]]") -> None:
     """Attack from several threads until told to stop; then tell how often each attack was sent.
 
-    In a process of its own, which gives way to all others: what an attacker computes to make its bodies is not the host's.
+    In a process of its own: making large bodies would keep the neighbour's thread from measuring.
     """
-    os.nice(15)
     sent = Counter[str]()
     threads = [threading.Thread(target=attack, args=(url, key, stop, seed + n, sent)) for n in range(ATTACKERS)]
     for thread in threads:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -33,8 +33,10 @@ from evaluator_host.web.http.error_responses import FOREIGN, SECURITY_HEADERS, e
 
 BODY_COPIES: Final = 4  # of a body: in parts, whole, in the row for the sandbox, in its frame
 BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this may take any time
+_DISCARD_S: Final = 3.0
 
 _MEMORY: Final = "evaluator_host.memory"
+_ARRIVED: Final = "evaluator_host.body_arrived"
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _READING: Final = frozenset({"GET", "HEAD"})
 _CALL: Final = "/v1/evaluate"
@@ -107,9 +109,11 @@ class AccessMiddleware:
                 if not upload:
                     memory.reserve(BODY_COPIES * length)
                 await self._app(
-                    scope, self._bounded(receive, ceiling, body_timeout_s, None if upload else memory), sending
+                    scope, self._bounded(scope, receive, ceiling, body_timeout_s, None if upload else memory), sending
                 )
         except HostError as error:
+            if isinstance(error, Busy) and _ARRIVED not in scope:
+                await _discard_body(receive)
             await self._answer(error, scope, receive, sending)
         except ClientDisconnect:
             _log.info("%s %s: the client hung up before its request was complete", scope["method"], scope["path"])
@@ -174,14 +178,16 @@ class AccessMiddleware:
             return nullcontext()
         return (self._access.uploads if upload else self._access.requests).hold(workspace)
 
-    def _bounded(self, receive: Receive, ceiling: int, timeout_s: float, memory: Reservation | None) -> Receive:
+    def _bounded(
+        self, scope: Scope, receive: Receive, ceiling: int, timeout_s: float, memory: Reservation | None
+    ) -> Receive:
         """Return `receive` with the limits of size, time and memory for the body."""
         loop = asyncio.get_running_loop()
-        seen, arrived, deadline = 0, False, loop.time() + timeout_s
+        seen, deadline = 0, loop.time() + timeout_s
 
         async def bounded() -> Message:
-            nonlocal seen, arrived
-            if arrived:  # the next message says that the caller hung up
+            nonlocal seen
+            if _ARRIVED in scope:  # the next message says that the caller hung up
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
@@ -190,7 +196,8 @@ class AccessMiddleware:
                 raise TooSlow(f"the body did not arrive within {timeout_s:g} s") from error
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
-                arrived = not message.get("more_body", False)
+                if not message.get("more_body", False):
+                    scope[_ARRIVED] = True
                 if seen > ceiling:
                     raise _too_large(ceiling)
                 if memory is not None:
@@ -243,6 +250,14 @@ class _Sending:
             await self._send({"type": message["type"], "body": bytes(body[:LARGE_BYTES]), "more_body": True})
             body = body[LARGE_BYTES:]
         await self._send({**message, "body": bytes(body)})
+
+
+async def _discard_body(receive: Receive) -> None:
+    """Read the body of a refused request for a moment: a client that still sends it would not see why it is refused."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARD_S):
+            while (message := await receive())["type"] == "http.request" and message.get("more_body", False):
+                pass
 
 
 async def _nothing() -> Message:

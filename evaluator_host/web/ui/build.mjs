@@ -3,6 +3,7 @@ import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
+import { docs as documentation } from "./docs-plugin.mjs";
 import { notices, packagesOf } from "./notices.mjs";
 
 const SMALLEST_GZIPPED = 1024;
@@ -47,7 +48,7 @@ const pages = await build({
   assetNames: "[name]-[hash]",
   format: "esm",
   splitting: true,
-  plugins: [examples],
+  plugins: [examples, documentation],
   metafile: true,
   jsx: "automatic",
   jsxImportSource: "preact",

@@ -1,5 +1,6 @@
 /** The frame around every page: header, navigation, theme, key, and the page that belongs to the path. */
 import { Component, type ComponentChildren, type ComponentType } from "preact";
+import { lazily } from "./frame/lazily";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "./api/http";
 import type { HostInfo } from "./api/types";
@@ -7,6 +8,9 @@ import { ErrorNote } from "./components/error-note";
 import { KeyDialog } from "./components/key-dialog";
 import { Spinner } from "./components/spinner";
 import { Toasts } from "./components/toasts";
+import { isReachable, lostHost, onReachable } from "./api/reachable";
+import { HostBanner } from "./frame/host-banner";
+import { JobWatch } from "./frame/job-watch";
 import { Host } from "./host";
 import { Link, match, usePlace } from "./router";
 import { NAVIGATION, ROUTES, type PageProps, type Route } from "./routes";
@@ -16,12 +20,15 @@ export function App() {
   const place = usePlace();
   const found = resolve(place.path);
   const host = useInfo();
+  const [over, setOver] = useState<"palette" | "help" | null>(null);
+  useFrameKeys(setOver);
   return (
     <Host.Provider value={host}>
       <a class="skip-link" href="#main">
         Skip to content
       </a>
-      <Header section={found?.route.section ?? ""} />
+      <Header section={found?.route.section ?? ""} onOpen={setOver} />
+      <HostBanner />
       <main id="main" tabIndex={-1}>
         {found === null ? (
           <NotFound path={place.path} />
@@ -29,10 +36,38 @@ export function App() {
           <Page key={found.route.path} route={found.route} params={found.params} query={place.query} />
         )}
       </main>
+      {over === "palette" && <Palette onClose={() => setOver(null)} />}
+      {over === "help" && <HelpMenu onClose={() => setOver(null)} />}
       <KeyDialog />
+      <JobWatch />
       <Toasts />
     </Host.Provider>
   );
+}
+
+const Palette = lazily<{ onClose: () => void }>(() => import("./frame/palette"));
+const HelpMenu = lazily<{ onClose: () => void }>(() => import("./frame/help-menu"));
+
+/** Ctrl+K, Cmd+K for the palette; a question mark, outside of fields, for help. */
+function useFrameKeys(open: (what: "palette" | "help") => void): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (document.querySelector("dialog[open]") !== null) return;
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        open("palette");
+      } else if (event.key === "?" && !event.ctrlKey && !event.metaKey && !isWriting(event.target)) {
+        event.preventDefault();
+        open("help");
+      }
+    };
+    document.addEventListener("keydown", onKeyDown, { capture: true });
+    return () => document.removeEventListener("keydown", onKeyDown, { capture: true });
+  }, []);
+}
+
+function isWriting(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || target.closest("input, textarea, select, [contenteditable]") !== null);
 }
 
 /** Loads the host's info. On a host with keys this first request asks for the key. */
@@ -52,7 +87,7 @@ function resolve(path: string): { route: Route; params: Record<string, string> }
   return null;
 }
 
-function Header({ section }: { section: string }) {
+function Header({ section, onOpen }: { section: string; onOpen: (what: "palette" | "help") => void }) {
   return (
     <header class="frame-header">
       <Link to="/" class="brand" aria-label="Evaluator Host, to the workbench">
@@ -64,6 +99,14 @@ function Header({ section }: { section: string }) {
         <span class="brand-name">Evaluator Host</span>
       </Link>
       <Navigation section={section} />
+      <button class="button button-small find-button" type="button" title="Ctrl+K" onClick={() => onOpen("palette")}>
+        Find <kbd>Ctrl K</kbd>
+      </button>
+      <button class="icon-button" type="button" aria-label="Help" title="Help (?)" onClick={() => onOpen("help")}>
+        <svg viewBox="0 0 24 24" aria-hidden="true" class="icon">
+          <path d="M9.300 9a2.800 2.800 0 1 1 4.100 2.500c-1 .5-1.400 1.100-1.400 2.200M12 17.200v.1M21 12a9 9 0 1 1-18 0 9 9 0 0 1 18 0Z" />
+        </svg>
+      </button>
       <ThemeSwitch />
     </header>
   );
@@ -126,10 +169,14 @@ function Page({ route, params, query }: PageProps & { route: Route }) {
     document.title = route.path === "/" ? "Evaluator Host" : `${route.title} · Evaluator Host`;
     route.load().then(
       (module) => setPage(() => module.default),
-      () => setFailed(true),
+      () => {
+        setFailed(true);
+        lostHost();
+      },
     );
   }, [route]);
-  if (failed) return <ErrorNote title="The page could not be loaded" error="The host is not responding, or it was updated. Reload the page." />;
+  useEffect(() => (failed ? onReachable((reachable) => reachable && location.reload()) : undefined), [failed]);
+  if (failed) return <ErrorNote title="The page could not be loaded" error={isReachable() ? "The host was updated: load the page again." : "The host is not responding. The page loads as soon as it is back; what you wrote is kept in this browser."} onRetry={() => location.reload()} />;
   if (page === null) return <Spinner label={`Loading ${route.title.toLowerCase()}`} page />;
   const Shown = page;
   return (

@@ -1,5 +1,5 @@
 // The page at /docs: what the host says of itself at /openapi.json, to be read and tried, with nothing from elsewhere.
-import { recallInTab } from "./storage";
+import { recall, recallInTab } from "./storage";
 
 interface Request {
   url: string;
@@ -7,6 +7,17 @@ interface Request {
 }
 
 declare const SwaggerUIBundle: (options: { spec: unknown; dom_id: string; requestInterceptor: (request: Request) => Request; [other: string]: unknown }) => unknown;
+
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+/** The theme of the workbench; Swagger UI has a class for the dark one. */
+function followTheme(): void {
+  const chosen = recall("theme");
+  document.documentElement.classList.toggle("dark-mode", chosen === null ? system.matches : chosen === "dark");
+}
+
+followTheme();
+system.addEventListener("change", followTheme);
 
 const key = recallInTab("key");
 const headers: Record<string, string> = key === null ? {} : { Authorization: `Bearer ${key}` };

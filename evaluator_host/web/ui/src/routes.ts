@@ -28,15 +28,18 @@ export const ROUTES: readonly Route[] = [
   { path: "/jobs/:id", title: "Job", section: "/jobs", load: () => import("./pages/job") },
   { path: "/jobs/:id/rows/:index", title: "Row of a job", section: "/jobs", load: () => import("./pages/job-row") },
   { path: "/compare/:before/:after", title: "Comparison", section: "/jobs", load: () => import("./pages/compare") },
+  { path: "/help", title: "Help", section: "/help", load: () => import("./pages/help") },
+  { path: "/help/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
+  { path: "/help/:folder/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
   { path: "/environments", title: "Environments", section: "/environments", load: () => import("./pages/environments") },
   { path: "/environments/:key", title: "Environment", section: "/environments", load: () => import("./pages/environment") },
 ];
 
 export const NAVIGATION: readonly { to: string; label: string }[] = [
   { to: "/", label: "Workbench" },
-  { to: "/migrate", label: "Migrate" },
   { to: "/evaluators", label: "Evaluators" },
   { to: "/datasets", label: "Data sets" },
   { to: "/jobs", label: "Jobs" },
   { to: "/environments", label: "Environments" },
+  { to: "/migrate", label: "Migrate" },
 ];

@@ -1,6 +1,7 @@
 /** HTTP to the host that served the page: JSON in and out, problem+json as errors, server-sent events. */
 import type { Problem, ProblemBody } from "./types";
 import { keepInTab, recallInTab } from "../storage";
+import { lostHost } from "./reachable";
 
 /** The host refused or failed a request; `code` is the stable name of the error, `problems` name the wrong fields. */
 export class ApiError extends Error {
@@ -81,6 +82,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
     return await fetch(path, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    lostHost();
     throw new ApiError("The host is not responding. Is it still running?", 0, "host_unreachable");
   }
 }
@@ -94,6 +96,11 @@ async function problemOf(response: Response): Promise<ApiError> {
   } catch {
     return new ApiError(`The host answered with status ${response.status}.`, response.status, "unknown", [], wait);
   }
+}
+
+/** Whether the host gave no answer at all. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "host_unreachable";
 }
 
 export function isAbort(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import type { Ref } from "preact";
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Known } from "../editor/knowledge";
 import type { Mark, Mirror, Syntax } from "../editor/mirror";
 
 export type { Mark, Syntax } from "../editor/mirror";
@@ -21,6 +22,9 @@ interface CodeEditorProps {
   onSubmit?: () => void;
   /** The first syntax error that the editor itself sees after a change, or none. */
   onSyntax?: (fault: Mark | null) => void;
+  /** What is known of the code besides its grammar. */
+  known?: () => Known;
+  wrap?: boolean;
   handle?: Ref<CodeEditorHandle>;
   class?: string;
 }
@@ -28,12 +32,12 @@ interface CodeEditorProps {
 const NO_MARKS: readonly Mark[] = [];
 
 /** A CodeMirror editor. The text is there, and can be read and edited, before CodeMirror has been loaded. */
-export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, readOnly = false, hint = "", onSubmit, onSyntax, handle, class: given }: CodeEditorProps) {
+export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, readOnly = false, hint = "", onSubmit, onSyntax, known, wrap = false, handle, class: given }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const mirror = useRef<Mirror | null>(null);
   const [ready, setReady] = useState(false);
-  const latest = useRef({ value, onValue, onSubmit, onSyntax });
-  latest.current = { value, onValue, onSubmit, onSyntax };
+  const latest = useRef({ value, onValue, onSubmit, onSyntax, known });
+  latest.current = { value, onValue, onSubmit, onSyntax, known };
 
   useEffect(() => {
     let gone = false;
@@ -51,6 +55,7 @@ export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, re
           latest.current.onValue?.(text);
         },
         onSubmit: () => latest.current.onSubmit?.(),
+        known: latest.current.known === undefined ? undefined : () => latest.current.known!(),
         onSyntax: latest.current.onSyntax === undefined ? undefined : (fault) => latest.current.onSyntax?.(fault),
       });
       setReady(true);
@@ -65,6 +70,7 @@ export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, re
   // Before the next key: later, it would bring back the text of a key ago.
   useLayoutEffect(() => mirror.current?.setText(value), [value, ready]);
   useEffect(() => mirror.current?.setSyntax(syntax), [syntax, ready]);
+  useEffect(() => mirror.current?.setWrap(wrap), [wrap, ready]);
   useEffect(() => mirror.current?.setMarks(marks), [marks, ready]);
   useImperativeHandle(handle ?? null, () => ({
     goTo: (line: number, column: number | null) => mirror.current?.goTo(line, column),

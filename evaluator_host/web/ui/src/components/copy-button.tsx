@@ -4,7 +4,7 @@ import { toast } from "./toasts";
 /** Copies a text; `text` is called on click. */
 export function CopyButton({ label, text, said }: { label: string; text: () => string; said?: string }) {
   const copy = async () => {
-    toast((await copied(text())) ? (said ?? "Copied") : "The browser does not allow this page to copy.");
+    toast((await copyText(text())) ? (said ?? "Copied") : "The browser does not allow this page to copy.");
   };
   return (
     <Button kind="quiet" small onClick={() => void copy()}>
@@ -13,7 +13,8 @@ export function CopyButton({ label, text, said }: { label: string; text: () => s
   );
 }
 
-async function copied(text: string): Promise<boolean> {
+/** Put a text on the clipboard; whether the browser allowed it. */
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

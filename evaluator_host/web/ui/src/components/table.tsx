@@ -1,15 +1,41 @@
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** A table that scrolls within itself when it is wider than its place; `label` says what is in it. Rows are `<tr>` of a `<tbody>`. */
+/**
+ * A table that scrolls within itself when it is wider than its place; `label` says what is in it. Rows are `<tr>` of a `<tbody>`.
+ *
+ * In a narrow window each row is a card: its cells are below each other, each with the heading of its column.
+ */
 export function Table({ label, head, children, class: given }: { label: string; head: ComponentChildren; children: ComponentChildren; class?: string }) {
+  const table = useRef<HTMLTableElement>(null);
+  useLayoutEffect(() => {
+    if (table.current !== null) labelCells(table.current);
+  });
   return (
     <div class={`table-scroll ${given ?? ""}`} role="region" aria-label={label} tabIndex={0}>
-      <table class="table">
-        <thead>
+      <table class="table" ref={table} role="table">
+        <thead role="rowgroup">
           <tr>{head}</tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody role="rowgroup">{children}</tbody>
       </table>
     </div>
   );
+}
+
+/** Name each cell after its column. The roles are those of a table, which cards would not have otherwise. */
+function labelCells(table: HTMLTableElement): void {
+  const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => {
+    cell.setAttribute("role", "columnheader");
+    return (cell.textContent ?? "").replace(/ [↑↓]$/, "");
+  });
+  for (const row of table.rows) row.setAttribute("role", "row");
+  for (const row of table.tBodies[0]?.rows ?? []) {
+    let at = 0;
+    for (const cell of row.cells) {
+      cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell");
+      if (cell.colSpan === 1) cell.dataset["label"] = names[at] ?? "";
+      at += cell.colSpan;
+    }
+  }
 }

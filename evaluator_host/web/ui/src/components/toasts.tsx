@@ -1,25 +1,34 @@
 import { useEffect, useState } from "preact/hooks";
+import { Link } from "../router";
+
+interface Target {
+  to: string;
+  label: string;
+}
 
 interface Toast {
   id: number;
   text: string;
+  target?: Target | undefined;
 }
 
 const LASTS_MS = 4000;
+const WITH_LINK_MS = 12_000;
 let next = 0;
 let show: ((toast: Toast) => void) | null = null;
 
 /** Say briefly that something was done: at the foot of the page, and to a screen reader. */
-export function toast(text: string): void {
-  show?.({ id: next++, text });
+export function toast(text: string, target?: Target): void {
+  show?.({ id: next++, text, target });
 }
 
 export function Toasts() {
   const [toasts, setToasts] = useState<readonly Toast[]>([]);
+  const remove = (id: number) => setToasts((before) => before.filter((one) => one.id !== id));
   useEffect(() => {
     show = (added) => {
       setToasts((before) => [...before.slice(-2), added]);
-      setTimeout(() => setToasts((before) => before.filter((one) => one.id !== added.id)), LASTS_MS);
+      setTimeout(() => remove(added.id), added.target === undefined ? LASTS_MS : WITH_LINK_MS);
     };
     return () => void (show = null);
   }, []);
@@ -28,6 +37,12 @@ export function Toasts() {
       {toasts.map((one) => (
         <p key={one.id} class="toast">
           {one.text}
+          {one.target && (
+            <span onClick={() => remove(one.id)}>
+              {" "}
+              <Link to={one.target.to}>{one.target.label}</Link>
+            </span>
+          )}
         </p>
       ))}
     </div>

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { isAbort } from "../api/http";
+import { isAbort, isUnreachable } from "../api/http";
+import { onReachable } from "../api/reachable";
 
 export interface Loaded<T> {
   value: T | null;
@@ -9,7 +10,7 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** Returns the result of `load`, loaded again whenever `dependencies` change; outdated results are dropped. */
+/** Returns the result of `load`, loaded again whenever `dependencies` change, and when a lost host is back; outdated results are dropped. */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<{ value: T | null; error: unknown; loading: boolean }>({ value: null, error: null, loading: true });
   const [turn, setTurn] = useState(0);
@@ -22,5 +23,7 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, dependen
     );
     return () => abort.abort();
   }, [...dependencies, turn]);
+  const lost = isUnreachable(state.error);
+  useEffect(() => (lost ? onReachable((reachable) => reachable && setTurn((before) => before + 1)) : undefined), [lost]);
   return { ...state, reload: useCallback(() => setTurn((before) => before + 1), []) };
 }

@@ -10,6 +10,7 @@ import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/sea
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { codeCompletions, type Known, parameterHover } from "./knowledge";
 
 export type Syntax = "python" | "javascript" | "typescript" | "json" | "text";
 
@@ -33,11 +34,14 @@ export interface MirrorOptions {
   onSubmit: () => void;
   /** The first syntax error that the editor's own parser sees after a change, or none. */
   onSyntax?: ((fault: Mark | null) => void) | undefined;
+  /** What is known of the code besides its grammar: parameters and row keys are completed first. */
+  known?: (() => Known) | undefined;
 }
 
 export interface Mirror {
   setText(text: string): void;
   setSyntax(syntax: Syntax): void;
+  setWrap(wrap: boolean): void;
   setMarks(marks: readonly Mark[]): void;
   /** Put the cursor there and show it. */
   goTo(line: number, column: number | null): void;
@@ -78,6 +82,10 @@ const looks = EditorView.theme({
   ".cm-diagnostic": { padding: "6px 10px", maxWidth: "60ch", whiteSpace: "pre-wrap", borderLeftWidth: "3px" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--fail)" },
   ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
+  ".cm-known": { maxWidth: "60ch", padding: "6px 10px" },
+  ".cm-known pre": { marginTop: "4px", whiteSpace: "pre-wrap", overflowWrap: "anywhere", color: "var(--muted)" },
+  ".cm-completionDetail": { marginLeft: "12px", color: "var(--muted)", fontStyle: "normal", fontFamily: "var(--sans)" },
+  "li[aria-selected] .cm-completionDetail": { color: "var(--on-accent)" },
   ".cm-panels": { backgroundColor: "var(--surface-raised)", color: "var(--text)" },
   ".cm-panels.cm-panels-top": { borderBottom: "1px solid var(--border)" },
   ".cm-panel.cm-search": { padding: "6px 10px" },
@@ -171,6 +179,8 @@ export function everyEditor(syntax: Syntax): Extension {
 
 export function openMirror(options: MirrorOptions): Mirror {
   const syntaxPart = new Compartment();
+  const wrapPart = new Compartment();
+  const isText = options.syntax === "json" || options.syntax === "text";
   let silent = false;
   const submit = () => {
     options.onSubmit();
@@ -182,7 +192,8 @@ export function openMirror(options: MirrorOptions): Mirror {
         history(),
         closeBrackets(),
         indentOnInput(),
-        autocompletion({ icons: false }),
+        autocompletion({ icons: false, ...(options.known ? { override: codeCompletions(options.known) } : {}) }),
+        options.known ? parameterHover(options.known) : [],
         highlightActiveLine(),
         highlightActiveLineGutter(),
         EditorView.updateListener.of((update) => {
@@ -201,8 +212,8 @@ export function openMirror(options: MirrorOptions): Mirror {
         wholeColours,
         options.onSyntax && !options.readOnly ? syntaxReports(options.onSyntax) : [],
         syntaxPart.of(grammar(options.syntax)),
-        options.syntax === "json" || options.syntax === "text" ? [] : [lineNumbers(), lintGutter()],
-        options.syntax === "json" || options.syntax === "text" ? EditorView.lineWrapping : [],
+        isText ? [] : [lineNumbers(), lintGutter()],
+        wrapPart.of(isText ? EditorView.lineWrapping : []),
         drawSelection(),
         bracketMatching(),
         highlightSelectionMatches(),
@@ -225,6 +236,9 @@ export function openMirror(options: MirrorOptions): Mirror {
     },
     setSyntax(syntax) {
       view.dispatch({ effects: syntaxPart.reconfigure(grammar(syntax)) });
+    },
+    setWrap(wrap) {
+      view.dispatch({ effects: wrapPart.reconfigure(wrap || isText ? EditorView.lineWrapping : []) });
     },
     setMarks(marks) {
       view.dispatch(setDiagnostics(view.state, marks.map((mark) => diagnostic(view.state, mark))));

@@ -15,6 +15,7 @@ import { PageHead, Panel } from "../resources/parts";
 import { TargetFields } from "../resources/target-fields";
 import type { Columns, DatasetReport, EvaluatorReport, JobEvaluator, JobReport } from "../api/types";
 import { Value } from "../resources/value";
+import { watchJob } from "../resources/watched-jobs";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
@@ -80,6 +81,7 @@ function Form({ start, evaluators, datasets }: FormProps) {
     setBusy(true);
     try {
       const job = await call<JobReport>("POST", "/v1/jobs", { body: jobBody(form) });
+      watchJob(job);
       navigate(`/jobs/${job.id}`);
     } catch (problem) {
       setFault(problem);

@@ -13,14 +13,19 @@ import type { PageProps } from "../routes";
 import type { CheckReport, Result } from "../api/types";
 import { classOf, criteriaOf } from "../workbench/classes";
 import { asCurl, asPython } from "../workbench/copies";
-import { beginDraft, contentOf, type Draft, EMPTY, fromExample, keepDraft, recalled, toEvaluator, toRow } from "../workbench/draft";
+import { beginDraft, contentOf, type Draft, EMPTY, fromExample, keepDraft, recalled, rowTexts, toEvaluator, toRow } from "../workbench/draft";
 import { EditorPanel } from "../workbench/editor-panel";
 import { namesAnything, draftFrom } from "../workbench/from-query";
 import { History } from "../workbench/history";
 import { ResultCard } from "../workbench/result-card";
+import { RowGrid } from "../workbench/row-grid";
+import { RunOnDataset } from "../workbench/run-on-dataset";
+import { StoredRows } from "../workbench/stored-rows";
 import { TestPanel } from "../workbench/test-panel";
+import { MOST_ROWS, newRow, type TestRow } from "../workbench/test-rows";
 import { useBuild } from "../workbench/use-build";
 import { useCheck } from "../workbench/use-check";
+import { useRowScores } from "../workbench/use-row-scores";
 import { useRuns } from "../workbench/use-runs";
 
 const KEEP_AFTER_MS = 400;
@@ -32,6 +37,12 @@ export default function WorkbenchPage({ query }: PageProps) {
   const [tried, setTried] = useState(false);
   const [turn, setTurn] = useState(0);
   const editor = useRef<CodeEditorHandle>(null);
+  const stored = draft.stored;
+  useEffect(() => {
+    document.title = stored === null ? "Evaluator Host" : `${stored.name}@${stored.version} · Evaluator Host`;
+  }, [stored?.name, stored?.version]);
+  const [live, setLive] = useState(true);
+  const [dialog, setDialog] = useState<"rows" | "dataset" | null>(null);
   const [aside, setAside] = useState<Draft | null>(null);
   const replace = (another: Draft) => {
     setDraft((before) => {
@@ -67,6 +78,9 @@ export default function WorkbenchPage({ query }: PageProps) {
   const row = useMemo(() => toRow(draft.row), [draft.row]);
   const build = useBuild(draft);
   const checked = useCheck(evaluator, build.state, turn);
+  const ready = (build.state === "ready" || build.state === "none") && (checked.stale || checked.report === null || checked.report.ok);
+  const scores = useRowScores(evaluator, draft.rows, { ready, live });
+  const setRows = (rows: TestRow[]) => change({ rows });
   const runs = useRuns();
   const run = () => {
     setTried(true);
@@ -80,12 +94,12 @@ export default function WorkbenchPage({ query }: PageProps) {
   const contract = draft.contract === "auto" ? (checked.report?.contract ?? null) : draft.contract;
   const goTo = (line: number, column: number | null) => editor.current?.goTo(line, column);
   return (
-    <div class="page workbench">
+    <div class={draft.rows.length > 0 ? "page workbench workbench-rows" : "page workbench"}>
       <h1 class="visually-hidden">Workbench</h1>
       {wanted !== null && <ErrorNote title="This link could not be opened" error={wanted} />}
       <div class="workbench-grid">
         <EditorPanel draft={draft} change={change} replace={replace} evaluator={evaluator} faults={faults} examples={examples} checked={checked} build={build} handle={editor} onRun={run} aside={aside} />
-        <TestPanel row={draft.row} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} />
+        <TestPanel row={draft.row} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} onRunOnDataset={() => setDialog("dataset")} />
         <div class="results" aria-live="polite" aria-busy={runs.running}>
           {runs.error !== null && <ErrorNote title="The evaluator could not be run" error={runs.error} />}
           {runs.shown !== null ? (
@@ -98,6 +112,21 @@ export default function WorkbenchPage({ query }: PageProps) {
           <History runs={runs.runs} shown={runs.shown?.number ?? null} onShow={runs.show} onBring={(one) => replace(one.draft)} />
         </div>
       </div>
+      <RowGrid
+        rows={draft.rows}
+        onRows={setRows}
+        scores={scores}
+        live={live}
+        onLive={setLive}
+        onAdd={() => setDialog("rows")}
+        onAddTestRow={() => {
+          setTried(true);
+          if (Object.keys(row.faults).length === 0) setRows([...draft.rows, newRow(row.row)]);
+        }}
+        onUse={(one) => change({ row: rowTexts(one.row) })}
+      />
+      {dialog === "rows" && <StoredRows room={MOST_ROWS - draft.rows.length} onClose={() => setDialog(null)} onTake={(taken) => setRows([...draft.rows, ...taken])} />}
+      {dialog === "dataset" && <RunOnDataset draft={draft} evaluator={evaluator} onClose={() => setDialog(null)} />}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 /** Numbers, sizes, times and rows, as people read them. */
 const COUNTS = new Intl.NumberFormat("en-US");
-const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" }); // with the time zone
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const MINUTE_S = 60;
 const HOUR_S = 60 * MINUTE_S;

@@ -1,5 +1,8 @@
 /** Components that the pages of stored things share: page head, facts, moments, chips, scores. */
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { copyText } from "../components/copy-button";
+import { toast } from "../components/toasts";
 import { Link } from "../router";
 import { ago, figure, moment, NOTHING, percent } from "./format";
 import type { JobStatus, Result } from "../api/types";
@@ -13,8 +16,12 @@ interface HeadProps {
   children?: ComponentChildren;
 }
 
-/** The head of a page: where it is, what it is, what can be done. */
+/** The head of a page: where it is, what it is, what can be done. The tab of the browser has the same title. */
 export function PageHead({ title, up, mark, children }: HeadProps) {
+  const [shown, parent] = [typeof title === "string" ? title : null, up?.label];
+  useEffect(() => {
+    if (shown !== null) document.title = [shown, ...(parent === undefined || parent === shown ? [] : [parent]), "Evaluator Host"].join(" · ");
+  }, [shown, parent]);
   return (
     <header class="page-head">
       <div class="record-title">
@@ -27,9 +34,21 @@ export function PageHead({ title, up, mark, children }: HeadProps) {
         )}
         <h1>{title}</h1>
         {mark}
+        {up && <CopyLink />}
       </div>
       {children && <div class="page-actions">{children}</div>}
     </header>
+  );
+}
+
+/** Copies the address of the page as it is shown, with its filters. */
+function CopyLink() {
+  return (
+    <button class="icon-button icon-small" type="button" aria-label="Copy the link to this page" title="Copy the link to this page" onClick={() => void copyText(location.href).then((done) => toast(done ? "Link copied" : "The browser does not allow this page to copy."))}>
+      <svg viewBox="0 0 24 24" aria-hidden="true" class="icon">
+        <path d="M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.700-5.700l-1.300 1.300M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.700 5.700l1.300-1.300" />
+      </svg>
+    </button>
   );
 }
 

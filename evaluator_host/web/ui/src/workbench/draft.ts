@@ -3,6 +3,7 @@ import type { Example } from "examples:all";
 import { readJson } from "../json";
 import { keep, keepInTab, recall, recallInTab } from "../storage";
 import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
+import type { TestRow } from "./test-rows";
 
 export const ROW_FIELDS = ["inputs", "outputs", "messages", "trace", "variables", "criteria"] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
@@ -25,6 +26,8 @@ export interface Draft {
   limits: Record<keyof Limits, string>;
   settings: { correct_answer_key: string; entry: string; config: string; score_output: string; repair?: boolean };
   row: Record<RowField, string>;
+  /** The rows below the editor. */
+  rows: TestRow[];
   /** The stored evaluator that it came from, or was kept as. */
   stored: { name: string; version: number } | null;
   /** Id of the example that the code comes from; null once it has been changed. */
@@ -48,6 +51,7 @@ export const EMPTY: Draft = {
   limits: NO_LIMITS,
   settings: NO_SETTINGS,
   row: { inputs: "", outputs: "", messages: "", trace: "", variables: "", criteria: "" },
+  rows: [],
   stored: null,
   example: null,
 };
@@ -183,6 +187,7 @@ export function whole(found: Partial<Draft> | null): Draft | null {
     limits: { ...NO_LIMITS, ...found.limits },
     settings: { ...NO_SETTINGS, ...found.settings },
     row: { ...EMPTY.row, ...found.row },
+    rows: Array.isArray(found.rows) ? found.rows : [],
   };
 }
 
@@ -196,7 +201,7 @@ const MOST_KEPT = 1_000_000; // a browser keeps about 5 MB for a site
 /** Keep the draft for this tab, and as the one that new tabs begin with. */
 export function keepDraft(draft: Draft): void {
   const text = JSON.stringify(draft);
-  const kept = text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, row: EMPTY.row }); // the code at least
+  const kept = text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, row: EMPTY.row, rows: [] }); // the code at least
   keepInTab(KEY, kept);
   keep(KEY, kept);
   keepEarlier(draft);
@@ -224,7 +229,7 @@ function keepEarlier(draft: Draft): void {
   if (draft.example !== null || draft.code.trim() === "") return;
   writing ??= recallInTab("drafting");
   if (writing === null) beginDraft();
-  const own = { id: writing!, at: new Date().toISOString(), draft: { ...draft, row: JSON.stringify(draft.row).length > 100_000 ? EMPTY.row : draft.row } };
+  const own = { id: writing!, at: new Date().toISOString(), draft: JSON.stringify([draft.row, draft.rows]).length > 100_000 ? { ...draft, row: EMPTY.row, rows: [] } : draft };
   const others = earlierDrafts().filter((one) => one.id !== own.id && one.draft.code !== draft.code);
   const all = [own, ...others].slice(0, MOST_EARLIER);
   while (all.length > 1 && JSON.stringify(all).length > MOST_EARLIER_TEXT) all.pop();

@@ -1,23 +1,30 @@
 /** The editor panel: language, examples, stored evaluators, the code, and the result of its check. */
 import type { Example } from "examples:all";
 import type { Ref } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { CodeEditor, type CodeEditorHandle, type Mark } from "../components/code-editor";
 import type { Syntax } from "../editor/mirror";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
+import { oneLine } from "../resources/format";
 import { Link } from "../router";
+import { keep, recall } from "../storage";
 import type { CheckReport, EvaluatorIn, Fix, Language } from "../api/types";
 import { type Draft, type Faults, fromExample, withStored } from "./draft";
 import { Files, Slices } from "./files";
+import { Gallery } from "./gallery";
 import { Packages } from "./packages";
 import { SettingsPanel } from "./settings";
+import { knownOf, parametersOf } from "./signature";
 import { OpenDialog, SaveDialog } from "./stored-dialogs";
 import type { Build } from "./use-build";
 import type { Checked } from "./use-check";
 
+const WRAP = "wrap";
+const SIGNATURE = "signature";
+const NARROW = matchMedia("(max-width: 760px)");
 const SHOWN_CHARS = 8000; // of code to choose from
 const LANGUAGES: readonly { value: Language; label: string }[] = [
   { value: "python", label: "Python" },
@@ -41,9 +48,16 @@ interface EditorPanelProps {
 }
 
 export function EditorPanel({ draft, change, replace, evaluator, faults, examples, checked, build, handle, onRun, aside }: EditorPanelProps) {
-  const [dialog, setDialog] = useState<"open" | "save" | null>(null);
+  const [dialog, setDialog] = useState<"open" | "save" | "examples" | null>(null);
   const [shown, setShown] = useState<string | null>(null);
   const file = shown !== null && shown in draft.files ? shown : null;
+  const [wrap, setWrap] = useState(recall(WRAP) === "yes");
+  const toggleWrap = () => {
+    keep(WRAP, wrap ? null : "yes");
+    setWrap(!wrap);
+  };
+  const contract = draft.contract === "auto" ? (checked.report?.contract ?? null) : draft.contract;
+  const known = () => knownOf(draft, contract);
   const [fault, setFault] = useState<Mark | null>(null);
   const ownFault = checked.stale || checked.report === null ? fault : null; // the host's check has the last word
   const found = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
@@ -68,7 +82,9 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           ))}
         </div>
         <div class="page-actions">
-          <ExampleMenu examples={examples} draft={draft} onExample={(example) => replace(fromExample(example, draft.language))} />
+          <Button small onClick={() => setDialog("examples")}>
+            Examples…
+          </Button>
           <Button small onClick={() => setDialog("open")}>
             Open…
           </Button>
@@ -77,8 +93,10 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
           </Button>
         </div>
       </header>
+      <Signature draft={draft} contract={contract} />
       <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} />
-      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
+      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
+      <EditorHints wrap={wrap} onWrap={toggleWrap} />
       {aside !== null && (
         <p class="aside">
           <span class="muted">Your previous code was set aside.</span>
@@ -97,6 +115,17 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       <Packages language={draft.language} packages={draft.packages} onPackages={(packages) => change({ packages, example: null })} missing={missing} build={build} />
       <Slices report={checked.report} onSlice={(code) => replace({ ...draft, code, example: null })} />
       <SettingsPanel draft={draft} change={change} faults={faults} report={checked.report} />
+      {dialog === "examples" && (
+        <Gallery
+          examples={examples}
+          chosen={draft.example}
+          onClose={() => setDialog(null)}
+          onExample={(example) => {
+            replace(fromExample(example, draft.language));
+            setDialog(null);
+          }}
+        />
+      )}
       {dialog === "open" && (
         <OpenDialog
           onClose={() => setDialog(null)}
@@ -126,27 +155,83 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   );
 }
 
-function ExampleMenu({ examples, draft, onExample }: { examples: readonly Example[]; draft: Draft; onExample: (example: Example) => void }) {
-  const choose = (event: Event & { currentTarget: HTMLSelectElement }) => {
-    const example = examples.find((one) => one.id === event.currentTarget.value);
-    if (example !== undefined) onExample(example);
-  };
+const HINTS: readonly (readonly [string, string])[] = [
+  ["Tab", "indents"],
+  ["Esc, Tab", "leaves the editor"],
+  ["Ctrl Space", "completes"],
+  ["Ctrl F", "finds"],
+  ["Ctrl Enter", "runs"],
+];
+
+/** Keys of the editor, and whether it wraps long lines. */
+function EditorHints({ wrap, onWrap }: { wrap: boolean; onWrap: () => void }) {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.altKey && !event.ctrlKey && !event.metaKey && event.code === "KeyZ") {
+        event.preventDefault();
+        onWrap();
+      }
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [wrap]);
   return (
-    <select class="input example-menu" aria-label="Start from an example" value={draft.example ?? ""} onChange={choose}>
-      <option value="" disabled={draft.example === null}>
-        Examples
-      </option>
-      {examples.filter((one) => one.contract === undefined).map(option)}
-      <optgroup label="From other platforms">{examples.filter((one) => one.contract !== undefined).map(option)}</optgroup>
-    </select>
+    <div class="editor-hints muted">
+      <span class="editor-keys">
+        {HINTS.map(([key, does]) => (
+          <span key={key}>
+            <kbd>{key}</kbd> {does}
+          </span>
+        ))}
+      </span>
+      <button type="button" class="link-button" aria-pressed={wrap} title="Alt+Z" onClick={onWrap}>
+        {wrap ? "Do not wrap lines" : "Wrap lines"}
+      </button>
+    </div>
   );
 }
 
-function option(example: Example) {
+/** What the function is called with, and what it may return. */
+function Signature({ draft, contract }: { draft: Draft; contract: string | null }) {
+  const [open, setOpen] = useState(recall(SIGNATURE) !== "closed" && !NARROW.matches);
+  const parameters = parametersOf(draft, contract);
+  const isOurs = contract === null || contract === "evaluate" || contract === "evaluate-v1" || contract === "main";
+  const toggle = (now: boolean) => {
+    keep(SIGNATURE, now ? null : "closed");
+    setOpen(now);
+  };
   return (
-    <option key={example.id} value={example.id} title={example.description}>
-      {example.title}
-    </option>
+    <details class="signature" open={open} onToggle={(event) => event.currentTarget.open !== open && toggle(event.currentTarget.open)}>
+      <summary>
+        <code>{contract === "main" ? "main" : isOurs ? "evaluate" : contract}</code> {isOurs ? `(${parameters.map(({ name }) => name).join(", ")})` : "as its platform calls it"}
+      </summary>
+      {isOurs ? (
+        <dl class="signature-parts">
+          {parameters.map(({ name, what, value }) => (
+            <div key={name}>
+              <dt>
+                <code>{name}</code>
+              </dt>
+              <dd>
+                {what}
+                {value !== undefined && value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length > 0 && <span class="muted"> (here {oneLine(Object.keys(value).join(", "), 60)})</span>}
+              </dd>
+            </div>
+          ))}
+          <div>
+            <dt>return</dt>
+            <dd>
+              a number or a bool; a number with a reason: <code>0.5, "why"</code>; or{" "}
+              <code>{draft.language === "python" ? '{"score": 0.5, "passed": True, "reason": "why", "label": "tone"}' : '{score: 0.5, passed: true, reason: "why", label: "tone"}'}</code>. Other numbers in it are metrics.
+            </dd>
+          </div>
+        </dl>
+      ) : (
+        <p class="muted">
+          Code of another platform, run as it is. <Link to="/help/contracts">Contracts</Link> says how it is called.
+        </p>
+      )}
+    </details>
   );
 }
 

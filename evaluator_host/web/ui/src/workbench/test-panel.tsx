@@ -4,8 +4,8 @@ import { Button } from "../components/button";
 import { JsonEditor } from "../components/json-editor";
 import { useHost } from "../host";
 import { readJson } from "../json";
-import type { Draft, Faults, RowField } from "./draft";
-import { FillDialog } from "./fill-dialog";
+import { type Draft, type Faults, type RowField, rowTexts } from "./draft";
+import { StoredRows } from "./stored-rows";
 
 const LABELS: Record<RowField, { label: string; hint: string }> = {
   inputs: { label: "Inputs", hint: '{"question": "…", "correct_answer": "…"}' },
@@ -33,9 +33,10 @@ interface TestPanelProps {
   running: boolean;
   onRun: () => void;
   onStop: () => void;
+  onRunOnDataset: () => void;
 }
 
-export function TestPanel({ row, onRow, contract, criteria, faults, running, onRun, onStop }: TestPanelProps) {
+export function TestPanel({ row, onRow, contract, criteria, faults, running, onRun, onStop, onRunOnDataset }: TestPanelProps) {
   const [filling, setFilling] = useState(false);
   const host = useHost();
   const native = contract === null ? undefined : host?.contract_rows[contract];
@@ -64,11 +65,12 @@ export function TestPanel({ row, onRow, contract, criteria, faults, running, onR
             Run
           </Button>
         )}
-        <span class="muted">
+        <Button onClick={onRunOnDataset}>Run on a data set…</Button>
+        <span class="muted test-key">
           <kbd>Ctrl</kbd> <kbd>Enter</kbd>
         </span>
       </footer>
-      {filling && <FillDialog onClose={() => setFilling(false)} onRow={onRow} />}
+      {filling && <StoredRows room={1} onClose={() => setFilling(false)} onTake={([taken]) => taken && onRow(rowTexts(taken.row))} />}
     </section>
   );
 }

@@ -42,7 +42,7 @@ function keepRuns(runs: readonly Run[]): void {
   const texts: string[] = [];
   let sum = 0;
   for (const run of runs) {
-    const text = JSON.stringify(lightened(run));
+    const text = JSON.stringify({ ...lightened(run), draft: { ...run.draft, rows: [] } });
     sum += text.length;
     if (sum > MOST_KEPT) break;
     texts.push(text);

@@ -1,0 +1,40 @@
+/** Whether the host answers. When it stops doing so it is asked every few seconds, and listeners hear when it is back. */
+const AGAIN_MS = 3000;
+
+const listeners = new Set<(reachable: boolean) => void>();
+let reachable = true;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function tell(now: boolean): void {
+  if (reachable === now) return;
+  reachable = now;
+  for (const listener of listeners) listener(now);
+}
+
+async function ask(): Promise<void> {
+  clearTimeout(timer);
+  const answers = await fetch("/healthz", { cache: "no-store" }).then(({ ok }) => ok, () => false);
+  if (answers) tell(true);
+  else timer = setTimeout(() => void ask(), AGAIN_MS);
+}
+
+/** Note that a request got no answer. */
+export function lostHost(): void {
+  if (reachable) timer = setTimeout(() => void ask(), AGAIN_MS);
+  tell(false);
+}
+
+export function isReachable(): boolean {
+  return reachable;
+}
+
+/** Ask at once whether the host is back. */
+export function askHost(): void {
+  void ask();
+}
+
+/** Hear when the host stops answering and when it is back; the answer ends that. */
+export function onReachable(listener: (reachable: boolean) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}

@@ -1,0 +1,16 @@
+/** The documentation, made by docs-plugin.mjs of docs/*.md. */
+declare module "docs:all" {
+  /** A text, or an element: its tag, its attributes, what is in it. */
+  export type DocNode = string | [string, Record<string, string> | null, ...DocNode[]];
+
+  export interface DocPage {
+    /** The path below docs/, without its suffix. */
+    id: string;
+    title: string;
+    summary: string;
+    headings: readonly { id: string; title: string }[];
+  }
+
+  export const DOCS: readonly DocPage[];
+  export function loadDoc(id: string): Promise<DocNode[]>;
+}

@@ -1,0 +1,18 @@
+import { useEffect, useState } from "preact/hooks";
+import { askHost, isReachable, onReachable } from "../api/reachable";
+import { Button } from "../components/button";
+
+/** Says above every page that the host does not answer, until it does. */
+export function HostBanner() {
+  const [reachable, setReachable] = useState(isReachable);
+  useEffect(() => onReachable(setReachable), []);
+  if (reachable) return null;
+  return (
+    <div class="host-banner" role="alert">
+      <span>The host is not responding. It is asked again every few seconds; what you write is kept in this browser.</span>
+      <Button small onClick={askHost}>
+        Try now
+      </Button>
+    </div>
+  );
+}

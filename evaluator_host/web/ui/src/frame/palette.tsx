@@ -1,0 +1,131 @@
+/** The command palette: pages, actions, stored things, jobs, examples and the documentation, found by a few letters. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { call } from "../api/http";
+import type { DatasetReport, EvaluatorReport, JobReport } from "../api/types";
+import { useLoaded } from "../components/use-loaded";
+import { oneLine, shortId } from "../resources/format";
+import { navigate } from "../router";
+import { NAVIGATION } from "../routes";
+import { chooseTheme, currentTheme } from "../theme";
+import { DOCS } from "docs:all";
+
+interface Command {
+  kind: string;
+  name: string;
+  more?: string;
+  run: () => void;
+}
+
+const MOST = 60;
+
+function actions(): Command[] {
+  const other = currentTheme() === "dark" ? "light" : "dark";
+  return [
+    { kind: "Action", name: "Start a job", run: () => navigate("/jobs/new") },
+    { kind: "Action", name: "Upload a data set", run: () => navigate("/datasets") },
+    { kind: "Action", name: "Install packages", run: () => navigate("/environments?new=1") },
+    { kind: "Action", name: `Use the ${other} theme`, run: () => chooseTheme(other) },
+    { kind: "Action", name: "Copy the link to this page", run: () => void navigator.clipboard?.writeText(location.href) },
+    { kind: "Page", name: "HTTP API", run: () => location.assign("/docs") },
+  ];
+}
+
+async function stored(signal: AbortSignal): Promise<Command[]> {
+  const none = () => [];
+  const [evaluators, datasets, jobs] = await Promise.all([
+    call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }).catch(none),
+    call<DatasetReport[]>("GET", "/v1/datasets", { signal }).catch(none),
+    call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: 100 } }).catch(none),
+  ]);
+  return [
+    ...evaluators.map((one): Command => ({ kind: "Evaluator", name: one.name, more: one.description, run: () => navigate(`/evaluators/${encodeURIComponent(one.name)}`) })),
+    ...evaluators.map((one): Command => ({ kind: "Open in the workbench", name: one.name, run: () => navigate(`/?evaluator=${encodeURIComponent(one.name)}`) })),
+    ...datasets.map((one): Command => ({ kind: "Data set", name: one.name, more: `${one.rows} rows`, run: () => navigate(`/datasets/${encodeURIComponent(one.name)}`) })),
+    ...jobs.map((one): Command => ({ kind: "Job", name: one.name ?? shortId(one.id), more: `${one.status} · ${one.evaluators.join(", ")} · ${one.dataset_name ?? one.dataset}`, run: () => navigate(`/jobs/${one.id}`) })),
+  ];
+}
+
+function documentation(): Command[] {
+  return DOCS.flatMap((page) => [
+    { kind: "Help", name: page.title, run: () => navigate(`/help/${page.id}`) },
+    ...page.headings.map((one): Command => ({ kind: "Help", name: one.title, more: page.title, run: () => navigate(`/help/${page.id}#${one.id}`) })),
+  ]);
+}
+
+/** How well a command fits the words typed; 0 where one of them is not in it. */
+function fit(command: Command, words: readonly string[]): number {
+  const name = command.name.toLowerCase();
+  const all = `${name} ${command.kind} ${command.more ?? ""}`.toLowerCase();
+  let sum = command.kind === "Help" ? 0 : 1;
+  for (const word of words) {
+    if (!all.includes(word)) return 0;
+    sum += name.startsWith(word) ? 6 : new RegExp(`\\b${word.replace(/[^\w]/g, "\\$&")}`).test(name) ? 4 : name.includes(word) ? 3 : 1;
+  }
+  return sum;
+}
+
+export default function Palette({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const kept = useLoaded(stored, []);
+  const known = useMemo<Command[]>(() => [...NAVIGATION.map(({ to, label }) => ({ kind: "Page", name: label, run: () => navigate(to) })), ...actions(), ...(kept.value ?? []), ...documentation()], [kept.value]);
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = useMemo(() => {
+    if (words.length === 0) return known.filter(({ kind }) => kind !== "Help" && kind !== "Open in the workbench").slice(0, MOST);
+    return known
+      .map((command) => ({ command, score: fit(command, words) }))
+      .filter(({ score }) => score > 0)
+      .sort((one, other) => other.score - one.score)
+      .slice(0, MOST)
+      .map(({ command }) => command);
+  }, [known, text]);
+  useEffect(() => {
+    dialog.current?.showModal();
+    return () => dialog.current?.close();
+  }, []);
+  useEffect(() => setAt(0), [text]);
+  useEffect(() => dialog.current?.querySelector(`#command-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
+  const run = (command: Command | undefined) => {
+    if (command === undefined) return;
+    onClose();
+    command.run();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      setAt((before) => (shown.length === 0 ? 0 : (before + step + shown.length) % shown.length));
+    }
+    if (event.key === "Enter") {
+      event.preventDefault();
+      run(shown[at]);
+    }
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog palette"
+      aria-label="Commands"
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(event) => event.target === dialog.current && onClose()}
+    >
+      <div class="palette-body">
+        <input class="input" role="combobox" aria-label="Find a page, an evaluator, a job or help" aria-expanded="true" aria-controls="commands" aria-activedescendant={shown.length > 0 ? `command-${at}` : undefined} aria-autocomplete="list" placeholder="Find anything…" autocomplete="off" spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} />
+        <ul id="commands" class="palette-list" role="listbox" aria-label="Commands">
+          {shown.map((command, index) => (
+            <li key={`${command.kind} ${command.name} ${command.more ?? ""} ${index}`} id={`command-${index}`} role="option" aria-selected={index === at} onMouseMove={() => setAt(index)} onClick={() => run(command)}>
+              <span class="palette-kind">{command.kind}</span>
+              <span>{oneLine(command.name, 80)}</span>
+              {command.more && <span class="palette-more">{oneLine(command.more, 80)}</span>}
+            </li>
+          ))}
+        </ul>
+        {shown.length === 0 && <p class="muted palette-none">{kept.loading ? "Loading…" : "Nothing of that name."}</p>}
+      </div>
+    </dialog>
+  );
+}

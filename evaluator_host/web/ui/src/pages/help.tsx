@@ -1,0 +1,122 @@
+/** The documentation inside the workbench: a list of its pages, and each page. */
+import { type ComponentChild, h } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { DOCS, type DocNode, type DocPage, loadDoc } from "docs:all";
+import { Empty } from "../components/empty";
+import { Field } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { useLoaded } from "../components/use-loaded";
+import { PageHead } from "../resources/parts";
+import { Link } from "../router";
+import type { PageProps } from "../routes";
+
+export default function HelpPage({ params }: PageProps) {
+  const id = [params["folder"], params["page"]].filter(Boolean).join("/");
+  const page = DOCS.find((one) => one.id === id);
+  return (
+    <div class="page help">
+      <PageHead title={page?.title ?? (id === "" ? "Help" : "Page not found")} {...(id === "" ? {} : { up: { to: "/help", label: "Help" } })} />
+      <div class="help-grid">
+        <Contents id={id} />
+        {page === undefined ? id === "" ? <Overview /> : <Empty title={`There is no page ${id}`} /> : <Doc key={id} page={page} />}
+      </div>
+    </div>
+  );
+}
+
+function Contents({ id }: { id: string }) {
+  const [text, setText] = useState("");
+  const words = text.trim().toLowerCase();
+  const shown = useMemo(() => DOCS.map((page) => ({ page, headings: words === "" ? [] : page.headings.filter(({ title }) => title.toLowerCase().includes(words)) })).filter(({ page, headings }) => words === "" || headings.length > 0 || page.title.toLowerCase().includes(words)), [words]);
+  return (
+    <nav class="help-contents" aria-label="Pages of the documentation">
+      <Field label="Find in the headings" bare type="search" placeholder="Find…" value={text} onValue={setText} />
+      <ul>
+        {shown.map(({ page, headings }) => (
+          <li key={page.id}>
+            <Link to={`/help/${page.id}`} aria-current={page.id === id ? "page" : undefined}>
+              {page.title}
+            </Link>
+            {headings.length > 0 && (
+              <ul>
+                {headings.slice(0, 6).map((one) => (
+                  <li key={one.id}>
+                    <Link to={`/help/${page.id}#${one.id}`}>{one.title}</Link>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+const FIRST = ["workbench", "contracts", "packages", "jobs"];
+
+function Overview() {
+  return (
+    <article class="doc">
+      <p>New here? Read these in this order.</p>
+      <ol>
+        {FIRST.flatMap((id) => DOCS.filter((page) => page.id === id)).map((page) => (
+          <li key={page.id}>
+            <Link to={`/help/${page.id}`}>{page.title}</Link>
+            <p class="muted">{page.summary}</p>
+          </li>
+        ))}
+      </ol>
+      <p>
+        The <a href="/docs">HTTP API</a> can be read and tried.
+      </p>
+    </article>
+  );
+}
+
+function Doc({ page }: { page: DocPage }) {
+  const found = useLoaded(() => loadDoc(page.id), [page.id]);
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const changed = () => setHash(location.hash);
+    changed();
+    addEventListener("hashchange", changed);
+    addEventListener("popstate", changed);
+    return () => {
+      removeEventListener("hashchange", changed);
+      removeEventListener("popstate", changed);
+    };
+  });
+  useEffect(() => {
+    if (found.value !== null && hash.length > 1) document.getElementById(decodeURIComponent(hash.slice(1)))?.scrollIntoView();
+  }, [found.value, hash]);
+  if (found.value === null) return <Spinner label="Loading the page" />;
+  return <article class="doc">{found.value.map(shown)}</article>;
+}
+
+const TAGS = new Set(["p", "h2", "h3", "h4", "ul", "ol", "li", "pre", "code", "strong", "em", "del", "table", "thead", "tbody", "tr", "th", "td", "blockquote", "hr", "br"]);
+
+/** A node of a page: a text, a link, or an element of the few that pages have. */
+function shown(node: DocNode, key = 0): ComponentChild {
+  if (typeof node === "string") return node;
+  const [tag, attributes, ...children] = node;
+  const inner = children.map(shown);
+  if (tag === "a") return link(attributes?.["href"] ?? "", inner, key);
+  if (!TAGS.has(tag)) return <span key={key}>{inner}</span>;
+  if (tag === "pre") return h("pre", { key, class: "output", tabIndex: 0 }, inner);
+  if (tag === "table") return h("div", { key, class: "table-scroll", tabIndex: 0, role: "region", "aria-label": "Table" }, h("table", { class: "table" }, inner));
+  return h(tag, { key, ...(attributes?.["id"] ? { id: attributes["id"] } : {}) }, inner);
+}
+
+function link(href: string, inner: ComponentChild[], key: number): ComponentChild {
+  if (href.startsWith("/help")) {
+    return (
+      <Link key={key} to={href}>
+        {inner}
+      </Link>
+    );
+  }
+  if (href.startsWith("#")) return h("a", { key, href }, inner);
+  if (/^https?:/.test(href)) return h("a", { key, href, rel: "noreferrer" }, inner);
+  return <span key={key}>{inner}</span>;
+}

@@ -1,0 +1,39 @@
+/** The jobs that this browser started: the frame says when one of them has ended. */
+import { call } from "../api/http";
+import { isFinal, type JobReport } from "../api/types";
+import { keep, recall } from "../storage";
+
+const KEY = "watched-jobs";
+const MOST = 20;
+
+export function watchedJobs(): string[] {
+  try {
+    const found: unknown = JSON.parse(recall(KEY) ?? "[]");
+    return Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Say when this job has ended, on whatever page one then is. */
+export function watchJob(job: Pick<JobReport, "id">): void {
+  keep(KEY, JSON.stringify([job.id, ...watchedJobs().filter((one) => one !== job.id)].slice(0, MOST)));
+}
+
+export function forgetJob(id: string): void {
+  keep(KEY, JSON.stringify(watchedJobs().filter((one) => one !== id)));
+}
+
+/** Those of the watched jobs that have ended; each is told once. */
+export async function endedJobs(): Promise<JobReport[]> {
+  const ended: JobReport[] = [];
+  for (const id of watchedJobs()) {
+    const job = await call<JobReport>("GET", `/v1/jobs/${id}`).catch(() => null);
+    if (job === null) forgetJob(id);
+    else if (isFinal(job.status)) {
+      forgetJob(id);
+      ended.push(job);
+    }
+  }
+  return ended;
+}

@@ -1,0 +1,65 @@
+/** What a row is expected to come to, as people type it: `1`, `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`. */
+import type { Result } from "../api/types";
+import { shownNumber } from "../shown-text";
+
+export type Expectation =
+  | { kind: "range"; low: number | null; high: number | null; text: string }
+  | { kind: "passed"; passed: boolean }
+  | { kind: "fails" }
+  | { kind: "wrong"; message: string };
+
+const NUMBER = "([+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:e[+-]?\\d+)?)";
+const NEAR = new RegExp(`^=?\\s*${NUMBER}\\s*(?:(?:±|\\+-|\\+/-)\\s*${NUMBER})?$`, "i");
+const BETWEEN = new RegExp(`^${NUMBER}\\s*(?:\\.\\.|to|–|…)\\s*${NUMBER}$`, "i");
+const BOUND = new RegExp(`^(>=|≥|>|<=|≤|<)\\s*${NUMBER}$`, "i");
+const EXACT = 1e-9; // a sum of floats that prints like the expected one
+
+/** Read what was typed; null when nothing was. */
+export function readExpectation(typed: string): Expectation | null {
+  const text = typed.trim();
+  if (text === "") return null;
+  const word = text.toLowerCase();
+  if (["passed", "pass", "passes", "true", "✓"].includes(word)) return { kind: "passed", passed: true };
+  if (["not passed", "not pass", "false", "✗"].includes(word)) return { kind: "passed", passed: false };
+  if (["fails", "failed", "fail", "error"].includes(word)) return { kind: "fails" };
+  const near = NEAR.exec(text);
+  if (near) {
+    const [score, tolerance] = [Number(near[1]), Number(near[2] ?? 0)];
+    return { kind: "range", low: score - tolerance - EXACT, high: score + tolerance + EXACT, text };
+  }
+  const between = BETWEEN.exec(text);
+  if (between) return { kind: "range", low: Number(between[1]), high: Number(between[2]), text };
+  const bound = BOUND.exec(text);
+  if (bound) {
+    const [, sign = "", number] = bound;
+    const strict = sign === ">" ? EXACT : sign === "<" ? -EXACT : 0;
+    const value = Number(number) + strict;
+    return /[>≥]/.test(sign) ? { kind: "range", low: value, high: null, text } : { kind: "range", low: null, high: value, text };
+  }
+  return { kind: "wrong", message: "Write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed or fails." };
+}
+
+/** Whether a result is as expected: null when nothing is expected, else why not. */
+export function unmet(expectation: Expectation | null, result: Result): string | null {
+  if (expectation === null || expectation.kind === "wrong") return null;
+  const came = result.status === "failed" ? `failed with ${result.error?.code ?? "an error"}` : result.score === null ? "has no score" : `is ${shownNumber(result.score)}`;
+  switch (expectation.kind) {
+    case "fails":
+      return result.status === "failed" ? null : `expected to fail, but ${came === "has no score" ? "it did not" : `the score ${came}`}`;
+    case "passed": {
+      const word = expectation.passed ? "passed" : "not passed";
+      return result.passed === expectation.passed ? null : `expected ${word}, but it ${result.passed === null ? (result.status === "failed" ? came : "says neither") : result.passed ? "passed" : "did not pass"}`;
+    }
+    case "range": {
+      const holds = result.score !== null && result.status === "scored" && (expectation.low === null || result.score >= expectation.low) && (expectation.high === null || result.score <= expectation.high);
+      return holds ? null : `expected ${expectation.text}, but ${result.status === "failed" ? "it" : "the score"} ${came}`;
+    }
+  }
+}
+
+/** What expects exactly this result. */
+export function expectationOf(result: Result): string {
+  if (result.status === "failed") return "fails";
+  if (result.score !== null) return shownNumber(result.score);
+  return result.passed === null ? "" : result.passed ? "passed" : "not passed";
+}

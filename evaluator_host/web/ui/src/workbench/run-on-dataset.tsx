@@ -1,0 +1,119 @@
+/** A dialog that scores a whole data set with the evaluator as it is in the editor: the job opens at once. */
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { useLoaded } from "../components/use-loaded";
+import { counted } from "../resources/format";
+import { MappingFields } from "../resources/mapping-fields";
+import { watchJob } from "../resources/watched-jobs";
+import type { DatasetReport, EvaluatorIn, EvaluatorReport, JobReport } from "../api/types";
+import { Link, navigate } from "../router";
+import { type Draft, toEvaluator, withStored } from "./draft";
+import { outputColumn } from "./test-rows";
+import { recallInTab, keepInTab } from "../storage";
+
+const LAST = "run-on";
+
+export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; evaluator: EvaluatorIn; onClose: () => void }) {
+  const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
+  const [chosen, setChosen] = useState(recallInTab(LAST) ?? "");
+  const [limit, setLimit] = useState("");
+  const [mapping, setMapping] = useState<readonly { field: string; source: string }[] | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const set = sets.value?.find((one) => one.name === chosen) ?? sets.value?.[0] ?? null;
+  const lines = mapping ?? guessed(set);
+  const start = async () => {
+    if (set === null || busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const body = {
+        evaluators: [await referenceOf(draft, evaluator)],
+        dataset: set.name,
+        mapping: Object.fromEntries(lines.filter(({ field, source }) => field.trim() !== "" && source.trim() !== "").map(({ field, source }) => [field.trim(), source.trim()])),
+        config: { limit_samples: limit.trim() === "" ? null : Number(limit) },
+      };
+      const job = await call<JobReport>("POST", "/v1/jobs", { body });
+      keepInTab(LAST, set.name);
+      watchJob(job);
+      navigate(`/jobs/${job.id}`);
+    } catch (fault) {
+      setError(fault);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title="Run on a data set"
+      onClose={onClose}
+      onSubmit={() => void start()}
+      actions={
+        <Button kind="primary" type="submit" busy={busy} disabled={set === null}>
+          {set === null ? "Run" : `Run on ${limit.trim() === "" ? counted(set.rows, "row") : `the first ${limit}`}`}
+        </Button>
+      }
+    >
+      {sets.error !== null && <ErrorNote error={sets.error} onRetry={sets.reload} />}
+      {sets.value === null && sets.error === null && <Spinner label="Loading data sets" />}
+      {sets.value?.length === 0 && (
+        <Empty title="No data sets yet">
+          <p>
+            <Link to="/datasets">Upload a file</Link>, or load the sample data there.
+          </p>
+        </Empty>
+      )}
+      {set !== null && (
+        <>
+          <div class="field-row">
+            <Select
+              label="Data set"
+              value={set.name}
+              options={(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))}
+              onValue={(name) => {
+                setChosen(name);
+                setMapping(null);
+              }}
+            />
+            <Field label="First N rows" type="number" min={1} placeholder="All rows" value={limit} onValue={setLimit} />
+          </div>
+          <details open={lines.length > 0}>
+            <summary>Mapping</summary>
+            <MappingFields mapping={lines} columns={set.columns} onMapping={setMapping} />
+          </details>
+        </>
+      )}
+      {error !== null && <ErrorNote title="The job cannot start" error={error} />}
+    </Dialog>
+  );
+}
+
+/** The mapping that a data set without a column `outputs` probably needs. */
+function guessed(set: DatasetReport | null): readonly { field: string; source: string }[] {
+  const column = outputColumn(set?.columns ?? []);
+  return column === null || column === "outputs" || column === "output" ? [] : [{ field: "outputs", source: column }];
+}
+
+/** The reference of the stored version if the draft is still that, so that the job is among its jobs; else the code itself. */
+async function referenceOf(draft: Draft, evaluator: EvaluatorIn): Promise<string | EvaluatorIn> {
+  if (draft.stored === null) return evaluator;
+  const { name, version } = draft.stored;
+  try {
+    const report = await call<EvaluatorReport>("GET", `/v1/evaluators/${encodeURIComponent(name)}/versions/${version}`);
+    const { limits: storedLimits = {}, ...stored } = toEvaluator(withStored(draft, report.evaluator, draft.stored)).evaluator;
+    const { limits = {}, ...mine } = evaluator;
+    const same = sorted(stored) === sorted(mine) && Object.entries(limits).every(([name, value]) => storedLimits[name as keyof typeof limits] === value);
+    return same ? `${name}@${version}` : evaluator;
+  } catch {
+    return evaluator;
+  }
+}
+
+function sorted(evaluator: object): string {
+  return JSON.stringify(Object.entries(evaluator).sort(([one], [other]) => one.localeCompare(other)));
+}

@@ -1,0 +1,55 @@
+/** How the code is called and what it may return, by contract: for completion, hover and the card above the editor. */
+import type { Row } from "../api/types";
+import type { Known, Parameter } from "../editor/knowledge";
+import { toRow, type Draft } from "./draft";
+
+interface Given {
+  name: string;
+  what: string;
+  value: (row: Row, draft: Draft) => unknown;
+}
+
+const INPUTS: Given = { name: "inputs", what: "the row’s inputs: every column of a data set", value: (row) => row.inputs ?? {} };
+const OUTPUTS: Given = { name: "outputs", what: "what your application answered", value: (row) => row.outputs };
+const TRACE: Given = { name: "trace", what: "its spans, or nothing", value: (row) => row.trace ?? undefined };
+
+const CALLS: Record<string, readonly Given[]> = {
+  evaluate: [INPUTS, OUTPUTS, TRACE],
+  "evaluate-v1": [
+    { name: "app_params", what: "always empty", value: () => ({}) },
+    INPUTS,
+    { ...OUTPUTS, name: "output" },
+    { name: "correct_answer", what: "the input of this name", value: (row, draft) => (row.inputs ?? {})[draft.settings.correct_answer_key.trim() || "correct_answer"] },
+  ],
+};
+
+export const RETURNS = [
+  { key: "score", what: "a number; 0 to 1 is best" },
+  { key: "passed", what: "true or false, instead of the threshold" },
+  { key: "reason", what: "a text: why" },
+  { key: "label", what: "a short text, such as a category" },
+] as const;
+
+const ENTRY: Record<Draft["language"], RegExp> = {
+  python: /^[ \t]*(?:async[ \t]+)?def[ \t]+(evaluate|main)\s*\(([^)]*)\)/m,
+  javascript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]*)\)/,
+  typescript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]*)\)/,
+};
+
+/** The parameters as they are named in the code, with what each gets. */
+export function parametersOf(draft: Draft, contract: string | null): Parameter[] {
+  const found = ENTRY[draft.language].exec(draft.code);
+  const names = (found?.[2] ?? "")
+    .split(",")
+    .map((part) => /^\s*\**\s*([A-Za-z_$][\w$]*)/.exec(part)?.[1] ?? "")
+    .filter((name) => name !== "");
+  const { row } = toRow(draft.row);
+  const calls = CALLS[contract ?? "evaluate"];
+  if (calls !== undefined) return names.slice(0, calls.length).map((name, at) => ({ name, what: calls[at]!.what, value: calls[at]!.value(row, draft) }));
+  const own = row.variables ?? { ...row.inputs, outputs: row.outputs };
+  return names.map((name) => ({ name, what: "the variable of this name", value: (own as Record<string, unknown>)[name] }));
+}
+
+export function knownOf(draft: Draft, contract: string | null): Known {
+  return { python: draft.language === "python", parameters: parametersOf(draft, contract), returns: RETURNS };
+}

@@ -1,0 +1,75 @@
+/** The rows below the editor: how stored data becomes rows, and the figures of their results. */
+import type { Result, Row } from "../api/types";
+import { rowOfRecord } from "./draft";
+import { readExpectation, unmet } from "./expectation";
+
+export interface TestRow {
+  id: string;
+  row: Row;
+  /** As typed; empty when nothing is expected. */
+  expected: string;
+  /** Where it comes from: "capitals, row 3"; empty when it was typed. */
+  from: string;
+}
+
+export const MOST_ROWS = 50;
+
+export function newRow(row: Row, from = "", expected = ""): TestRow {
+  return { id: crypto.randomUUID?.() ?? String(Math.random()), row, expected, from };
+}
+
+const OUTPUT_NAMES = ["outputs", "output", "answer", "response", "completion", "prediction", "generated", "generation", "result"];
+
+/** The column that most likely has the outputs; null when none is named like one. */
+export function outputColumn(columns: readonly string[]): string | null {
+  return OUTPUT_NAMES.find((name) => columns.includes(name)) ?? columns.find((column) => /output|answer|response|completion|prediction/i.test(column) && !/correct|expected|gold|true|target|reference/i.test(column)) ?? null;
+}
+
+/** A record of a data set as a row whose outputs are in `column`. */
+export function rowOf(record: Record<string, unknown>, column: string | null): Row {
+  const row = rowOfRecord(record);
+  if (row === record || column === null || column === "outputs" || column === "output" || !(column in record)) return row;
+  return { ...row, outputs: record[column] };
+}
+
+/** The names of inputs over all rows, the most common first. */
+export function inputNames(rows: readonly TestRow[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { row } of rows) for (const name of Object.keys(row.variables ?? row.inputs ?? {})) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return [...counts].sort(([, one], [, other]) => other - one).map(([name]) => name);
+}
+
+export interface Summary {
+  scored: number;
+  failed: number;
+  mean: number | null;
+  passed: number;
+  judged: number;
+  expected: number;
+  met: number;
+}
+
+export function summaryOf(rows: readonly TestRow[], results: ReadonlyMap<string, Result>): Summary {
+  const summary: Summary = { scored: 0, failed: 0, mean: null, passed: 0, judged: 0, expected: 0, met: 0 };
+  let sum = 0;
+  for (const one of rows) {
+    const result = results.get(one.id);
+    if (result === undefined) continue;
+    if (result.status === "failed") summary.failed += 1;
+    if (result.score !== null && result.status === "scored") {
+      summary.scored += 1;
+      sum += result.score;
+    }
+    if (result.passed !== null) {
+      summary.judged += 1;
+      if (result.passed) summary.passed += 1;
+    }
+    const expectation = readExpectation(one.expected);
+    if (expectation !== null && expectation.kind !== "wrong") {
+      summary.expected += 1;
+      if (unmet(expectation, result) === null) summary.met += 1;
+    }
+  }
+  summary.mean = summary.scored === 0 ? null : sum / summary.scored;
+  return summary;
+}

@@ -1,0 +1,71 @@
+/** Scores the rows below the editor again after each change of the code or of a row. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { call, isAbort } from "../api/http";
+import type { EvaluatorIn, Result } from "../api/types";
+import type { TestRow } from "./test-rows";
+
+const PAUSE_MS = 300; // after the last key
+
+export interface RowScores {
+  results: ReadonlyMap<string, Result>;
+  /** The results before these, by row: what a change of the code did. */
+  before: ReadonlyMap<string, Result>;
+  running: boolean;
+  /** Whether the code or a row has changed since the results came. */
+  stale: boolean;
+  /** Why the last try gave no results: the call failed, or the code does not load. */
+  error: unknown;
+  tookMs: number | null;
+  again: () => void;
+}
+
+type Seen = Pick<RowScores, "results" | "before" | "error" | "tookMs"> & { of: string };
+
+const NONE: ReadonlyMap<string, Result> = new Map();
+const NOTHING: Seen = { results: NONE, before: NONE, error: null, tookMs: null, of: "" };
+const NOT_LOADED: ReadonlySet<string> = new Set(["syntax_error", "load_error", "entry_not_found", "entry_ambiguous"]);
+
+/** Score `rows`; while `ready` is false (packages are being installed, a syntax error) the results stay as they are, and stale. */
+export function useRowScores(evaluator: EvaluatorIn, rows: readonly TestRow[], { ready, live }: { ready: boolean; live: boolean }): RowScores {
+  const [seen, setSeen] = useState<Seen>(NOTHING);
+  const [running, setRunning] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const asked = JSON.stringify([evaluator, rows.map(({ id, row }) => [id, row])]);
+  const wanted = useRef(0);
+  useEffect(() => {
+    const forced = wanted.current !== turn;
+    wanted.current = turn;
+    if (rows.length === 0 || evaluator.code.trim() === "" || !ready || !(live || forced)) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      setRunning(true);
+      score(evaluator, rows, abort.signal).then(
+        ({ results, error, tookMs }) => {
+          setRunning(false);
+          setSeen((last) => (error === null ? { results, before: last.results, error: null, tookMs, of: asked } : { ...last, error }));
+        },
+        (error: unknown) => {
+          if (isAbort(error)) return;
+          setRunning(false);
+          setSeen((last) => ({ ...last, error }));
+        },
+      );
+    }, forced ? 0 : PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+      setRunning(false);
+    };
+  }, [asked, ready, live, turn]);
+  const { of, ...shown } = seen;
+  return { ...shown, running, stale: of !== asked, again: () => setTurn((before) => before + 1) };
+}
+
+async function score(evaluator: EvaluatorIn, rows: readonly TestRow[], signal: AbortSignal): Promise<{ results: Map<string, Result>; error: unknown; tookMs: number }> {
+  const begun = performance.now();
+  const { results } = await call<{ results: Result[] }>("POST", "/v1/evaluate/batch", { body: { evaluator, rows: rows.map(({ row }) => row) }, signal });
+  const tookMs = performance.now() - begun;
+  const first = results[0];
+  const broken = first !== undefined && results.every(({ error }) => error !== null && NOT_LOADED.has(error.code) && error.message === first.error?.message);
+  return { results: new Map(rows.map(({ id }, index) => [id, results[index]!])), error: broken ? first.error?.message : null, tookMs };
+}

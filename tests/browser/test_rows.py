@@ -1,0 +1,121 @@
+"""Rows below the editor: stored data that is scored again while one writes, what is expected of it, and the whole data set by one button."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import Page, expect
+
+from evaluator_host.client import Client
+from evaluator_host.model.evaluator import Evaluator
+from tests.browser.looking import Look, grave_findings, picture, widest_overflow
+from tests.browser.writing import CODE, loads, open_workbench, write
+from tests.server import Server
+
+EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
+LOOSE = EXACT.replace("outputs == inputs['gold']", "inputs['gold'] in outputs")
+
+
+@pytest.fixture(scope="module")
+def client(host: Server) -> Iterator[Client]:
+    with Client(host.url) as opened:
+        rows = [
+            {"question": f"question {n}", "gold": f"g{n}", "answer": f"g{n}" if n % 2 else f"it is g{n}"}
+            for n in range(40)
+        ]
+        opened.datasets.upload("graded", rows)
+        yield opened
+
+
+async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, client: Client) -> None:
+    await open_workbench(page)
+    await write(page, CODE, EXACT)
+    await page.get_by_role("button", name="Add stored rows…").click()
+    dialog = page.get_by_role("dialog", name="Add stored rows")
+    await dialog.get_by_label("Data set").last.select_option("graded")
+    await expect(dialog.get_by_label("Column of the outputs")).to_have_value("answer")  # guessed by its name
+    await expect(dialog.get_by_role("cell", name="question 19")).to_be_visible()
+    assert await grave_findings(page) == []
+    await picture(page, "rows-add")
+    await dialog.get_by_role("button", name="Add these 20").click()
+    sums = page.locator(".row-sums")
+    await expect(sums).to_contain_text("Mean 0.5 over 20 of 20 rows")
+    await page.get_by_role("textbox", name="Expected of row 1", exact=True).fill("1 ± 0.05")
+    await page.get_by_role("textbox", name="Expected of row 2", exact=True).fill(">= 0.5")
+    await expect(sums).to_contain_text("1 of 2 as expected")
+    await page.get_by_role("button", name="Details of row 1", exact=True).click()
+    await expect(page.get_by_text("From graded, row 0")).to_be_visible()
+    await write(page, CODE, LOOSE)
+    await expect(sums).to_contain_text("Mean 1 over 20 of 20 rows")
+    await expect(sums).to_contain_text("2 of 2 as expected")
+    await expect(page.get_by_role("row", name="question 0")).to_contain_text("0 →")
+    await write(page, CODE, "def evaluate(")
+    await expect(page.locator(".row-sums[data-stale=true]")).to_be_visible()  # the scores stay, as those of before
+    await expect(sums).to_contain_text("Mean 1 over 20")
+    await write(page, CODE, LOOSE)
+    await loads(page)
+    assert await grave_findings(page) == []
+    await picture(page, "rows-grid")
+    await page.reload()
+    await expect(sums).to_contain_text("2 of 2 as expected")
+
+
+async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client: Client) -> None:
+    failing = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1 / (len(outputs) - 2)\n")
+    job = await asyncio.to_thread(
+        client.jobs.create, [failing], "graded", mapping={"outputs": "answer"}, limit_samples=10
+    )
+    await asyncio.to_thread(client.jobs.wait, job.id)
+    page = await look.page(width=390, height=844)
+    await open_workbench(page)
+    await page.get_by_role("button", name="Use a stored row…").click()
+    dialog = page.get_by_role("dialog", name="Use a stored row")
+    await dialog.get_by_role("button", name="Job", exact=True).click()
+    await dialog.get_by_label("Job", exact=True).last.select_option(job.id)
+    await expect(dialog.get_by_role("row", name="question 1")).to_have_count(1)
+    await dialog.get_by_role("button", name="Use row 1").click()
+    await expect(page.get_by_role("textbox", name="Outputs")).to_have_text('"g1"')
+    await page.get_by_role("button", name="Add the test row").click()
+    await expect(page.get_by_role("row", name="question 1")).to_be_visible()
+    assert await widest_overflow(page) == 0
+    await picture(page, "rows-390")
+    await expect(page.get_by_role("button", name="Run", exact=True)).to_be_in_viewport()  # it sticks to the foot
+
+
+async def test_the_code_in_the_editor_scores_a_whole_data_set(page: Page, client: Client) -> None:
+    await open_workbench(page)
+    await write(page, CODE, LOOSE)
+    await loads(page)
+    await page.get_by_role("button", name="Run on a data set…").click()
+    dialog = page.get_by_role("dialog", name="Run on a data set")
+    await dialog.get_by_label("Data set").last.select_option("graded")
+    await expect(dialog.get_by_label("Source of field 1")).to_have_value("answer")
+    await picture(page, "rows-dataset")
+    await dialog.get_by_role("button", name="Run on 40 rows").click()
+    await expect(page.locator(".record-title .chip")).to_have_text("completed")
+    await expect(page.locator(".tile", has_text="Mean score")).to_contain_text("1")
+
+
+async def test_parameters_and_row_keys_are_completed_first(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, "Inputs", json.dumps({"gold": "x", "deep": {"inner": 1}}))
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return ")
+    await page.keyboard.type("inp")
+    chosen = page.locator(".cm-tooltip-autocomplete li[aria-selected]")
+    await expect(chosen).to_contain_text("inputs")
+    await page.wait_for_timeout(200)  # keys that come sooner are meant for the text
+    await page.keyboard.press("Enter")
+    await page.keyboard.type('["')
+    await expect(page.locator(".cm-tooltip-autocomplete li")).to_have_count(2)
+    await page.keyboard.type("d")
+    await expect(chosen).to_contain_text("deep")
+    await picture(page, "editor-keys")
+    await page.wait_for_timeout(200)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".main-editor .cm-line").nth(1)).to_have_text('    return inputs["deep"]')
+    await page.keyboard.press("ControlOrMeta+End")
+    await page.keyboard.type('["')
+    await expect(chosen).to_contain_text("inner")
+    await page.locator(".main-editor .cm-line").first.get_by_text("trace").hover()
+    await expect(page.locator(".cm-known")).to_contain_text("its spans")
