@@ -227,7 +227,8 @@ async def _of_wires(settings: Settings, add: Add) -> None:
         named = {"EVALUATOR_HOST_WIRES": ",".join(WIRES), "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder}/host.db"}
         process, port = await _serve(settings, **named)
         try:
-            for name, wire_ms, own_ms in await asyncio.to_thread(lambda: list(wires.overheads(port, process.pid))):
+            for name, pair in (await asyncio.to_thread(wires.pairs, port)).items():
+                wire_ms, own_ms = await asyncio.to_thread(wires.overhead_ms, port, process.pid, pair)
                 add(f"wire {name}, processor time of a warm call", wire_ms, "ms", "≤", 1.15, "own route", own_ms)
             ours, theirs = await asyncio.to_thread(wires.opik_ms, port)
             add("wire opik, warm call", ours, "ms", "≤", None, "Opik's package in a waiting process", theirs)

@@ -76,26 +76,25 @@ def pairs(port: int) -> dict[str, Pair]:
                      *_evaluate(_OPIK, "opik", {"data": _DATA})),
         "openai": Pair("/wires/openai/v1/fine_tuning/alpha/graders/run", grader, *_evaluate(_GRADE, "openai-grader", sample)),
         "vellum": Pair("/wires/vellum/v1/execute-code", vellum, *_evaluate(_MAIN, "main", {"completion": "a", "target": "a"})),
-        "webhook": Pair("/hooks/bench", row, "/v1/evaluate", {"evaluator": {"name": "bench"}, **row}),
+        "webhook": Pair("/hooks/bench", row, "/v1/evaluate", {"evaluator": "bench", **row}),
         "coze": Pair("/wires/coze/run_code", {"language": "python", "code": _SCRIPT, "timeout": 5000}, *script),
         "daytona": Pair(f"/wires/daytona/toolbox/{sandbox['id']}/process/code-run", {"code": _SCRIPT}, *script),
         "laminar": Pair("/wires/laminar", laminar, *script),
     }  # fmt: skip
 
 
-def overheads(port: int, pid: int) -> Iterator[tuple[str, float, float]]:
-    """Yield for each wire the milliseconds of processor time of a call, and those of the host's own route."""
+def overhead_ms(port: int, pid: int, pair: Pair) -> tuple[float, float]:
+    """Return the milliseconds of processor time of a call by a wire, and those of the host's own route."""
+    spent = {pair.path: 0.0, pair.own_path: 0.0}
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-        for name, pair in pairs(port).items():
-            spent = {pair.path: 0.0, pair.own_path: 0.0}
-            for number in range(BLOCKS + 1):  # the first block is not warm
-                for path, body in ((pair.path, pair.body), (pair.own_path, pair.own_body)):
-                    content, began = json.dumps(body), processor_s(pid)
-                    for _ in range(BLOCK):
-                        _send(connection, path, content)
-                    spent[path] += processor_s(pid) - began if number else 0.0
-            calls = BLOCK * BLOCKS / 1000
-            yield name, spent[pair.path] / calls, spent[pair.own_path] / calls
+        for number in range(BLOCKS + 1):  # the first block is not warm
+            for path, body in ((pair.path, pair.body), (pair.own_path, pair.own_body)):
+                content, began = json.dumps(body), processor_s(pid)
+                for _ in range(BLOCK):
+                    _send(connection, path, content)
+                spent[path] += processor_s(pid) - began if number else 0.0
+    calls = BLOCK * BLOCKS / 1000
+    return spent[pair.path] / calls, spent[pair.own_path] / calls
 
 
 _WORKER = """
