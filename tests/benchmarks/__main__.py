@@ -72,7 +72,8 @@ async def measure(settings: Settings, parts: Collection[str]) -> list[Line]:
         floor: float | None = None,
     ) -> None:
         lines.append(Line(figure, value, unit, against, floor, sense, bar))
-        print(f"  {figure}: {value:.2f} {unit}", file=sys.stderr)
+        beside = f" ({against} {floor:.2f})" if floor else ""
+        print(f"  {figure}: {value:.2f} {unit}{beside}", file=sys.stderr)
 
     for part in parts:
         await PARTS[part](settings, add)

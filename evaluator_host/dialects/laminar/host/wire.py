@@ -22,14 +22,15 @@ from evaluator_host.web.http.json_routes import json_response
 _CALL: Final = """
 
 def __evaluator_host(names, mark):
-    import inspect, json, sys
-    own = [one for one in names.values() if inspect.isfunction(one) and one.__name__ != "__evaluator_host"]
+    import json, sys
+    function = type(lambda: 0)
+    own = [one for one in names.values() if type(one) is function and one.__name__ != "__evaluator_host"]
     named = [one for one in own if one.__name__ in ("main", "evaluate")]
-    fitting = named or [one for one in own if len(inspect.signature(one).parameters) == 1]
+    fitting = named or [one for one in own if one.__code__.co_argcount == 1]
     if not fitting:
         raise SystemExit("the code defines no function of one parameter: write def main(output): ...")
     value = fitting[-1](json.load(sys.stdin))
-    if inspect.isawaitable(value):
+    if hasattr(value, "__await__"):
         import asyncio
         value = asyncio.run(value)
     print("\\n" + mark + json.dumps(value))
