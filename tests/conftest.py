@@ -14,10 +14,12 @@ from hypothesis import settings as settings_of_hypothesis
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
+from tests.authorities import share_authorities
 from tests.databases import EACH_ENGINE, Databases
-from tests.distribution import ByGroup, Recorder, longest_first
+from tests.distribution import ByGroup, longest_first
 from tests.engines import ENGINE_DIR, engine_address, remove_unused_engines
 from tests.leftovers import begin_run, remove_leftovers
+from tests.processor_time import Meter, Recorder
 
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
@@ -29,14 +31,17 @@ settings_of_hypothesis.register_profile("few", max_examples=20, deadline=None)  
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what only a measuring run needs."""
-    parser.addoption("--write-seconds", action="store_true", help="note in tests/seconds.json how long each group took")
+    parser.addoption("--write-seconds", action="store_true", help="note in tests/seconds.json what each group used")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the run; register what notes durations, in the process that hands out tests."""
+    """Name the run; register what notes processor time, if that is asked for."""
     begin_run()
-    if config.getoption("--write-seconds") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Recorder())
+    share_authorities()
+    if config.getoption("--write-seconds"):
+        config.pluginmanager.register(Meter())
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(Recorder())
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -97,7 +102,7 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
 
 @pytest.fixture(scope="session")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    """Makes empty databases, SQLite files and PostgreSQL databases alike."""
+    """Makes databases, SQLite files and PostgreSQL databases alike."""
     made = Databases(tmp_path_factory.mktemp("databases"))
     yield made
     made.close()
@@ -105,5 +110,11 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
 
 @pytest.fixture(params=EACH_ENGINE)
 def database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """An empty database of each kind in turn."""
+    """A new database of each kind in turn, with all tables."""
     return databases.make(request.param)
+
+
+@pytest.fixture(params=EACH_ENGINE)
+def empty_database_url(request: pytest.FixtureRequest, databases: Databases) -> str:
+    """A new database of each kind in turn, without tables."""
+    return databases.make_empty(request.param)

@@ -2,19 +2,23 @@
 
 The server is Debian's, started as an unprivileged user on a socket in a folder of its own; nothing listens on a port.
 
-    address = databases.make("sqlite")        # an empty database; each call makes another one
+    address = databases.make("sqlite")        # a database with all tables and no rows; each call makes another one
     async with opened_store(address) as store:
         ...
 
-Test modules that want every test on both ask for the fixture `database_url` (tests/conftest.py has it for all of them).
+Each is a copy of one that was migrated, since migrating takes longer than most tests of a store; `databases.make_empty` makes
+one without tables. Test modules that want every test on both ask for the fixture `database_url` or `empty_database_url`
+(tests/conftest.py has them for all).
 """
 
 import contextlib
 import itertools
 import os
 import pwd
+import secrets
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from pathlib import Path
@@ -24,6 +28,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from evaluator_host.store.database import address
+from evaluator_host.store.schema import migrate
 from tests.leftovers import make_folder
 
 ENGINES = ("sqlite", "postgresql")
@@ -57,11 +63,11 @@ class PostgreSQL:
     def url(self, name: str = "postgres") -> str:
         return f"postgresql://host@/{name}?host={self._folder}"
 
-    def make_database(self) -> str:
-        """Make an empty database and return its URL."""
+    def make_database(self, *, template: str = "template1") -> str:
+        """Make a database like another one of this server, or an empty one, and return its URL."""
         name = f"test_{next(_NUMBERS)}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
         return self.url(name)
 
     def admit_everyone(self) -> None:
@@ -164,11 +170,12 @@ def _binaries() -> Path:
 
 
 class Databases:
-    """Makes empty databases of either kind; the PostgreSQL server starts when the first one is wanted."""
+    """Makes databases of either kind; the PostgreSQL server starts when the first one is wanted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._server: PostgreSQL | None = None
+        self._migrated: dict[str, str] = {}
 
     @property
     def postgresql(self) -> PostgreSQL:
@@ -177,7 +184,27 @@ class Databases:
         return self._server
 
     def make(self, engine: str) -> str:
-        """Return the URL of a new, empty database."""
+        """Return the URL of a new database with all tables."""
+        if engine not in self._migrated:
+            made = self.make_empty(engine)
+            migrate(address(made, self._folder))
+            self._migrated[engine] = made
+        template, name = self._migrated[engine], f"db-{secrets.token_hex(12)}"
+        if engine == "postgresql":
+            made = self.postgresql.make_database(template=urlsplit(template).path.removeprefix("/"))
+            with psycopg.connect(made) as server:
+                server.execute("UPDATE database_identity SET id = %s", (name,))
+            return made
+        made = self.make_empty(engine)
+        file = Path(made.removeprefix("sqlite:///"))
+        file.parent.mkdir(mode=0o700)
+        shutil.copy(template.removeprefix("sqlite:///"), file)
+        with contextlib.closing(sqlite3.connect(file)) as database, database:
+            database.execute("UPDATE database_identity SET id = ?", (name,))
+        return made
+
+    def make_empty(self, engine: str) -> str:
+        """Return the URL of a new database without tables; SQLite's file is yet to be made."""
         if engine == "postgresql":
             return self.postgresql.make_database()
         return f"sqlite:///{self._folder / f'{next(_NUMBERS)}' / 'host.db'}"

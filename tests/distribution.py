@@ -1,12 +1,11 @@
 """Hands out tests to the processes of a run: what shares expensive fixtures stays together, and the longest begins first.
 
-`seconds.json` says how long each group took. `make test ARGS=--write-seconds` on a quiet machine writes it anew; a group
-that it does not name begins last.
+`seconds.json` has the processor seconds of each group (`tests/processor_time.py` measures them); a group that it does not
+name begins last.
 """
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +13,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 SECONDS: Final = Path(__file__).with_name("seconds.json")
-_LISTED_S: Final = 5.0  # shorter groups can begin whenever a process is free
+LISTED_S: Final = 5.0  # shorter groups can begin whenever a process is free
 _BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinary user|bubblewrap|docker)(?:-.*)?\]$")
 # Their expensive fixtures are made for one backend at a time, so that each backend can go to another process.
 _BY_BACKEND: Final = {
@@ -24,6 +23,8 @@ _BY_BACKEND: Final = {
     "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip
+# Tests of these folders share hosts, that take longer to start than to ask.
+_TOGETHER: Final = ("tests/wires/",)
 _BROWSER: Final = "tests/browser/"
 # These look at records that take a while to make; the others share a host without them.
 _OF_RECORDS: Final = {
@@ -32,8 +33,11 @@ _OF_RECORDS: Final = {
 
 
 def group_of(test: str) -> str:
-    """Return the group of a test: its file, with its backend where files are split; the browser's tests share two hosts."""
+    """Return the group of a test: its file, with its backend where files are split, or its folder."""
     file = test.split("::", 1)[0]
+    for folder in _TOGETHER:
+        if file.startswith(folder):
+            return folder
     if file.startswith(_BROWSER):
         return f"{_BROWSER} of records" if file in _OF_RECORDS else _BROWSER
     backend = _BACKEND.search(test) if file in _BY_BACKEND else None
@@ -48,7 +52,7 @@ class ByGroup(LoadFileScheduling):
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Sort tests by the time that their group takes; a group stays together, and the order in it stays."""
+    """Sort tests by the processor time of their group; a group stays together, and the order in it stays."""
     seconds = json.loads(SECONDS.read_text())
     first: dict[str, int] = {}
     for at, item in enumerate(items):
@@ -56,19 +60,3 @@ def longest_first(items: list[pytest.Item]) -> None:
     groups = sorted(first, key=lambda group: (-seconds.get(group, 0.0), first[group]))
     place = {group: at for at, group in enumerate(groups)}
     items.sort(key=lambda item: place[group_of(item.nodeid)])
-
-
-class Recorder:
-    """Adds up what the tests of each group take, and writes it at the end."""
-
-    def __init__(self) -> None:
-        self._seconds: Counter[str] = Counter()
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add a test's setup, call or teardown."""
-        self._seconds[group_of(report.nodeid)] += report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        """Write `seconds.json`."""
-        taken = {group: round(seconds) for group, seconds in self._seconds.most_common() if seconds >= _LISTED_S}
-        SECONDS.write_text(json.dumps(taken, indent=2) + "\n")

@@ -26,6 +26,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, cast, get_args
 
+import httpx
+
+from tests.authorities import share_authorities
+
 _MESSAGE_BYTES = 1 << 20
 _MODULES = (
     "evaluator_host.cli.main", "evaluator_host.cli.command", "evaluator_host.cli.serve", "evaluator_host.cli.run",
@@ -283,6 +287,8 @@ if __name__ == "__main__":
     gc.disable()
     for module in _MODULES:
         import_module(module)
+    share_authorities()
+    httpx.Client().close()  # reads them
     _build_api()
     gc.freeze()
     from evaluator_host import __main__ as command

@@ -56,6 +56,7 @@ class ModelServer:
         self.key = key
         self.paths = {"/v1/chat/completions"} | ({"/v1/completions"} if completes else set())
         self.paths |= {f"/v1/{name}" for name in ("responses", "embeddings", "messages")} if plays_all else set()
+        self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {}  # of other services, by path
         self.faults = faults
         self.asked: list[str] = []
         self.bodies: list[dict[str, Any]] = []
@@ -205,6 +206,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         model = self.server_of
+        if (route := model.routes.get(self.path.partition("?")[0])) is not None:
+            self._say(route({**json.loads(data), "?": self.path.partition("?")[2]}))
+            return
         if self.path not in model.paths:
             self._say(Reply(404, error_body(f"Invalid URL (POST {self.path})")))
             return

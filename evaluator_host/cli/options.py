@@ -42,7 +42,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 LanguageOption = Annotated[Language | None, typer.Option(help="Default: by the file's suffix.", show_default=False)]
 ContractOption = Annotated[Contract, typer.Option(help="How the code is called. auto: inferred from the code.")]
 EntryOption = Annotated[
-    str | None, typer.Option(help="Name of the function or class to call, if the code has several.")
+    str | None, typer.Option(help="Name of the function or class to call, if the code has several; * for all of them.")
 ]
 ConfigOption = Annotated[
     str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file with one.")

@@ -40,7 +40,7 @@ class EntryPoint(Generic[_Part]):
     """An optional part of a dialect, imported when first used so that the table of dialects stays cheap to import.
 
     Attributes:
-      path: `package.module:name`.
+      path: `package.module:name`, or `package.module` for the module itself.
     """
 
     path: str
@@ -48,7 +48,8 @@ class EntryPoint(Generic[_Part]):
     def load(self) -> _Part:
         """Import and return the part."""
         module, _, name = self.path.partition(":")
-        part: _Part = getattr(import_module(module), name)
+        found: Any = import_module(module)
+        part: _Part = getattr(found, name) if name else found
         return part
 
 
@@ -107,6 +108,7 @@ class Dialect:
         file outside the dialect's projects.
       commands: A Typer application: the command line's group of the contract's name.
       routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
+      agents: The module by which online jobs ask agents: `require`, `templates`, `payload_of`, `AgentEndpoint`.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
         `find_model(database, workspace_id, namespace, name)`.
       stored_files: Returns the ids of the stored files that its objects in a database refer to.
@@ -135,6 +137,7 @@ class Dialect:
     find_project: EntryPoint[Callable[[Path], Any]] | None = None
     commands: EntryPoint[Any] | None = None
     routes: EntryPoint[Callable[..., list[Any]]] | None = None
+    agents: EntryPoint[Any] | None = None
     find_model: EntryPoint[Callable[..., Awaitable[Any]]] | None = None
     stored_files: EntryPoint[Callable[[Any], Awaitable[set[str]]]] | None = None
 

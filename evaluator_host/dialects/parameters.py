@@ -1,30 +1,45 @@
-"""Warns about parameters whose names say something else than what a contract passes by position."""
+"""Warns where a function would score 0 for ever: what its parameters or columns are called is not what it is given."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from evaluator_host.dialects.table import dialect_of
-from evaluator_host.model.evaluator import Evaluator, Language
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.model.outcome import Loaded, Note
 
+_CODE: Final = "suspicious_parameters"
 _EXPECTED: Final = "the expected answer"
 _OTHER: Final = "something else"
 _WORDS: Final = {
     "inputs": "input inputs question query prompt",
-    "outputs": "output outputs completion response prediction generated generation actual actualoutput modeloutput",
-    _EXPECTED: "expected expectedoutput expectedoutputs expectedanswer expectedresponse target reference references "
-    "referenceoutput referenceoutputs referenceanswer groundtruth groundtruths truth label labels gold goldanswer "
-    "golden correctanswer correct answer answers ideal",
+    "outputs": "output outputs completion response prediction predicted pred generated generation actual actualoutput "
+    "modeloutput",
+    _EXPECTED: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectation expectations "
+    "target reference references referenceoutput referenceoutputs referenceanswer groundtruth groundtruths truth "
+    "label labels gold goldanswer golden correctanswer correct answer answers ideal solution wanted gt ref",
     "trace": "trace traces span spans",
-    _OTHER: "metadata meta example run context ctx config criteria state turn event instance attachments tools params",
+    _OTHER: "metadata meta example run context ctx config criteria state turn event instance attachments tools params "
+    "options opts",
 }
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+_PARTS: Final = frozenset(
+    ["expected", "gold", "golden", "truth", "gt", "wanted"]
+)  # of a longer name, for the expected answer
+_PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _FITS: Final = {  # what else a name may be at such a place
     "inputs": frozenset({"params"}),
-    "outputs": frozenset({"answer", "answers"}),
-    "app_params": frozenset({"params", "config"}),
+    "outputs": frozenset({"answer", "answers", "solution"}),
+    "app_params": frozenset({"params", "config", "options", "opts"}),
 }
-_MEANING_OF_PLACE: Final = {"output": "outputs", "correct_answer": _EXPECTED, "app_params": _OTHER}
+_MEANING_OF_PLACE: Final = {
+    "output": "outputs",
+    "correct_answer": _EXPECTED,
+    **dict.fromkeys(("app_params", "context", "sample", "item"), _OTHER),
+}
+_WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
+"""Places whose values are never equal as they are."""
+_MOST_CHARS: Final = 200_000
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
@@ -32,47 +47,138 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
     `def evaluate(input, output, expected)` is called with a trace as the third argument, and would score 0 for ever.
     """
-    places = dialect_of(loaded.contract).positions
-    wrong = [
-        (name, place)
-        for name, place in zip(loaded.parameters, places, strict=False)
-        if name.isidentifier() and not name.startswith("_") and not _fits(name, place)
-    ]
-    if not wrong:
+    key, found = evaluator.settings.correct_answer_key, [(loaded.entry, loaded.parameters)]
+    if loaded.entry == "*":
+        heads = [one[:-1].split("(", 1) for one in loaded.parameters if one.endswith(")")]
+        found = [(name, tuple(inner.split(", "))) for name, inner in heads]
+    told = [_suspicious(evaluator.code, evaluator.language, key, loaded.contract, *one) for one in found]
+    return tuple(note for notes in told for note in notes)
+
+
+def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
+    """Return a warning if the entry reads an expected answer that the row has under another name."""
+    if loaded.contract not in (Contract.EVALUATE, Contract.MAIN) or loaded.entry == "*":
         return ()
-    line = _line_of(loaded.entry, evaluator)
+    code, parameters = evaluator.code, loaded.parameters
+    destructured = loaded.contract is Contract.EVALUATE and len(parameters) > 1 and parameters[1][:1] == "{"
+    if destructured and not isinstance(row.outputs, dict):
+        message = f"`{parameters[1]}` takes properties of the output, which is {type(row.outputs).__name__} here"
+        return (Note(_CODE, f"{message}: each of them is undefined"),)
+    given = row.inputs if row.variables is None else row.variables
+    wanted = _truths_read(code, evaluator.language, loaded.contract, parameters)
+    if not wanted or not given.keys().isdisjoint(wanted):
+        return ()
+    there = [name for name in given if _meaning(name) == _EXPECTED or name == evaluator.settings.correct_answer_key]
+    if not there:
+        return ()
+    absent = "None or its default" if evaluator.language is Language.PYTHON else "undefined"
+    message = f"the code reads {_quoted(wanted)} of the row, which has {_quoted(there)} instead: it is {absent}"
+    return (Note("missing_column", f"{message}; rename one of them, or map the column"),)
+
+
+def _quoted(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(f"`{name[:80]}`" for name in names[:5])
+
+
+@lru_cache(maxsize=256)
+def _truths_read(code: str, language: Language, contract: Contract, parameters: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the keys of the row that code reads as the expected answer."""
+    python = language is Language.PYTHON
+    if contract is Contract.MAIN and (
+        python or len(parameters) != 1 or not re.search(rf"\b{re.escape(parameters[0])}\b", code)
+    ):
+        read = list(parameters)
+    elif not parameters or not parameters[0].isidentifier():
+        read = []
+    else:
+        way = r"(?:\.get\(\s*|\[\s*)[\"']" if python else r"(?:\??\.\[?|\[)\s*[\"']?"
+        read = re.findall(rf"(?<![\w.]){parameters[0]}{way}(\w{{1,80}})", code[:_MOST_CHARS])
+        read = read or list(parameters) if contract is Contract.MAIN else read
+    return tuple(dict.fromkeys(name for name in read if _meaning(name) == _EXPECTED))
+
+
+@lru_cache(maxsize=256)
+def _suspicious(
+    code: str, language: Language, key: str, contract: Contract, entry: str, parameters: tuple[str, ...]
+) -> tuple[Note, ...]:
+    places = dialect_of(contract).positions
+    called = f"contract {contract} calls {entry}({', '.join(places)}) by position"
+    line = _line_of(entry, code)
     where = f"line {line}: " if line else ""
-    given = " and ".join(f"`{name}` is given {place}" for name, place in wrong)
-    message = (
-        f"{where}{given}: contract {loaded.contract} calls {loaded.entry}({', '.join(places)}) by position, whatever "
-        f"the names are; write {_rewrite(evaluator, loaded, places, dict(wrong))}"
-    )
-    return (Note("suspicious_parameters", message),)
+    named = zip(parameters, places, strict=False)
+    wrong = {name: place for name, place in named if _is_plain(name) and not _fits(name, place, places)}
+    if wrong:
+        given = " and ".join(f"`{name}` is given {place}" for name, place in wrong.items())
+        rewrite = _rewrite(language, key, entry, parameters, places, wrong)
+        return (Note(_CODE, f"{where}{given}: {called}, whatever the names are; write {rewrite}"),)
+    if places and (reason := _unread(code, parameters, places)):
+        return (Note(_CODE, f"{where}{reason}: {called}"),)
+    return ()
 
 
-def _fits(name: str, place: str) -> bool:
-    plain = name.lower().replace("_", "")
-    meaning = _MEANING.get(plain)
-    return meaning in (None, _MEANING_OF_PLACE.get(place, place)) or plain in _FITS.get(place, ())
+def _unread(code: str, parameters: tuple[str, ...], places: tuple[str, ...]) -> str | None:
+    """Return why a function with ordinary names may still read its arguments as something else."""
+    more = [name for name in parameters[len(places) :] if _is_plain(name) and _meaning(name) == _EXPECTED]
+    if more:
+        return f"`{more[0]}` is never given, and keeps its default"
+    if not parameters:
+        return "it has no parameters and reads `arguments`"
+    if parameters[0] == "arg1" and "arg1" not in code:
+        return "its parameters cannot be read, as it is a bound or built-in function"
+    plain = [(name, place) for name, place in zip(parameters, places, strict=False) if name.isidentifier()]
+    for one, its_place in plain:
+        for other, other_place in plain:
+            if {its_place, other_place} in _WHOLE and _compares(code[:_MOST_CHARS], one, other):
+                return f"`{one}` is compared with `{other}`, but they are given {its_place} and {other_place}"
+    return None
 
 
-def _rewrite(evaluator: Evaluator, loaded: Loaded, places: tuple[str, ...], wrong: dict[str, str]) -> str:
-    names = [wrong.get(name, name) for name in loaded.parameters[: len(places)]]
-    python = evaluator.language is Language.PYTHON
-    head = f"{'def' if python else 'function'} {loaded.entry}({', '.join(names)})"
-    source = names[places.index("inputs")]
-    key = evaluator.settings.correct_answer_key
+def _compares(code: str, one: str, other: str) -> bool:
+    return bool(re.search(rf"(?<![\w.]){one}\s*(?:[!=]==?|\bin\b)\s*{other}\b(?!\s*[\[.(?])", code))
+
+
+def _is_plain(name: str) -> bool:
+    return name.isidentifier() and not name.startswith("_")
+
+
+def _meaning(name: str) -> str | None:
+    found = _MEANING.get(name.lower().replace("_", ""))
+    if found is None and not _PARTS.isdisjoint(part.lower() for part in _PART.findall(name)):
+        return _EXPECTED
+    return found
+
+
+def _fits(name: str, place: str, places: tuple[str, ...]) -> bool:
+    if name in places:
+        return name == place
+    meant = _meaning(name)
+    return meant in (None, _MEANING_OF_PLACE.get(place, place)) or name.lower().replace("_", "") in _FITS.get(place, ())
+
+
+def _rewrite(
+    language: Language,
+    key: str,
+    entry: str,
+    parameters: tuple[str, ...],
+    places: tuple[str, ...],
+    wrong: dict[str, str],
+) -> str:
+    names = [wrong.get(name, name) for name in parameters[: len(places)]]
+    python = language is Language.PYTHON
+    head = f"{'def' if python else 'function'} {entry}({', '.join(names)})"
+    sources = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}
+    place = next((one for one in sources if one in places), None)
     taken = [
-        f"{'' if python else 'const '}{name} = {source}[{key!r}]"
+        f"{'' if python else 'const '}{name} = {names[places.index(place)]}{sources[place]}"
         for name in wrong
-        if _MEANING[name.lower().replace("_", "")] == _EXPECTED
+        if place is not None and _meaning(name) == _EXPECTED
     ]
     return f"`{head}`" + (f" and `{'; '.join(taken)}` in it" if taken else "")
 
 
-def _line_of(entry: str, evaluator: Evaluator) -> int | None:
+def _line_of(entry: str, code: str) -> int | None:
     """Return the line of the pasted text where the entry is defined, from 1."""
     name = re.escape(entry)
     pattern = rf"^[^\n#/'\"]{{0,80}}(?:\b(?:def|function)[ \t*]{{1,9}}{name}\b|\b{name}[ \t]{{0,9}}[=:])"
-    found = re.search(pattern, evaluator.code, re.MULTILINE)
-    return None if found is None else evaluator.code.count("\n", 0, found.end()) + 1
+    found = re.search(pattern, code, re.MULTILINE)
+    return None if found is None else code.count("\n", 0, found.end()) + 1

@@ -36,6 +36,12 @@ def name_in_config(config: dict[str, Json]) -> str | None:
     return next((name for name in names if name is not None), None)
 
 
+@cache
+def agents() -> Any:
+    """Return the module by which online jobs ask agents."""
+    return next(one.agents for one in all_dialects() if one.agents is not None).load()
+
+
 def row_document(document: dict[str, Any]) -> RowDocument | None:
     """Return the reader for a JSON document that holds rows in a dialect's format; None when no dialect knows it."""
     readers = (one.row_document.load() for one in all_dialects() if one.row_document is not None)

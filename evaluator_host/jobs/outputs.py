@@ -16,6 +16,7 @@ from evaluator_host.datasets.files import RowsFolder, line_chunks
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.datasets.rendering import render_records
 from evaluator_host.datasets.rows import ALL, Shard
+from evaluator_host.dialects.table import agents
 from evaluator_host.jobs.result_writer import ResultWriter
 from evaluator_host.jobs.row_source import Chunk, unmarked_lines
 from evaluator_host.model.evaluator import Json, Row
@@ -56,7 +57,8 @@ class Prompts:
         chunks = line_chunks(lines, _AHEAD_ROWS, _AHEAD_BYTES)
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             texts = [line for _, line in chunk]
-            made = await render_records(self.processes, self.job.workspace_id, texts, messages_of, self.target)
+            render = messages_of if self.target.agent is None else agents().payload_of
+            made = await render_records(self.processes, self.job.workspace_id, texts, render, self.target)
             for (number, _), messages in zip(chunk, made, strict=True):
                 yield number, _unmade(messages) if isinstance(messages, BadRow) else messages
 

@@ -107,9 +107,9 @@ class EvaluatorSettings:
 
     Attributes:
       correct_answer_key: Of evaluate-v1.
-      entry: Which function or class, when there are several.
+      entry: Which function or class, when there are several; `*` for all of them.
       config: Arguments of a class, or its configuration.
-      score_output: Which output of several is the score.
+      score_output: Which output of several is the score; of all entries, whose score it is.
       repair: Run code that does not parse as it was probably meant, if only one text fits (`Fix.unique`).
     """
 

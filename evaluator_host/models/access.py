@@ -10,6 +10,7 @@ import certifi
 import httpx
 
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.table import agents
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.prompts import prompt_templates
@@ -51,6 +52,8 @@ class ModelAccess:
         """
         parts = require_url(target.base_url)
         _require_inference(target)
+        if target.agent is not None:
+            agents().require(target.agent)
         prompt_templates(target)
         await self._require_allowed(parts)
         return await self._secrets.reveal(workspace_id, target.api_key) if target.api_key is not None else None
@@ -63,7 +66,7 @@ class ModelAccess:
             self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency
         )
         async with client:
-            yield Endpoint(target, key, client)
+            yield (Endpoint if target.agent is None else agents().AgentEndpoint)(target, key, client)
 
     async def _require_allowed(self, parts: SplitResult) -> None:
         allowed = {one.lower() for one in self._settings.target_hosts}

@@ -7,12 +7,11 @@ not read, and answers are redacted before they are stored.
 import asyncio
 import random
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import httpx
 
@@ -33,7 +32,6 @@ _COMPLETIONS: Final = "/completions"
 
 _NO_SUCH_PATH: Final = frozenset({404, 405, 501})
 
-_Read: TypeAlias = Callable[[Any], "Completion"]
 _TOKENS: Final = {"prompt_tokens": "prompt", "completion_tokens": "completion", "total_tokens": "total"}
 _SAID_CHARS: Final = 500
 
@@ -177,7 +175,7 @@ class Answer:
     log: dict[str, Json]
 
 
-class _Fault(Exception):
+class Fault(Exception):
     """A failed attempt. `status` is None without an answer, `again` says whether a retry may help."""
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
@@ -225,17 +223,17 @@ class Endpoint:
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
-    async def _ask(self, path: str, request: dict[str, Json], read: _Read) -> Answer:
+    async def _ask(self, path: str, request: dict[str, Json], read: Any) -> Answer:
         url, body = self._base_url + path, encode_json(request)
         attempts: list[Json] = []
         started_at = datetime.now(UTC)
         while True:
             started = time.perf_counter()
-            fault: _Fault | None = None
+            fault: Fault | None = None
             completion: Completion | None = None
             try:
                 completion = await self._try(url, body, read)
-            except _Fault as error:
+            except Fault as error:
                 fault = error
             latency_ms = round((time.perf_counter() - started) * 1000, 3)
             attempts.append(self._attempt(fault, latency_ms))
@@ -247,7 +245,7 @@ class Endpoint:
             await asyncio.sleep(max(fault.wait_s, pause_s(len(attempts))))
             started_at = datetime.now(UTC)
 
-    def _attempt(self, fault: _Fault | None, latency_ms: float) -> Json:
+    def _attempt(self, fault: Fault | None, latency_ms: float) -> Json:
         if fault is None:
             return {"status": 200, "latency_ms": latency_ms, "error": None}
         return {
@@ -266,41 +264,42 @@ class Endpoint:
         log["response"] = self._redact.value(completion.response)
         return Answer(self._redact.value(completion.output), None, latency_ms, log)
 
-    async def _try(self, url: str, body: bytes, read: _Read) -> Completion:
+    async def _try(self, url: str, body: bytes, read: Any) -> Completion:
         timeout_s = self._target.timeout_s
         try:
             async with asyncio.timeout(timeout_s):
                 async with self._client.stream("POST", url, content=body, headers=self._headers) as response:
                     return await self._read(response, read)
         except TimeoutError as error:
-            raise _Fault(f"no answer within {timeout_s:g} s", again=True) from error
+            raise Fault(f"no answer within {timeout_s:g} s", again=True) from error
         except httpx.HTTPError as error:
             said = str(error) or type(error).__name__
-            raise _Fault(f"the connection failed: {said}", again=True) from error
+            raise Fault(f"the connection failed: {said}", again=True) from error
 
-    async def _read(self, response: httpx.Response, read: _Read) -> Completion:
+    async def _read(self, response: httpx.Response, read: Any) -> Completion:
         status = response.status_code
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise _Fault("the answer is compressed, which was not asked for", status=status, again=False)
+            raise Fault("the answer is compressed, which was not asked for", status=status, again=False)
         if not response.is_success:
             raise await self._refused(response)
         data = await read_body(response, ANSWER_BYTES + 1)
         if len(data) > ANSWER_BYTES:
-            raise _Fault(f"the answer is longer than {ANSWER_BYTES >> 20} MB", status=status, again=False)
+            raise Fault(f"the answer is longer than {ANSWER_BYTES >> 20} MB", status=status, again=False)
         try:
-            return read(decode_json(data))
+            found: Completion = read(decode_json(data))
         except (InvalidJson, BadAnswer) as error:
-            raise _Fault(f"the answer is no chat completion: {error}", status=status, again=False) from error
+            raise Fault(f"the answer is no chat completion: {error}", status=status, again=False) from error
+        return found
 
-    async def _refused(self, response: httpx.Response) -> _Fault:
+    async def _refused(self, response: httpx.Response) -> Fault:
         status = response.status_code
         if response.is_redirect:
             where = self._redact.text(response.headers.get("location", ""))
-            return _Fault(f"HTTP {status}: redirects are not followed (to {where})", status=status, again=False)
+            return Fault(f"HTTP {status}: redirects are not followed (to {where})", status=status, again=False)
         said = fault_of(self._redact.text((await read_body(response, _FAULT_BYTES)).decode("utf-8", "replace")))
         again = status in AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
         wait_s = wait_s_of(response.headers.get("retry-after"))
-        return _Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
+        return Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
 
 
 def _last_status(answer: Answer) -> Json:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from evaluator_host.datasets.mapping import is_row
 from evaluator_host.datasets.template import compiled, is_template
+from evaluator_host.dialects.table import agents
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import encode_json
@@ -25,6 +26,7 @@ def prompt_templates(target: Target) -> list[tuple[str, str]]:
     if len(encode_json(_messages(target))) > _PROMPT_BYTES:
         raise _refused("target", f"a prompt may have {_PROMPT_BYTES >> 20} MB", None)
     found = [(field, text) for field, text in _texts(_messages(target), "target") if is_template(text)]
+    found += [] if target.agent is None else agents().templates(target)
     if not found:
         raise _refused("target", "no column is in the prompt: the model would be asked the same for every row", _HINT)
     return found

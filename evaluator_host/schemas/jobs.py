@@ -92,7 +92,7 @@ class JobConfig:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A model that writes the outputs of a job, on an OpenAI-compatible endpoint.
+    """A model that writes the outputs of a job, on an OpenAI-compatible endpoint, or an agent.
 
     The requests follow OpenAI's API reference: `POST {base_url}/chat/completions`, or `/completions`.
 
@@ -108,6 +108,7 @@ class Target:
       timeout_s: Seconds for one request, from the first byte sent to the last byte read.
       retries: Attempts after the first one.
       completion: Send the prompt to `/completions`; as a chat message where the endpoint has no such path.
+      agent: How an agent at `base_url` is asked (docs/jobs.md#agents); None for a model.
     """
 
     base_url: str
@@ -121,6 +122,7 @@ class Target:
     timeout_s: float = 60.0
     retries: int = 4
     completion: bool = False
+    agent: dict[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import Final
 
 from evaluator_host.dialects.base import BindOne
 from evaluator_host.dialects.binding import encode
+from evaluator_host.dialects.every import EVERY, interpret_every
 from evaluator_host.dialects.interpret import Scored
-from evaluator_host.dialects.parameters import suspicious_parameters
+from evaluator_host.dialects.parameters import row_notes, suspicious_parameters
 from evaluator_host.dialects.row_binding import (
     decoded_row,
     encoded_row,
@@ -74,6 +75,7 @@ async def bind(
     settings, language = prepared.evaluator.settings, prepared.evaluator.language
     if (small := shaped_at_once(row)) is not None:
         shaped, notes = shape(small, loaded.contract, settings, language)
+        notes = (*notes, *row_notes(prepared.evaluator, loaded, small))
     else:
         encoded = await asyncio.to_thread(encoded_row, row) if isinstance(row, Row) else row
         if isinstance(encoded, EvaluationError):
@@ -338,7 +340,11 @@ def normalise(
     if isinstance(outcome, Skipped):
         return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
     settings = evaluator.settings if info.entry is None else replace(evaluator.settings, entry=info.entry)
-    scored = rules.interpret(outcome, evaluator.language, settings=settings)
+    if settings.entry == EVERY:
+        scored, value = interpret_every(rules, outcome, evaluator.language, evaluator.settings)
+        outcome = replace(outcome, value=value)
+    else:
+        scored = rules.interpret(outcome, evaluator.language, settings=settings)
     if isinstance(scored, EvaluationError):
         scored = _without_score(rules.native_of_failure(scored, evaluator.language), scored)
     warnings = (*notes, *outcome.notes, *scored.notes) if notes or outcome.notes or scored.notes else ()

@@ -19,7 +19,9 @@ from starlette.routing import Route
 from evaluator_host.model.errors import NotFound
 
 DIST: Final = Path(__file__).parent / "ui" / "dist"
-PAGES: Final = frozenset({"", "migrate", "evaluators", "datasets", "jobs", "compare", "environments", "help"})
+PAGES: Final = frozenset(
+    {"", "migrate", "evaluators", "datasets", "jobs", "schedules", "compare", "environments", "help"}
+)
 """First parts of the paths of pages; src/routes.ts has the rest."""
 
 _ASSETS: Final = "/assets/"

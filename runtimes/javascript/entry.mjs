@@ -11,9 +11,10 @@ import { parametersOf } from './parameters.mjs';
 /**
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[]}} Offer
- * @typedef {{where: string, name: string, method?: string, names?: string[]}} Selector `names`: properties to pass one by one
+ * @typedef {{where: string, name: string, method?: string, names?: string[], every?: {name: string, selector: Selector}[]}} Selector `names`: properties to pass one by one;
+ *   `every`: all evaluators of a file
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
- * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector}} Found
+ * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, notes?: {code: string, message: string}[]}} Found
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  */
 
@@ -26,11 +27,13 @@ export function sourceOf(code, { contract, entry }) {
 /** Return the names under which an entry is looked for. @param {string | null} entry @param {string} code */
 export function wantedNames(entry, code) {
   const named = entry !== null && isIdentifier(entry) ? [entry] : [];
-  const any = DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
+  const any = entry === EVERY || DIALECTS.some((one) => one.takesAnyName?.test(code)) ? declaredNames(code).slice(0, MOST_NAMES) : [];
   return [...new Set([...usualNames(), ...named, ...any])];
 }
 
 const MOST_NAMES = 50;
+/** The entry that stands for all evaluators of a file. */
+const EVERY = '*';
 
 /** @param {string} name */
 function isIdentifier(name) {
@@ -51,6 +54,7 @@ export function findEntry(offers, wish) {
 
 /** @param {Offer[]} offers @param {{contract: string, entry: string | null, code: string}} wish @returns {Found | Refusal} */
 function search(offers, { contract, entry, code }) {
+  if (entry === EVERY) return findEvery(offers, contract, code);
   if (contract !== 'auto') return findDeclared(offers, contract, entry, code);
   if (entry !== null) {
     const named = lookUp(offers, entry);
@@ -75,6 +79,59 @@ function search(offers, { contract, entry, code }) {
   return only ? inferDefault(only, code) : notFound(offers, OWN_NAMES, code);
 }
 
+/** Return one entry that calls all evaluators of a file: public functions that no other one of them uses. @param {Offer[]} offers @param {string} contract @param {string} code @returns {Found | Refusal} */
+function findEvery(offers, contract, code) {
+  const names = [...new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !/^_|^default$/.test(one.name)).map((one) => one.name))];
+  const every = /** @type {{name: string, found: Found}[]} */ ([]);
+  const notes = [];
+  for (const name of names.slice(0, MOST_NAMES)) {
+    const candidate = /** @type {Candidate} */ (lookUp(offers, name));
+    const uses = new RegExp(`(?<![\\w$.])${name.replace(/\$/g, '\\$&')}(?![\\w$])`);
+    if (names.some((other) => other !== name && uses.test(withoutHead(lookUp(offers, other)?.text ?? '')))) continue;
+    const answer = contract === 'auto' ? mostCertain(candidate, name, code) : declaredAs(candidate, contract);
+    if ('code' in answer) notes.push({ code: 'not_an_entry', message: `${name} is not called, it is no evaluator: ${answer.message}` });
+    else every.push({ name, found: answer });
+  }
+  if (every.length === 0) return notFound(offers, ['evaluate'], code);
+  const contracts = [...new Set(every.map((one) => one.found.contract))];
+  if (contracts.length > 1) {
+    const told = every.slice(0, 10).map((one) => `${one.name} (${one.found.contract})`);
+    return refuse('entry_ambiguous', `the evaluators are of several contracts: ${told.join(', ')}`, `set \`contract\` to one of ${contracts.join(', ')}`);
+  }
+  const { contract: own, source, reason } = every[0].found;
+  return {
+    contract: own, source, reason: `${every.length} evaluators: ${every.map((one) => one.name).join(', ')}; ${reason}`, entry: EVERY, notes,
+    parameters: every.map(({ name, found: one }) => `${name}(${one.parameters.join(', ')})`),
+    selector: { where: 'every', name: EVERY, every: every.map(({ name, found: one }) => ({ name, selector: one.selector })) },
+  };
+}
+
+/** Return a function without its own name. @param {string} text */
+function withoutHead(text) {
+  return text.replace(/^(?:async\s+)?function\s*\*?\s*[\w$]*/, '');
+}
+
+/** @param {Candidate} candidate @param {string} name @param {string} code @returns {Found | Refusal} */
+function mostCertain(candidate, name, code) {
+  /** @type {Refusal | null} */
+  let refused = null;
+  /** @type {{step: number, found: Found} | null} */
+  let best = null;
+  for (const dialect of DIALECTS) {
+    if (!dialect.entries.includes(name) && !dialect.takesAnyName?.test(code) && !OWN_CONTRACTS.includes(dialect.contract)) continue;
+    const inferred = dialect.infer(candidate, name, code);
+    if (inferred && 'code' in inferred) refused ??= inferred;
+    else if (inferred && (best === null || inferred.step < best.step)) best = { step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) };
+  }
+  return best?.found ?? refused ?? refuse('entry_not_found', `${candidate.label} is of no known contract`, 'set `contract`');
+}
+
+/** @param {Candidate} candidate @param {string} contract @returns {Found | Refusal} */
+function declaredAs(candidate, contract) {
+  const dialect = DIALECTS.find((one) => one.contract === contract);
+  return dialect ? found(candidate, dialect, 'declared', `contract ${contract} as declared`) : refuse('entry_not_found', `contract ${contract} is not for this language`, 'set `contract` to auto');
+}
+
 /** Return the only entry of a dialect, of those that were found equally well. @param {Found[]} equal @returns {Found | Refusal} */
 function theOnly(equal) {
   const names = [...new Set(equal.map((one) => one.entry))];
@@ -84,6 +141,7 @@ function theOnly(equal) {
 
 /** The names of this product's own contracts. */
 const OWN_NAMES = ['evaluate', 'main'];
+const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 
 /** Return what other platforms' dialects recognise in the functions that the module offers. @param {Offer[]} offers @param {string} code */
 function matchesOf(offers, code) {

@@ -94,7 +94,7 @@ export class Evaluator {
     }
     this.channel.send({
       type: 'loaded', contract: found.contract, contract_source: found.source, reason: found.reason, entry: found.entry,
-      parameters: found.parameters, notes: [], ...common,
+      parameters: found.parameters, notes: found.notes ?? [], ...common,
     }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle }));
   }
 

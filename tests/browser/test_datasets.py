@@ -43,7 +43,7 @@ async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seed
     await dialog.get_by_role("link", name="View its rows").click()
     await expect(page.get_by_role("columnheader", name=MARKUP[:39])).to_be_visible()
     await expect(page.get_by_text("line 3")).to_be_visible()
-    assert await page.title() == "Data set · Evaluator Host"
+    assert await page.title() == "My-rows-1 · Data sets · Evaluator Host"
 
 
 async def test_a_taken_name_is_replaced_knowingly_and_a_bad_file_is_refused(page: Page, seeds: Seeds) -> None:

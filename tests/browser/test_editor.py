@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Page, Request, expect
 
 from tests.browser.looking import Look, grave_findings, picture
-from tests.browser.writing import CODE, loads, open_workbench, run, score, write
+from tests.browser.writing import CODE, loads, open_workbench, run, score, start_from, write
 from tests.docs.blocks import ROOT
 from tests.python_versions import OTHER
 from tests.server import Server
@@ -36,7 +36,7 @@ async def test_a_newcomer_scores_an_example_by_a_key(page: Page) -> None:
 
 async def test_every_example_scores_what_it_says_in_another_language(page: Page) -> None:
     await open_workbench(page)
-    await page.get_by_label("Start from an example").select_option(label="Edit distance")
+    await start_from(page, "Edit distance")
     for language in ("JavaScript", "TypeScript", "Python"):
         await page.get_by_role("button", name=language, exact=True).click()
         await expect(page.get_by_role("button", name=language, exact=True)).to_have_attribute("aria-pressed", "true")
@@ -163,7 +163,7 @@ async def test_another_evaluator_has_nothing_of_the_one_before(page: Page) -> No
     await write(page, CODE, "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return 1\n")
     await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_be_visible(timeout=30_000)
     await page.route("**/v1/check", lambda route: asyncio.sleep(30))  # an answer that does not come
-    await page.get_by_label("Start from an example").select_option(label="JSON schema")
+    await start_from(page, "JSON schema")
     await expect(page.locator(".main-editor .cm-content")).to_contain_text("schema")
     await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_have_count(0)
     await expect(page.locator(".cm-lintRange-error, .cm-lintRange-warning")).to_have_count(0)
@@ -260,7 +260,7 @@ async def test_it_can_be_used_in_narrow_and_wide_windows(look: Look, width: int)
 async def test_what_was_written_is_not_lost_to_an_example_or_a_link(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1  # an hour of work\n")
-    await page.get_by_label("Start from an example").select_option(label="Edit distance")
+    await start_from(page, "Edit distance")
     await expect(page.get_by_role("textbox", name=CODE)).not_to_contain_text("an hour of work")
     await page.get_by_role("button", name="Restore it").click()
     await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("an hour of work")
@@ -310,7 +310,7 @@ async def test_the_part_that_needs_nothing_missing_is_offered(page: Page) -> Non
 
 async def test_an_evaluator_of_another_platform_is_tried_with_its_own_row(page: Page) -> None:
     await open_workbench(page)
-    await page.get_by_label("Start from an example").select_option(label="Langfuse: code evaluator")
+    await start_from(page, "Langfuse: code evaluator")
     await expect(page.locator(".status-line")).to_contain_text("langfuse")
     own = page.get_by_label("Row of the platform")
     await expect(own).to_contain_text("observation")

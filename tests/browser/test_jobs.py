@@ -129,7 +129,7 @@ async def test_a_job_is_paused_resumed_and_cancelled(page: Page, client: Client)
     await page.goto("/jobs")
     line = page.get_by_role("row", name=job.id[4:12])
     await expect(line).to_contain_text("paused")
-    await line.get_by_role("link").click()
+    await line.get_by_role("link", name=job.id[4:12]).click()
     await page.get_by_role("button", name="Resume").click()
     await status(page, "running")
     await page.get_by_role("button", name="Cancel").click()
@@ -197,7 +197,7 @@ async def test_failures_are_grouped_and_lead_to_their_rows(page: Page, seeds: Se
     await failures.last.get_by_role("link", name="row 1").click()
     await expect(page.get_by_role("heading", name="Row 1")).to_be_visible()
     await expect(page.get_by_text("ZeroDivisionError on line 6")).to_be_visible()
-    assert await page.title() == "Row of a job · Evaluator Host"
+    assert await page.title() == f"Row 1 · Job {seeds.before[4:12]} · Evaluator Host"
 
 
 async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -> None:

@@ -23,6 +23,15 @@ async def write(page: Page, label: str, text: str) -> None:
     await page.keyboard.insert_text(text)
 
 
+async def start_from(page: Page, title: str) -> None:
+    """Choose an example of the gallery."""
+    await page.get_by_role("button", name="Examples…").click()
+    gallery = page.get_by_role("dialog", name="Examples")
+    await gallery.get_by_label("Find an example").fill(title)
+    await gallery.get_by_role("button").filter(has=page.get_by_text(title, exact=True)).click()
+    await expect(gallery).to_have_count(0)
+
+
 async def loads(page: Page) -> None:
     """Wait until the host has looked at the code and found nothing."""
     await expect(page.locator(".status-line").get_by_text("✓ loads")).to_be_visible(timeout=30_000)

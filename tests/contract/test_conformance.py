@@ -1,7 +1,9 @@
 """What every backend must do alike: limits, hostile code, isolation of rows, many callers. One suite over all of them."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
+from textwrap import indent
 
 import pytest
 
@@ -30,6 +32,19 @@ def evaluator(language: Language, body: str, *, top: str = "", **limits: float) 
     return Evaluator(code, language, limits=replace(Limits(timeout_s=5.0), **limits))
 
 
+def evaluator_of_cases(language: Language, bodies: Sequence[str], *, top: str = "", **limits: float) -> Evaluator:
+    """An evaluator that runs the body whose number is in `inputs`: cases that share one share its sandboxes."""
+    if language is PYTHON:
+        cases = "".join(
+            f"def case_{number}(outputs):\n{indent(body.strip(), '    ')}\n" for number, body in enumerate(bodies)
+        )
+        return evaluator(
+            PYTHON, "return globals()[f'case_{inputs[\"case\"]}'](outputs)", top=f"{top}\n{cases}", **limits
+        )
+    cases = "".join(f"(outputs) => {{\n{body}\n}},\n" for body in bodies)
+    return evaluator(language, "return cases[inputs.case](outputs)", top=f"{top}\nconst cases = [{cases}]", **limits)
+
+
 def failed(result: EvaluationResult, code: str) -> None:
     assert result.status is Status.FAILED, result
     assert result.error is not None
@@ -42,9 +57,9 @@ def scored(result: EvaluationResult, score: float) -> None:
     assert result.score == score
 
 
-async def still_well(service: Service, after: Evaluator) -> None:
+async def still_well(service: Service, after: Evaluator, inputs: dict[str, int]) -> None:
     """The next call on the same evaluator, told to behave, and one on another evaluator are right."""
-    scored(await service.evaluate(after, Row(outputs="behave")), 1.0)
+    scored(await service.evaluate(after, Row(inputs, outputs="behave")), 1.0)
     scored(await service.evaluate(Evaluator(ONE[after.language] + "\n", after.language), Row()), 1.0)
 
 
@@ -82,6 +97,11 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+def hostile_alike(language: Language, limits: dict[str, float]) -> list[str]:
+    """The hostile bodies that one evaluator with these limits can have."""
+    return [body for _, of, body, tight, _ in HOSTILE if (of, tight) == (language, limits)]
+
+
 @pytest.mark.parametrize(
     ("language", "body", "limits", "code"),
     [pytest.param(*case[1:], id=f"{case[0]}-{case[1]}") for case in HOSTILE],
@@ -89,14 +109,16 @@ HOSTILE = [
 async def test_hostile_code_gets_its_documented_outcome_and_the_next_calls_are_right(
     service: Service, language: Language, body: str, limits: dict[str, float], code: str | dict[str, str | None]
 ) -> None:
-    hostile = evaluator(language, BEHAVE[language] + body, **limits)
-    result = await service.evaluate(hostile, Row(outputs="attack"))
+    bodies = hostile_alike(language, limits)
+    hostile = evaluator_of_cases(language, [BEHAVE[language] + one for one in bodies], **limits)
+    case = {"case": bodies.index(body)}
+    result = await service.evaluate(hostile, Row(case, outputs="attack"))
     expected = code if isinstance(code, str) else code[service.pool.backend.name]
     if expected is None:
         scored(result, 0.25)
     else:
         failed(result, expected)
-    await still_well(service, hostile)
+    await still_well(service, hostile, case)
 
 
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
@@ -134,31 +156,31 @@ async def test_four_megabytes_of_inputs_arrive_whole(service: Service, language:
     scored(result, 4 << 20)
 
 
+MODULE = {PYTHON: "import json\nseen = []", JAVASCRIPT: "let seen = 0"}
 SHARED_NOTHING = [
-    (PYTHON, "seen = []", "seen.append(1)\nreturn len(seen)"),
-    (PYTHON, "", "import builtins\nbuiltins.mark = getattr(builtins, 'mark', 0) + 1\nreturn builtins.mark"),
-    (PYTHON, "import json", "was = json.dumps(1)\njson.dumps = lambda *a, **k: 'forged'\nreturn 1 if was == '1' else 2"),
-    (PYTHON, "", "import os\nwas = os.environ.get('MARK')\nos.environ['MARK'] = '1'\nreturn 2 if was else 1"),
-    (PYTHON, "", "import os\nwas = os.path.exists('/tmp/mark')\nopen('/tmp/mark', 'w').close()\nreturn 2 if was else 1"),
-    (PYTHON, "", "import os\nwas = os.path.exists('/dev/shm/mark')\nopen('/dev/shm/mark', 'w').close()\nreturn 2 if was else 1"),
-    (JAVASCRIPT, "let seen = 0", "seen += 1; return seen"),
-    (JAVASCRIPT, "", "globalThis.mark = (globalThis.mark || 0) + 1; return globalThis.mark"),
-    (JAVASCRIPT, "", "const was = [].mark; Array.prototype.mark = 1; return was ? 2 : 1"),
-    (JAVASCRIPT, "", "const was = ({}).mark; Object.prototype.mark = 1; return was ? 2 : 1"),
-    (JAVASCRIPT, "", "const fs = require('fs'); const was = fs.mark; fs.mark = 1; return was ? 2 : 1"),
-    (JAVASCRIPT, "", "const b = Buffer.from('x'); const was = b.mark; Buffer.prototype.mark = 1; return was ? 2 : 1"),
-    (JAVASCRIPT, "", "const was = process.env.MARK; process.env.MARK = '1'; return was ? 2 : 1"),
-    (JAVASCRIPT, "", "const fs = require('fs'); const was = fs.existsSync('/tmp/mark'); fs.writeFileSync('/tmp/mark', ''); return was ? 2 : 1"),
+    (PYTHON, "seen.append(1)\nreturn len(seen)"),
+    (PYTHON, "import builtins\nbuiltins.mark = getattr(builtins, 'mark', 0) + 1\nreturn builtins.mark"),
+    (PYTHON, "was = json.dumps(1)\njson.dumps = lambda *a, **k: 'forged'\nreturn 1 if was == '1' else 2"),
+    (PYTHON, "import os\nwas = os.environ.get('MARK')\nos.environ['MARK'] = '1'\nreturn 2 if was else 1"),
+    (PYTHON, "import os\nwas = os.path.exists('/tmp/mark')\nopen('/tmp/mark', 'w').close()\nreturn 2 if was else 1"),
+    (PYTHON, "import os\nwas = os.path.exists('/dev/shm/mark')\nopen('/dev/shm/mark', 'w').close()\nreturn 2 if was else 1"),
+    (JAVASCRIPT, "seen += 1; return seen"),
+    (JAVASCRIPT, "globalThis.mark = (globalThis.mark || 0) + 1; return globalThis.mark"),
+    (JAVASCRIPT, "const was = [].mark; Array.prototype.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "const was = ({}).mark; Object.prototype.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "const fs = require('fs'); const was = fs.mark; fs.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "const b = Buffer.from('x'); const was = b.mark; Buffer.prototype.mark = 1; return was ? 2 : 1"),
+    (JAVASCRIPT, "const was = process.env.MARK; process.env.MARK = '1'; return was ? 2 : 1"),
+    (JAVASCRIPT, "const fs = require('fs'); const was = fs.existsSync('/tmp/mark'); fs.writeFileSync('/tmp/mark', ''); return was ? 2 : 1"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("language", "top", "body"), SHARED_NOTHING)
-async def test_two_calls_of_one_evaluator_share_nothing(
-    service: Service, language: Language, top: str, body: str
-) -> None:
-    marking = evaluator(language, body, top=top)
+@pytest.mark.parametrize(("language", "body"), SHARED_NOTHING)
+async def test_two_calls_of_one_evaluator_share_nothing(service: Service, language: Language, body: str) -> None:
+    bodies = [one for of, one in SHARED_NOTHING if of is language]
+    marking = evaluator_of_cases(language, bodies, top=MODULE[language])
     for _ in range(4):
-        scored(await service.evaluate(marking, Row()), 1)
+        scored(await service.evaluate(marking, Row({"case": bodies.index(body)})), 1)
 
 
 async def test_a_process_left_behind_is_gone_before_the_next_call(service: Service) -> None:
@@ -255,7 +277,8 @@ NOTHING_TO_SEE = [
 
 @pytest.mark.parametrize("body", NOTHING_TO_SEE)
 async def test_the_outside_is_out_of_reach(service: Service, body: str) -> None:
-    result = await service.evaluate(evaluator(PYTHON, body), Row())
+    looking = evaluator_of_cases(PYTHON, NOTHING_TO_SEE)
+    result = await service.evaluate(looking, Row({"case": NOTHING_TO_SEE.index(body)}))
     failed(result, "user_exception")
     assert result.error.type in {
         "OSError", "ConnectionRefusedError", "gaierror", "FileNotFoundError", "PermissionError", "TimeoutError",

@@ -1,5 +1,7 @@
 """Parameters whose names say something else than what they are given: a warning in checks and results, or a refusal."""
 
+import asyncio
+
 import pytest
 
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
@@ -72,3 +74,109 @@ async def test_javascript_refuses_one_parameter_as_python_does(service: Service,
     assert result.error.code in (ErrorCode.BINDING_ERROR, ErrorCode.ENTRY_AMBIGUOUS)
     declared = await service.evaluate(Evaluator(code, JAVASCRIPT, Contract.EVALUATE), ROW)
     assert parameters == "[a, b]" or declared.score == 1
+
+
+MEANT = {  # each means that the output is the expected answer; all of them are called with `ROW`, and with "5"
+    PYTHON: """
+def evaluate(output, expected):
+def evaluate(prediction, reference):
+def evaluate(y_true, output):
+def evaluate(*, output, expected):
+def evaluate(**output):
+def evaluate(*output):
+def evaluate(output, expected=None, metadata=None):
+def evaluate(question, output, gt):
+def evaluate(pred, output, src):
+def evaluate(output, reference, source):
+def evaluate(output, gold_standard, rubric):
+def evaluate(generated_text, output, config):
+def evaluate(item, output, expected_output):
+def evaluate(self, output, expected):
+async def evaluate(input, output, expected):
+def evaluate(input: str, output: str, expected: str, /) -> bool:
+def evaluate(input, output, expected, metadata):
+def evaluate(params, inputs, output, expected, more):
+def evaluate(inputs, output, expectations):
+def evaluate(data, output, solution):
+def evaluate(task, output, expected_result):
+def evaluate(test_case, output, wanted):
+def evaluate(example, output, trace=None, expected=None):
+def evaluate(inputs, output, trace=None, reference=''):
+def evaluate(event, output, callback):
+def score(output, expected):
+def exact_match(output, expected):
+def metric(gold, output, trace=None):
+def main(output, expected=None):
+def main(output, ground_truth='x'):
+def get_assert(output, expected):
+def grade(item, output):
+""",
+    JAVASCRIPT: """
+function evaluate(input, output, expected) {
+function evaluate(output, expected) {
+export default function (output, expected) {
+export default async function (input, output, expected) {
+export const evaluate = ({ input, output, expected }) => {
+export default ({ output, expected }) => {
+const evaluate = (pred, output, src) => {
+const evaluate = (output, actual, opts) => {
+const evaluate = (output, expectedOutput, options = {}) => {
+function evaluate(input, output, expectedOutput = null) {
+function evaluate(inputs, output, groundTruth) {
+function evaluate(...output) {
+function evaluate() { const output = arguments[1];
+function evaluate(input, { output }, trace) {
+function main({ output, expected }) {
+function exactMatch(output, expected) {
+export class Exact { evaluate(input, output, expected) {
+""",
+}
+WHOLE = {
+    PYTHON: (
+        "def evaluate(a, b, normalize=True):\n    return a == b",
+        "evaluate = lambda x, y, z: y in z",
+        "class E:\n    def __call__(self, input, output, expected):\n        return output == expected\nevaluate = E()",
+        "class E:\n    def evaluate(self, output, expected):\n        return output == expected",
+        "from functools import partial\ndef e(s, output, expected, m):\n    return output == expected\nevaluate = partial(e, 1)",
+        (
+            "def log(f):\n    def w(*a, **k):\n        return f(*a, **k)\n    return w\n@log\n"
+            "def evaluate(input, output, expected):\n    return output == expected"
+        ),
+        "def evaluate(inputs, outputs, trace):\n    return outputs == inputs.get('expected')",
+        "def evaluate(row, said, trace):\n    return said == row.get('ground_truth')",
+    ),
+    JAVASCRIPT: (
+        "const evaluate = (a, b, c) => a === b",
+        "const evaluate = ((input, output, expected) => output === expected).bind(null)",
+        "function evaluate(inputs, outputs, trace) { return outputs === inputs.expected }",
+        "function evaluate(inputs, outputs, trace) { return outputs === inputs['groundTruth'] ? 1 : 0 }",
+        "function main(vars) { return { score: vars.output === vars.expected ? 1 : 0 } }",
+    ),
+}
+
+
+def meant() -> list[Evaluator]:
+    """The functions, each with a body that compares the output with the last parameter that is not the output."""
+    found = [Evaluator(code, language) for language, codes in WHOLE.items() for code in codes]
+    found += [Evaluator(code, TYPESCRIPT) for code in WHOLE[JAVASCRIPT]]
+    for head in MEANT[PYTHON].strip().splitlines():
+        found.append(Evaluator(f"{head}\n    return {{'score': 0.0}}", PYTHON))
+    for head in MEANT[JAVASCRIPT].strip().splitlines():
+        code = f"{head} return {{ score: 0 }} }}" + (" }" if "class" in head else "")
+        found += [Evaluator(code, JAVASCRIPT), Evaluator(code, TYPESCRIPT)]
+    return found
+
+
+@BUBBLEWRAP
+async def test_no_function_is_silently_wrong(service: Service) -> None:
+    """Each would score 0 where its author means 1: it is refused with a reason, or a warning says why."""
+    evaluators = meant()
+    assert len(evaluators) > 80
+    results = await asyncio.gather(*(service.evaluate(one, ROW) for one in evaluators))
+    codes = {"suspicious_parameters", "missing_column"}
+    silent = [
+        one.code
+        for one, result in zip(evaluators, results, strict=True)
+        if result.error is None and not codes & {note.code for note in result.warnings}
+    ]
+    assert silent == []

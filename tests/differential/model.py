@@ -18,7 +18,34 @@ def model_server() -> ModelServer:
         return 503 if "twice" in question and attempt % 2 else None
 
     server.faults = fault
+    server.routes = {"/agent": _agent, "/agent/events": _events, "/generate/full": _toolkit}
     return server
+
+
+def _agent(body: dict[str, Any]) -> Reply:
+    if "boom" in str(body):
+        return Reply(400, b'{"detail": "no boom here"}')
+    steps = [{"tool": "search", "input": body.get("q")}]
+    answer = {"result": {"text": f"agent says {body.get('q')}", "parts": [1, {"deep": body}]}, "steps": steps}
+    return Reply(200, json.dumps(answer).encode())
+
+
+def _events(body: dict[str, Any]) -> Reply:
+    frames = [{"delta": word} for word in f"agent says {body.get('q')}".split()]
+    return _stream([*frames, {"delta": "."} if "empty" not in str(body) else {}], done=True)
+
+
+def _toolkit(body: dict[str, Any]) -> Reply:
+    assert body["?"] == "filter_steps=none"
+    if "fails" in str(body):
+        return _stream([{"value": "half"}, {"error": {"code": 7, "message": "the tool broke"}}])
+    return _stream([{"value": f"{word} "} for word in f"toolkit says {body['input_message']}".split()])
+
+
+def _stream(frames: list[dict[str, Any]], *, done: bool = False) -> Reply:
+    lines = [f"data: {json.dumps(frame)}\n\n" for frame in frames]
+    text = 'event: start\nintermediate_data: {"x": 1}\n\n' + "".join(lines) + ("data: [DONE]\n\n" if done else "")
+    return Reply(200, text.encode(), {"Content-Type": "text/event-stream"})
 
 
 class Answers(ModelServer):

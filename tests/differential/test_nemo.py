@@ -24,8 +24,13 @@ DIFFERS: Final = "dialects/nemo.md#what-differs"
 CLIENT: Final = "dialects/nemo.md#nvidias-own-client"
 # Numbers of jobs are computed from exact sums; those of this process as in NeMo.
 RELATIVE: Final = {"client": 1e-12, "sdk": 0.0, "sandbox": 0.0, "submit": 0.0}
+AGENTS: Final = {
+    r"(agent|toolkit)( failed| without output)?(, ignored)?: rows\[[01]\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
+    r"toolkit failed: rows\[0\]\.requests": "dialects/nemo.md#responses-of-models",
+}
 EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "client": {
+        **AGENTS,
         r"bleu: figures\[0\]\.histogram\.bins\[9\]\.count": DIFFERS,
         r"named by an enum: figures\[0\]\.name": DIFFERS,
         r"rows that are no objects: error": CLIENT,
@@ -38,18 +43,21 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
         r"online bad metric, ignored: figures\[[12]\]\..*": DIFFERS,
     },
     "sdk": {
+        **AGENTS,
         r"online failed: error": DIFFERS,
         r"online failed, ignored: rows\[1\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
         r"online failed, ignored, several: (rows\[1\]|figures\[[0-9]\])\..*": DIFFERS,
         r"online bad metric, ignored: figures\[[12]\]\..*": DIFFERS,
     },
     "sandbox": {
+        **AGENTS,
         r"online failed: error": DIFFERS,
         r"online failed, ignored: rows\[1\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
         r"online failed, ignored, several: (rows\[1\]|figures\[[0-9]\])\..*": DIFFERS,
         r"online bad metric, ignored: figures\[[12]\]\..*": DIFFERS,
     },
     "submit": {
+        **AGENTS,
         r"online failed: (error|rows|figures)": DIFFERS,
         r"online failed, ignored: rows\[1\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
         r"online failed, ignored, several: (rows\[1\]|figures\[[0-9]\])\..*": DIFFERS,

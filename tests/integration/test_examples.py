@@ -39,6 +39,33 @@ CALL = {"name": "f", "arguments": {"a": 1, "b": [2]}}
 AS_TEXT = {"function": {"name": "f", "arguments": '{"b": [2], "a": 1}'}}
 
 EDGES: dict[str, list[Case]] = {
+    "first-steps": [answer("Paris", "Rome", 0), answer("", "", 1)],
+    "contains": [MISSING, answer("Paris", "in PARIS now", 1), answer("Paris", None, 0), answer(4, 42, 1)],
+    "number-tolerance": [
+        MISSING,
+        answer(10, "none", 0),
+        answer(1000, "1,005 or so", 1),
+        answer(1000, "1,020", 0),
+        answer(-2, "it is -2", 1),
+        answer(3, None, 0),
+    ],
+    "length-limit": [
+        ({"inputs": {}, "outputs": None}, 1),
+        ({"inputs": {"max_words": 2}, "outputs": "one two three four"}, 0.5),
+    ],
+    "personal-data": [
+        ({"inputs": {}, "outputs": "ask ann@example.com"}, 0),
+        ({"inputs": {}, "outputs": "call +44 20 7946 0958"}, 0),
+        ({"inputs": {}, "outputs": None}, 1),
+        ({"inputs": {}, "outputs": "in 2024 there were 12345"}, 1),
+    ],
+    "json-fields": [
+        ({"inputs": {}, "outputs": "{}"}, "no expected_fields"),
+        ({"inputs": {"expected_fields": {"a": 1, "b": 2}}, "outputs": {"a": 1}}, 0.5),
+        ({"inputs": {"expected_fields": {"a": 1}}, "outputs": "not JSON"}, 0),
+        ({"inputs": {"expected_fields": {"a": 1}}, "outputs": None}, 0),
+        ({"inputs": {"expected_fields": {}}, "outputs": "{}"}, 1),
+    ],
     "exact-match": [MISSING, answer("", "", 1), answer("Paris", None, 0), answer(1, True, 0), answer(42, 42, 1)],
     "ignore-whitespace": [MISSING, answer("a b", " A\u00a0\tb\n", 1), answer("ab", "a b", 0), answer("x", None, 0)],
     "json-equality": [

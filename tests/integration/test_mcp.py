@@ -15,12 +15,7 @@ from mcp import Client, StdioServerParameters
 from tests.conftest import DATA_DIR
 from tests.server import Server, new_home
 
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.filterwarnings(
-        "ignore::pytest.PytestUnraisableExceptionWarning"
-    ),  # the SDK leaves its process to be collected
-]
+pytestmark = pytest.mark.engine
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs['gold'] else 0.0\n"
 LEGACY = (

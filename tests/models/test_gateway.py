@@ -20,6 +20,8 @@ from tests.ordinary_user import run_as_ordinary_user
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
+OVER_DOCKER = {"openai-stream": ("openai==3.3.0",)}
+"""The clients are the same on both backends: one that streams shows that the way there is, with the packages that it needs."""
 ASK = """
 import json, os, urllib.error, urllib.request
 
@@ -66,11 +68,16 @@ def evaluate(inputs, outputs, trace):
 _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "smuggled"}]})
 
 
-@pytest.mark.parametrize("name", PYTHON)
+@pytest.mark.parametrize(
+    ("granting", "name"),
+    [*(("bubblewrap", name) for name in PYTHON), *(("docker", name) for name in OVER_DOCKER)],
+    indirect=["granting"],
+)
 async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
-    if granting.service.pool.backend.name == "docker" and name not in ("openai-stream", "anthropic"):
-        pytest.skip("the clients are the same on both backends; two show that the way there is")
-    result = await granting.score(python_judge(name))
+    judge = python_judge(name)
+    if granting.service.pool.backend.name == "docker":
+        judge = replace(judge, packages=OVER_DOCKER[name])
+    result = await granting.score(judge)
     assert (result.score, result.error) == (1.0, None)
     assert result.usage is not None
     assert result.usage.requests >= 1
@@ -82,17 +89,17 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
 
 
 async def test_a_required_recording_gives_the_same_scores_without_the_provider(
-    granting: Granting, tmp_path: Path
+    granted: Granting, tmp_path: Path
 ) -> None:
     judge = replace(python_judge("openai-async"), models=("judge=recorded",))
-    models = ModelService(granting.service.settings, granting.store)
+    models = ModelService(granted.service.settings, granted.store)
     with ModelServer(plays_all=True) as provider:
         await models.directory.add("default", RegisteredModel("recorded", provider.url, model="real"))
-        first = await granting.score(judge, "replay", replay=Replay.PREFER)
+        first = await granted.score(judge, "replay", replay=Replay.PREFER)
         lines = [line async for line in models.recordings.export("default")]
     assert (first.score, first.usage.requests, first.usage.replayed) == (1.0, 3, 0)
     assert await models.delete_answers("default", model="recorded") == 3
-    missing = await granting.score(judge, "replay", replay=Replay.REQUIRE)
+    missing = await granted.score(judge, "replay", replay=Replay.REQUIRE)
     assert missing.error.code is ErrorCode.TARGET_FAILED
     assert "recorded" in missing.error.message
 
@@ -101,12 +108,12 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(
             yield line
 
     assert await models.recordings.import_lines("default", sent()) == 3
-    again = await granting.score(judge, "replay", replay=Replay.REQUIRE)
+    again = await granted.score(judge, "replay", replay=Replay.REQUIRE)
     assert (again.score, again.usage.requests, again.usage.replayed, again.usage.cost) == (1.0, 0, 3, 0.0)
-    assert (await granting.score(judge, "replay", replay=Replay.PREFER)).score == 1.0
+    assert (await granted.score(judge, "replay", replay=Replay.PREFER)).score == 1.0
     await models.directory.delete("default", "recorded")
     with pytest.raises(InvalidRequest, match="no model 'recorded'"):
-        await granting.score(judge, "replay")
+        await granted.score(judge, "replay")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +309,9 @@ async def test_waiting_for_a_model_is_not_the_rows_time(provider: ModelServer, t
             assert (await granting.score(Evaluator(spins, models=("judge",), limits=limits))).error.code == "timeout"
 
 
-@pytest.mark.parametrize("name", NODE)
+@pytest.mark.parametrize(
+    ("granting", "name"), [*(("bubblewrap", name) for name in NODE), ("docker", "fetch")], indirect=["granting"]
+)
 async def test_real_clients_of_node_work_unchanged(granting: Granting, name: str) -> None:
     for text in ("one", "two"):
         result = await granting.score(node_judge(name), text)

@@ -23,20 +23,20 @@ async def identity(url: str, folder: Path) -> str:
 async def test_no_two_databases_have_the_same_name_and_each_keeps_its_own(
     engine: str, databases: Databases, tmp_path: Path
 ) -> None:
-    urls = [databases.make(engine) for _ in range(3)]
+    urls = [databases.make_empty(engine) for _ in range(3)]
     first = [await identity(url, tmp_path) for url in urls]
     assert len(set(first)) == 3
     assert first == [await identity(url, tmp_path) for url in urls]
 
 
-async def test_hosts_that_start_at_once_agree_on_it(database_url: str, tmp_path: Path) -> None:
-    where = address(database_url, tmp_path)
+async def test_hosts_that_start_at_once_agree_on_it(empty_database_url: str, tmp_path: Path) -> None:
+    where = address(empty_database_url, tmp_path)
     await asyncio.gather(*(asyncio.to_thread(migrate, where) for _ in range(4)))
-    assert len({await identity(database_url, tmp_path) for _ in range(2)}) == 1
+    assert len({await identity(empty_database_url, tmp_path) for _ in range(2)}) == 1
 
 
 async def test_a_restored_copy_has_the_same_name(databases: Databases, tmp_path: Path) -> None:
-    file = Path(databases.make("sqlite").removeprefix("sqlite:///"))
+    file = Path(databases.make_empty("sqlite").removeprefix("sqlite:///"))
     before = await identity(f"sqlite:///{file}", tmp_path)
     shutil.move(file, tmp_path / "kept.db")
     assert await identity(f"sqlite:///{file}", tmp_path) != before
@@ -45,10 +45,10 @@ async def test_a_restored_copy_has_the_same_name(databases: Databases, tmp_path:
 
 
 async def test_looking_makes_no_database_and_no_tables(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where = address(database_url, tmp_path)
-    async with open_read_only(database_url, tmp_path) as store:
+    where = address(empty_database_url, tmp_path)
+    async with open_read_only(empty_database_url, tmp_path) as store:
         assert store is None
     assert where.file is None or not where.file.exists()
 
@@ -58,10 +58,10 @@ async def test_looking_makes_no_database_and_no_tables(
         patched.setattr(schema, "MIGRATIONS_DIR", older)
         migrate(where)
     for _ in range(2):
-        async with open_read_only(database_url, tmp_path) as store:
+        async with open_read_only(empty_database_url, tmp_path) as store:
             assert store is None, "of an older version"
-    named = await identity(database_url, tmp_path)
-    async with open_read_only(database_url, tmp_path) as store:
+    named = await identity(empty_database_url, tmp_path)
+    async with open_read_only(empty_database_url, tmp_path) as store:
         assert store is not None
         assert await store.identity() == named
 

@@ -35,8 +35,8 @@ def upgrade():
 
 
 @pytest.fixture
-def where(database_url: str, tmp_path: Path) -> Address:
-    return address(database_url, tmp_path)
+def where(empty_database_url: str, tmp_path: Path) -> Address:
+    return address(empty_database_url, tmp_path)
 
 
 def later_version(folder: Path, more: str = "") -> Path:
@@ -184,7 +184,7 @@ def test_a_migration_that_fails_changes_nothing(
 def test_a_migration_that_leaves_broken_references_is_undone(
     databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where = address(databases.make("sqlite"), tmp_path)
+    where = address(databases.make_empty("sqlite"), tmp_path)
     migrate(where)
     broken = "op.execute(\"INSERT INTO package_set_uses VALUES ('nobody', 'x', '2026-01-01')\")"
     with monkeypatch.context() as later:

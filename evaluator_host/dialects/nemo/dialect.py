@@ -138,6 +138,7 @@ DIALECT: Final = Dialect(
     bind_one_of_many=bind_one_of_many,
     sdk=SDK,
     routes=EntryPoint("evaluator_host.dialects.nemo.host.routes.routes:nemo_routes"),
+    agents=EntryPoint("evaluator_host.dialects.nemo.host.agents"),
     find_model=EntryPoint("evaluator_host.dialects.nemo.host.models:find_model"),
     stored_files=EntryPoint("evaluator_host.dialects.nemo.host.entities:stored_files"),
 )

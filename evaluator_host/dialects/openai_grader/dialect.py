@@ -59,6 +59,7 @@ DIALECT: Final = Dialect(
     bind=bind,
     interpret=interpret,
     failed=failed,
+    positions=("sample", "item"),
     languages=frozenset((Language.PYTHON,)),
     native_row={
         "sample": {"output_text": "Paris"},

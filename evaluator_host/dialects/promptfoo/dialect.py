@@ -158,6 +158,7 @@ DIALECT: Final = Dialect(
     failed=failed,
     failed_javascript=failed_javascript,
     apply_threshold=apply_threshold,
+    positions=("output", "context"),
     native_row={"output": "Paris", "context": {"vars": {"expected": "Paris"}}},
     takes=("correct_answer_key", "config", "variables"),
     imports=EntryPoint("evaluator_host.dialects.promptfoo.config:CONFIGURATIONS"),

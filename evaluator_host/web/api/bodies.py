@@ -115,7 +115,9 @@ class SettingsIn(Wire):
     correct_answer_key: str = Field(
         "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
     )
-    entry: str | None = Field(None, description="Name of the function or class to call, if the code has several.")
+    entry: str | None = Field(
+        None, description="Name of the function or class to call, if the code has several; `*` for all of them."
+    )
     config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
         default_factory=dict, description="Arguments of a class, or its configuration."
     )

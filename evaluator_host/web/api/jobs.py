@@ -125,6 +125,7 @@ class TargetIn(Wire):
     timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds to wait for one response.")
     retries: int = Field(4, ge=0, le=20, description="Retries after a failed request.")
     completion: bool = Field(default=False, description="Call /completions: the model continues the prompt as text.")
+    agent: dict[str, Any] | None = Field(None, description="How an agent at base_url is asked; see docs/jobs.md.")
 
     def to_model(self) -> Target:
         """Return the model and endpoint in the form that a job stores."""

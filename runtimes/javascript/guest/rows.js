@@ -66,12 +66,21 @@
     return args;
   }
 
+  /** Call an entry with a row. */
+  function applied(selector, argsText) {
+    const [holder, entry] = pick(selector);
+    const body = p.parse(argsText);
+    return p.apply(entry, holder, 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args);
+  }
+
   function call(selector, argsText, resultLimit, done) {
+    if (selector.every !== undefined) {
+      bridge.wait(true);
+      return void callEvery(selector.every, argsText, resultLimit, done);
+    }
     let value;
     try {
-      const [holder, entry] = pick(selector);
-      const body = p.parse(argsText);
-      value = p.apply(entry, holder, 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args);
+      value = applied(selector, argsText);
       if (((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function') {
         bridge.wait(true);
         return void finishLater(value, resultLimit, done);
@@ -80,6 +89,25 @@
       return done('user_exception', errors.describe(thrown));
     }
     return finish(value, resultLimit, done);
+  }
+
+  /** Call all evaluators of a file with the same row, one after the other; each has an outcome of its own. */
+  async function callEvery(every, argsText, resultLimit, done) {
+    let text = '';
+    for (let i = 0; i < every.length; i++) {
+      let outcome;
+      try {
+        const value = await applied(every[i].selector, argsText);
+        const encoded = values.encodeResult(value, resultLimit);
+        outcome = encoded === null ? '"error":{"code":"result_too_large","message":"the returned value is too large"}' : '"result":' + p.quote(encoded);
+      } catch (thrown) {
+        const { type, message } = errors.describe(thrown);
+        outcome = '"error":{"code":"user_exception","message":' + p.quote(message || type) + ',"type":' + p.quote(type) + '}';
+      }
+      text += (i > 0 ? ',' : '') + '{"name":' + p.quote(every[i].name) + ',' + outcome + '}';
+    }
+    if (text.length > resultLimit) return void done('result_too_large', null);
+    done('', '{"kind":"object","value":{"every":[' + text + ']},"nonfinite":[],"unsupported":null,"notes":[]}');
   }
 
   async function finishLater(promise, resultLimit, done) {

@@ -145,7 +145,19 @@ def recognise(code: str, *, contract: str, name: str | None) -> Recognised | Non
     if contract != "auto":
         return Recognised(dialect_of(contract)) if CONTRACTS[contract] in _WORDS else None
     possible = _possible(code)
-    return _told(possible, Outline(code), name) if possible else None
+    if not possible:
+        return None
+    return _of_every(possible, Outline(code)) if name == "*" else _told(possible, Outline(code), name)
+
+
+def _of_every(possible: list[str], outline: Outline) -> Recognised | None:
+    """Return the dialect of all evaluators of a file; the most certain one, should there be several."""
+    from evaluator_runner.every import candidates
+
+    if outline.has_own_entry:
+        return _told(possible, outline, None)
+    told = [_told(possible, outline, name) for name in candidates(outline)]
+    return min((one for one in told if one is not None), key=lambda one: one.step, default=None)
 
 
 def recognise_outline(outline: Outline, code: str, name: str | None) -> Recognised | None:
@@ -195,6 +207,8 @@ def find(
     Raises:
       Failure: the code has no entry, or several possible ones, or its parameters do not fit the contract.
     """
+    if name == "*":
+        return _find_every(namespace, contract, config, recognised)
     inferred = contract == "auto"
     dialect = _meant(namespace, name, recognised) if inferred else dialect_of(contract)
     entry: Entry = dialect.find(namespace, name=name, config=config or {})
@@ -205,6 +219,29 @@ def find(
     elif recognised is not None:
         entry.reason = recognised.reason
     return entry
+
+
+def _find_every(
+    namespace: dict[str, Any], contract: str, config: dict[str, Any] | None, recognised: Recognised | None
+) -> Entry:
+    from evaluator_runner.every import candidates, find_every
+
+    code = namespace["__loader__"].get_source("evaluator")
+    outline = Outline(code)
+    names = [one for one in candidates(outline) if one in namespace]
+    dialect = None if recognised is None else recognised.dialect
+    if dialect is None and contract != "auto":
+        dialect = dialect_of(contract)
+    if hasattr(dialect, "sign"):
+        names = [one for one in names if dialect.sign(outline, one) is not None] or names
+
+    def one(name: str) -> Entry:
+        found = find(namespace, contract=contract, name=name, config=config, recognised=recognised)
+        if contract == "auto" and found.contract == "main" and name != "main":
+            raise does_not_fit(namespace, name)
+        return found
+
+    return find_every(names, one, code.split("\n"))
 
 
 def describe(namespace: dict[str, Any], lines: list[str]) -> list[dict[str, Any]]:

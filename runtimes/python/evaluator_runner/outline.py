@@ -75,6 +75,7 @@ class Outline:
       names: Names that such an expression uses.
       returns: Whether there is a `return` outside of functions.
       binds: Names that module level assigns or defines.
+      binds_in_order: The same in the order in which they are bound.
 
     Args:
       code: The source.
@@ -88,6 +89,7 @@ class Outline:
         self.parsed = self.is_expression = self.returns = False
         self.names: set[str] = set()
         self.binds: set[str] = set()
+        self.binds_in_order: dict[str, None] = {}
         self.tree: Any = None
         self._imported: dict[str, str] = {}
         self._stars: list[str] = []
@@ -169,11 +171,14 @@ class Outline:
         kind = type(node).__name__
         if kind in _FUNCTIONS:
             self.functions[node.name] = Function(node.name, node, self)
+            self.binds_in_order[node.name] = None
         elif kind == "ClassDef":
             self.classes[node.name] = [name for base in node.bases for name in self.dotted(base)]
+            self.binds_in_order[node.name] = None
         elif kind in {"Assign", "AnnAssign"}:
             targets = [one for one in getattr(node, "targets", None) or [node.target] if type(one).__name__ == "Name"]
             self.binds.update(one.id for one in targets)
+            self.binds_in_order.update((one.id, None) for one in targets)
             if kind == "Assign" and type(node.value).__name__ == "Lambda":
                 for target in targets:
                     self.functions[target.id] = Function(target.id, node.value, self)
@@ -190,6 +195,16 @@ def definitions_in(outline: Outline) -> dict[str, list[str]]:
         names = [one.name for one in body if type(one).__name__ in {*_FUNCTIONS, "ClassDef"}]
         if names and any(type(one).__name__ == "Return" and one.value is not None for one in body):
             found[function.name] = names
+    return found
+
+
+def names_used_by_others(outline: Outline) -> set[str]:
+    """Return the names that functions and classes of module level use, each but its own."""
+    found = set()
+    for node in _statements(outline.tree):
+        if type(node).__name__ in {*_FUNCTIONS, "ClassDef"}:
+            inner = [one for part in _walk(node) if type(part).__name__ == "Name" for one in (part.id,)]
+            found.update(name for name in inner if name != node.name)
     return found
 
 

@@ -12,6 +12,7 @@ from nemo_evaluator_sdk import (
     ExactMatchMetric,
     F1Metric,
     FieldMapping,
+    GenericAgent,
     InferenceParams,
     LLMJudgeMetric,
     MetricInput,
@@ -19,11 +20,14 @@ from nemo_evaluator_sdk import (
     MetricOutputSpec,
     MetricResult,
     Model,
+    NatAgentConfig,
+    NemoAgentToolkitAgent,
     NumberCheckMetric,
     RangeScore,
     ReasoningParams,
     ROUGEMetric,
     RunConfig,
+    RunConfigOnline,
     RunConfigOnlineModel,
     StringCheckMetric,
     ToolCallingMetric,
@@ -185,6 +189,19 @@ class Together:
     async def compute_corpus_scores(self, inputs: list[MetricInput]) -> MetricResult:
         texts = [one.candidate.output_text or "" for one in inputs]
         return result(all=sum(map(len, texts)) / 3, rows=len(texts))
+
+
+class Whole:
+    """The response and the output as texts."""
+
+    type = "whole"
+
+    def output_spec(self):
+        return [MetricOutputSpec.label("response"), MetricOutputSpec.label("text"), MetricOutputSpec.continuous_score("n")]
+
+    async def compute_scores(self, metric_input: MetricInput) -> MetricResult:
+        candidate = metric_input.candidate
+        return result(response=repr(candidate.response), text=repr(candidate.output_text), n=1.0)
 
 
 class Response:
@@ -398,5 +415,49 @@ def _online(model: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def _agents(model: str) -> dict[str, dict[str, Any]]:
+    base = model.removesuffix("/v1")
+    prompt = {"prompt": "{{item.question}}?"}
+    body = {"q": "{{ prompt }}", "n": 2, "whole": "{{ request | tojson }}"}
+
+    def asks(metrics: Any, target: Any, rows: Any = QUESTIONS, *, prompt: Any = prompt, **config: Any) -> Any:
+        run = RunConfigOnline(parallelism=1, max_retries=0, **config)
+        return {"metrics": metrics, "dataset": rows, "target": target, "prompt_template": prompt, "config": run}
+
+    def generic(path: str = "/agent", said: str = "$.result.text", **more: Any) -> GenericAgent:
+        return GenericAgent(url=base + path, name="agent", body=body, response_path=said, **more)
+
+    toolkit = NemoAgentToolkitAgent(url=base, name="toolkit")
+    failing = [{"question": "fine"}, {"question": "boom"}]
+    return {
+        "agent": asks(Whole(), generic()),
+        "agent seen": asks(Seen(), generic(trajectory_path="$.steps")),
+        "agent part": asks(Whole(), generic(said="$.result.parts[1].deep['q']")),
+        "agent anywhere": asks(Whole(), generic(said="$..tool")),
+        "agent with messages": asks(
+            Whole(),
+            GenericAgent(url=f"{base}/agent", name="a", body={"q": "{{ messages[0].content }}"}, response_path="$.result.text"),
+            prompt={"messages": [{"role": "user", "content": "{{item.question}}"}]},
+        ),
+        "agent stream": asks(Whole(), generic("/agent/events", "$.delta", stream=True, response_aggregation="concat")),
+        "agent stream, last": asks(Seen(), generic("/agent/events", "$.delta", stream=True)),
+        "agent without output": asks(Seen(), generic(said="$.nothing"), QUESTIONS[:1], ignore_request_failure=True),
+        "agent failed, ignored": asks(Seen(), generic(), failing, ignore_request_failure=True),
+        "toolkit": asks(Whole(), toolkit, prompt={"messages": [{"role": "user", "content": "{{item.question}}"}]}),
+        "toolkit failed": asks(Seen(), toolkit, [{"question": "fails"}], ignore_request_failure=True),
+        "toolkit passthrough": asks(
+            Whole(),
+            NemoAgentToolkitAgent(
+                url=base,
+                name="t",
+                nat=NatAgentConfig(
+                    endpoint="/agent/events", request_mode="passthrough", query_params={}, response_path="$.delta"
+                ),
+            ),
+            prompt={"q": "{{item.question}}", "prompt": "x"},
+        ),
+    }
+
+
 def cases(model: str) -> dict[str, dict[str, Any]]:
-    return {**_offline(), **_judged(model), **_online(model)}
+    return {**_offline(), **_judged(model), **_online(model), **_agents(model)}

@@ -15,6 +15,7 @@ from evaluator_host.dialects.nemo.host.filters import Filter as RecordFilter
 from evaluator_host.dialects.nemo.host.filters import every
 from evaluator_host.dialects.nemo.host.jobs import NemoJobs, keys_of
 from evaluator_host.dialects.nemo.host.names import page_of, stamp
+from evaluator_host.dialects.nemo.host.spec import AGENTS
 from evaluator_host.dialects.nemo.host.status import COMPLETED, failure_of
 from evaluator_host.jobs.results.aggregate import aggregate, as_float
 from evaluator_host.jobs.results.results import JobResults
@@ -222,7 +223,7 @@ class NemoResults:
             "workspace": namespace,
             "job_id": entity.name,
             "project": entity.content.get("project"),
-            "target_kind": "model" if target else None,
+            "target_kind": None if not target else "agent" if target.get("format") in AGENTS else "model",
             "target_name": target.get("name"),
             "target_url": target.get("url"),
             "scores": await self.aggregates(workspace_id, namespace, name),
@@ -290,6 +291,9 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
     log = row.request or {}
     if log.get("response") is None:
         return {"output_text": None, "response": {}, "inference_error": log["error"]}, []
+    if "answer" in log:  # of an agent
+        own = {"output_text": row.output} if row.output and isinstance(row.output, str) else {}
+        return sampled(log["response"]["agent"], own), [{"request": log["body"], "response": log["answer"]}]
     request = logged_request({"request": log["body"], "response": log["response"]})
     sample = {"output_text": row.output} if isinstance(row.output, str) and row.output else {}
     return sampled(request["response"], sample), [request]

@@ -149,6 +149,49 @@ class ModelIn(BaseModel):
     default_headers: dict[str, str] | None = None
 
 
+class GenericAgentIn(BaseModel):
+    """An agent over HTTP that takes JSON."""
+
+    model_config = _STRICT
+
+    url: str = Field(min_length=1, max_length=2000)
+    name: str = Field(min_length=1, max_length=200)
+    api_key_secret: str | None = Field(None, max_length=300)
+    format: Literal["generic"]
+    body: dict[str, Any]
+    response_path: str = Field(min_length=1, max_length=1000)
+    trajectory_path: str | None = Field(None, max_length=1000)
+    stream: bool = False
+    response_aggregation: Literal["last", "concat"] = "last"
+
+
+class NatConfigIn(BaseModel):
+    """How an agent of NeMo Agent Toolkit is asked."""
+
+    model_config = _STRICT
+
+    endpoint: str = "/generate/full"
+    request_mode: Literal["input_message", "passthrough"] = "input_message"
+    query_params: dict[str, str] = Field(default_factory=lambda: {"filter_steps": "none"})
+    response_path: str = Field("$.value", min_length=1, max_length=1000)
+    response_aggregation: Literal["last", "concat"] = "concat"
+
+
+class NatAgentIn(BaseModel):
+    """An agent of NeMo Agent Toolkit."""
+
+    model_config = _STRICT
+
+    url: str = Field(min_length=1, max_length=2000)
+    name: str = Field(min_length=1, max_length=200)
+    api_key_secret: str | None = Field(None, max_length=300)
+    format: Literal["nemo_agent_toolkit"]
+    nat: NatConfigIn | None = None
+
+
+AGENTS: Final = ("generic", "nemo_agent_toolkit")
+
+
 class SpecIn(BaseModel):
     """The specification of a job."""
 
@@ -157,7 +200,9 @@ class SpecIn(BaseModel):
     metrics: list[BundleIn | str] = Field(min_length=1, max_length=100)
     dataset: list[dict[str, Any]] | str = Field(description="Rows, or workspace/fileset#file.")
     params: ParamsIn | None = None
-    target: ModelIn | str | None = Field(None, description="A model, or workspace/name of one.")
+    target: ModelIn | GenericAgentIn | NatAgentIn | str | None = Field(
+        None, description="A model, workspace/name of one, or an agent."
+    )
     prompt_template: str | dict[str, Any] | None = None
     field_mapping: FieldMappingIn | None = None
 

@@ -4,14 +4,16 @@ from typing import Any, Final
 
 from evaluator_host.dialects.nemo.host.entities import split_ref
 from evaluator_host.dialects.nemo.host.models import Models
-from evaluator_host.dialects.nemo.host.spec import ModelIn, ParamsIn, SpecIn
+from evaluator_host.dialects.nemo.host.spec import GenericAgentIn, ModelIn, NatAgentIn, ParamsIn, SpecIn
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.models.judges import ModelPlace
 from evaluator_host.schemas.jobs import Target
+from evaluator_host.sdk.agent_inference import call_of
 from evaluator_host.sdk.execution.online import inferred_template
 from evaluator_host.sdk.structured_output import default_structured_output_mode, with_schema
 
 _TIMEOUT_S: Final = 60.0
+_AGENT_S: Final = 120.0  # the client's own default
 _NIM_TOKENS: Final = 4096  # the client's own default for a NIM
 
 
@@ -26,6 +28,8 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
         if spec.prompt_template is not None:
             raise _refused("prompt_template", "there is no target to be asked", "give target, a model, as well")
         return None
+    if isinstance(spec.target, GenericAgentIn | NatAgentIn):
+        return agent_target(spec.target, spec.params or ParamsIn(), spec.prompt_template)
     endpoint = await _endpoint(models, workspace_id, namespace, spec.target)
     nim = isinstance(spec.target, str) or spec.target.format == "nim"
     return make_target(endpoint, spec.params or ParamsIn(), _template(spec), nim=nim)
@@ -61,6 +65,36 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
         timeout_s=float(params.request_timeout or _TIMEOUT_S),
         retries=params.max_retries,
         completion=prompt is not None,
+    )
+
+
+def agent_target(agent: Any, params: ParamsIn, template: str | dict[str, Any] | None) -> Target:
+    """Return what a job asks an agent.
+
+    Raises:
+      InvalidRequest: there is no prompt.
+    """
+    if template is None:
+        raise _refused("prompt_template", "an agent needs a prompt", 'write {"prompt": "{{item.question}}"}')
+    if isinstance(template, dict) and "messages" not in template and isinstance(template.get("prompt"), str):
+        others = {name: value for name, value in template.items() if name != "prompt"}
+        prompt, messages, more = (*_prompt(template["prompt"])[:2], others)
+    else:
+        prompt, messages, more = _prompt(template)
+    call = call_of(agent)
+    secret = agent.api_key_secret
+    return Target(
+        base_url=call.pop("url"),
+        model=agent.name,
+        api_key=None if secret is None else str(getattr(secret, "root", secret)).rpartition("/")[2],
+        prompt_template=prompt,
+        messages=messages,
+        inference=more,
+        concurrency=min(params.parallelism, 256),
+        timeout_s=float(params.request_timeout or _AGENT_S),
+        retries=params.max_retries,
+        completion=prompt is not None,
+        agent={"response_path": call.pop("path"), **call},
     )
 
 

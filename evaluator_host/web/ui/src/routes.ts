@@ -27,7 +27,9 @@ export const ROUTES: readonly Route[] = [
   { path: "/jobs/new", title: "Start a job", section: "/jobs", load: () => import("./pages/job-new") },
   { path: "/jobs/:id", title: "Job", section: "/jobs", load: () => import("./pages/job") },
   { path: "/jobs/:id/rows/:index", title: "Row of a job", section: "/jobs", load: () => import("./pages/job-row") },
+  { path: "/compare", title: "Comparison", section: "/jobs", load: () => import("./pages/compare-many") },
   { path: "/compare/:before/:after", title: "Comparison", section: "/jobs", load: () => import("./pages/compare") },
+  { path: "/schedules", title: "Schedules", section: "/schedules", load: () => import("./pages/schedules") },
   { path: "/help", title: "Help", section: "/help", load: () => import("./pages/help") },
   { path: "/help/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
   { path: "/help/:folder/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
@@ -40,6 +42,7 @@ export const NAVIGATION: readonly { to: string; label: string }[] = [
   { to: "/evaluators", label: "Evaluators" },
   { to: "/datasets", label: "Data sets" },
   { to: "/jobs", label: "Jobs" },
+  { to: "/schedules", label: "Schedules" },
   { to: "/environments", label: "Environments" },
   { to: "/migrate", label: "Migrate" },
 ];

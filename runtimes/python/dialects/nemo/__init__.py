@@ -196,7 +196,8 @@ class Metric:
         candidate has no trajectory but the model's.
         """
         if response is not None:
-            text, outputs, trace = outputs or None, completed(response), response.get("trajectory")
+            whole = response["agent"] if set(response) == {"agent"} else completed(response)
+            text, outputs, trace = outputs or None, whole, whole.get("trajectory")
         elif outputs is not None:
             text, data = outputs, {**data, "output": data.get("output", outputs)}
         else:

@@ -151,7 +151,7 @@ class Sandboxes:
         sent = [
             Row(row, index=index)
             if target is None
-            else Row(row, sample.given.get("output_text"), response=sample.given.get("response"), index=index)
+            else Row(row, sample.given.get("output_text"), response=_response(sample, target), index=index)
             for index, (row, sample) in enumerate(zip(rows, samples, strict=True))
         ]
         wanted = [row for row, sample in zip(sent, samples, strict=True) if sample.error is None]
@@ -175,6 +175,11 @@ class Sandboxes:
             raise RuntimeError(f"what rows have together cannot be scored: {together.error.message}")
         value = together.value if together else None
         return evaluation_result(metric, key, rows, answered, together=value, in_declared_order=in_declared_order)
+
+
+def _response(sample: Sample, target: Any) -> Json:
+    response = sample.given.get("response")
+    return response if not response or isinstance(target, Model) else {"agent": response}
 
 
 class _OwnModels:

@@ -13,7 +13,7 @@ from evaluator_host.dialects.nemo.host.sdk.results import Answered, evaluation_r
 from evaluator_host.dialects.nemo.host.sdk.source import ENTRY, metric_code
 from evaluator_host.dialects.nemo.host.spec import ParamsIn
 from evaluator_host.dialects.nemo.host.status import plain_message
-from evaluator_host.dialects.nemo.host.targets import make_target, place_of, template_of
+from evaluator_host.dialects.nemo.host.targets import agent_target, make_target, place_of, template_of
 from evaluator_host.model.errors import NameTaken
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.model.evaluator import Evaluator as HostEvaluator
@@ -160,7 +160,7 @@ def submit(
     key: str | None = None,
     name: str | None = None,
     config: RunConfig | None = None,
-    target: Model | None = None,
+    target: Any = None,
     prompt_template: str | dict[str, Any] | None = None,
     field_mapping: Any = None,
     packages: Sequence[str] = (),
@@ -217,12 +217,15 @@ def _name(given: str | None, key: str, *, several: bool = False) -> str:
     return _NOT_IN_NAMES.sub("-", name).strip("-.")[:_NAME_CHARS] or "metric"
 
 
-def _target(target: Model, prompt_template: str | dict[str, Any] | None, config: Any, rows: Rows) -> Target:
+def _target(target: Any, prompt_template: str | dict[str, Any] | None, config: Any, rows: Rows) -> Target:
     """Return a target of jobs.
 
     Raises:
       InvalidRequest: there is no prompt, or a parameter cannot be taken.
     """
+    if not isinstance(target, Model):
+        params = ParamsIn.model_validate(config.model_dump(mode="json", exclude_none=True))
+        return agent_target(target, params, prompt_template)
     secret = target.api_key_secret
     template = prompt_template if prompt_template is not None or not rows else template_of(rows[0], target.url)
     return make_target(

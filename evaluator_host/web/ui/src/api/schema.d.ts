@@ -937,6 +937,9 @@ export interface components {
             version: number;
         };
         Target: {
+            agent: {
+                [key: string]: unknown;
+            } | null;
             api_key: string | null;
             base_url: string;
             completion: boolean;
@@ -954,6 +957,9 @@ export interface components {
             timeout_s: number;
         };
         TargetIn: {
+            agent?: {
+                [key: string]: unknown;
+            } | null;
             api_key?: components["schemas"]["SecretNameIn"] | null;
             base_url: string;
             completion?: boolean;

@@ -37,19 +37,9 @@ export type EvaluatorReport = Omit<Schemas["EvaluatorReport"], "contract" | "eva
 export type DatasetReport = Schemas["DatasetReport"];
 export type JobStatus = Schemas["JobStatus"];
 export type JobIn = Schemas["JobIn"];
-export type JobReport = Omit<Schemas["JobReport"], "target"> & { target: Target | null; name?: string | null; dataset_name?: string | null; scores?: readonly JobScore[] };
-/** What an evaluator of a job scored so far, and against the job before over the same rows. */
-export interface JobScore {
-  evaluator: string;
-  rows: number;
-  scored: number;
-  failed: number;
-  skipped: number;
-  mean: number | null;
-  pass_rate: number | null;
-  previous: string | null;
-  change: number | null;
-}
+export type JobReport = Omit<Schemas["JobReport"], "target"> & { target: Target | null };
+export type JobScore = Schemas["JobScore"];
+export type EvaluatorScore = Schemas["EvaluatorScore"];
 export type JobEvaluator = Omit<Schemas["JobEvaluatorReport"], "evaluator"> & { evaluator: StoredEvaluator };
 export type JobFigures = Schemas["JobFigures"];
 export type EvaluatorFigures = Schemas["EvaluatorFigures"];

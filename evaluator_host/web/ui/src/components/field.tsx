@@ -37,7 +37,7 @@ export function Labelled({ label, hint, error, bare = false, children }: Around 
 interface FieldProps extends Around {
   value: string;
   onValue: (value: string) => void;
-  type?: "text" | "number" | "search" | "password";
+  type?: "text" | "number" | "search" | "password" | "time";
   min?: number;
   max?: number;
   step?: number | "any";

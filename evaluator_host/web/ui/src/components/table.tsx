@@ -13,27 +13,22 @@ export function Table({ label, head, children, class: given }: { label: string; 
   });
   return (
     <div class={`table-scroll ${given ?? ""}`} role="region" aria-label={label} tabIndex={0}>
-      <table class="table" ref={table} role="table">
-        <thead role="rowgroup">
+      <table class="table" ref={table}>
+        <thead>
           <tr>{head}</tr>
         </thead>
-        <tbody role="rowgroup">{children}</tbody>
+        <tbody>{children}</tbody>
       </table>
     </div>
   );
 }
 
-/** Name each cell after its column. The roles are those of a table, which cards would not have otherwise. */
+/** Name each cell after its column, as its card shows. */
 function labelCells(table: HTMLTableElement): void {
-  const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => {
-    cell.setAttribute("role", "columnheader");
-    return (cell.textContent ?? "").replace(/ [↑↓]$/, "");
-  });
-  for (const row of table.rows) row.setAttribute("role", "row");
+  const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => (cell.textContent ?? "").replace(/ [↑↓]$/, ""));
   for (const row of table.tBodies[0]?.rows ?? []) {
     let at = 0;
     for (const cell of row.cells) {
-      cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell");
       if (cell.colSpan === 1) cell.dataset["label"] = names[at] ?? "";
       at += cell.colSpan;
     }

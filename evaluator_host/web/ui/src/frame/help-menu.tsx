@@ -1,11 +1,8 @@
 /** The help menu: the documentation inside the workbench, the API, sample data, and the keys. */
-import { useState } from "preact/hooks";
-import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
-import { ErrorNote } from "../components/error-note";
 import { useHost } from "../host";
-import { loadSamples } from "../resources/sample-data";
-import { Link, navigate } from "../router";
+import { SampleButton } from "../resources/sample-button";
+import { Link } from "../router";
 
 const PAGES = [
   { id: "workbench", label: "Workbench: what each page does" },
@@ -29,18 +26,6 @@ export const KEYS: readonly (readonly [string, string])[] = [
 
 export default function HelpMenu({ onClose }: { onClose: () => void }) {
   const host = useHost();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const samples = async () => {
-    setBusy(true);
-    try {
-      navigate(await loadSamples());
-      onClose();
-    } catch (fault) {
-      setError(fault);
-      setBusy(false);
-    }
-  };
   return (
     <Dialog title="Help" onClose={onClose} wide>
       <div class="help-columns">
@@ -74,10 +59,7 @@ export default function HelpMenu({ onClose }: { onClose: () => void }) {
           </dl>
           <h3>Try it</h3>
           <p class="muted">A data set of 24 questions, two evaluators, and a job of each: enough to see jobs and a comparison.</p>
-          <Button busy={busy} onClick={() => void samples()}>
-            Load the sample data
-          </Button>
-          {error !== null && <ErrorNote error={error} />}
+          <SampleButton onLoaded={onClose} />
         </section>
       </div>
       {host !== null && (

@@ -24,6 +24,6 @@ export function JobWatch() {
 
 function said(job: JobReport): string {
   const { failed } = job.progress;
-  const means = (job.scores ?? []).slice(0, 2).map(({ evaluator, mean }) => `${evaluator} ${figure(mean)}`);
+  const means = job.scores.slice(0, 2).map(({ evaluator, mean }) => `${evaluator} ${figure(mean)}`);
   return [`Job ${job.name ?? shortId(job.id)} ${job.status}`, ...means, ...(failed > 0 ? [`${failed} failed`] : [])].join(" · ");
 }

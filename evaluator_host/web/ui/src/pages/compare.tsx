@@ -5,10 +5,10 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, shortId, signed } from "../resources/format";
+import { count, figure, oneLine, shortId, signed } from "../resources/format";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
-import type { Change, Comparison, Difference, Pairs } from "../api/types";
+import type { Change, Comparison, Difference, JobRowDetail, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -65,7 +65,11 @@ function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; co
           <li key={one.metric} class="tile">
             <span class="tile-name">Mean {one.metric}</span>
             <span class={`tile-value ${tone(one)}`}>{signed(one.difference)}</span>
-            <span class="tile-note">{`${figure(one.before)} → ${figure(one.after)}`}</span>
+            <span class="tile-note">
+              {`${figure(one.before)} → ${figure(one.after)}`}
+              {one.interval !== null && `, 95 % interval ${signed(one.interval[0])} to ${signed(one.interval[1])}`}
+            </span>
+            <span class="tile-note">{one.significant ? "significant" : one.difference === 0 ? "no difference" : "may be chance"}</span>
           </li>
         ))}
       </ul>
@@ -112,7 +116,24 @@ function Scatter({ ids, route, comparison, metric, names }: { ids: Ids; route: s
   );
 }
 
+const WITH_TEXTS = 8;
+
+/** What the first changed rows asked, got and why they scored so, by row. */
+function useTexts(id: string, changes: readonly Change[]): ReadonlyMap<number, string> {
+  const rows = changes.slice(0, WITH_TEXTS).map(({ row }) => row);
+  const found = useLoaded(async (signal) => new Map(await Promise.all(rows.map(async (row) => [row, textOf(await call<JobRowDetail>("GET", `/v1/jobs/${id}/rows/${row}`, { signal }))] as const))), [id, rows.join(",")]);
+  return found.value ?? new Map<number, string>();
+}
+
+function textOf(detail: JobRowDetail): string {
+  const inputs = detail.given?.variables ?? detail.given?.inputs ?? detail.row;
+  const asked = Object.values(inputs).find((value) => typeof value === "string") ?? inputs;
+  const result = detail.results[0]?.result;
+  return [oneLine(asked, 80), oneLine(detail.given?.outputs ?? "", 80), oneLine(result?.error?.message ?? result?.reason ?? "", 100)].filter(Boolean).join(" · ");
+}
+
 function Changes({ ids, title, changes, all }: { ids: Ids; title: string; changes: readonly Change[]; all: number }) {
+  const texts = useTexts(ids.after, changes);
   const shown = (value: number | null) => (value === null ? "no score" : figure(value));
   return (
     <Panel title={`${title}: ${count(all)}`}>
@@ -130,6 +151,7 @@ function Changes({ ids, title, changes, all }: { ids: Ids; title: string; change
                 {" → "}
                 <strong>{shown(change.after)}</strong>
               </span>
+              {texts.has(change.row) && <span class="change-text muted">{texts.get(change.row)}</span>}
             </li>
           ))}
         </ol>

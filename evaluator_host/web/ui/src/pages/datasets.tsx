@@ -9,6 +9,7 @@ import { useLoaded } from "../components/use-loaded";
 import { DropZone, pickFiles } from "../resources/drop-zone";
 import { bytes, count, counted, oneLine } from "../resources/format";
 import { PageHead, When } from "../resources/parts";
+import { SampleButton } from "../resources/sample-button";
 import type { DatasetReport } from "../api/types";
 import { UploadDialog } from "../resources/upload-dialog";
 import { Link } from "../router";
@@ -32,8 +33,9 @@ export default function DatasetsPage(_: PageProps) {
         {found.value === null && found.loading && <Spinner label="Loading data sets" />}
         {found.value?.length === 0 && (
           <Empty title="Drop a file here">
-            <p>JSONL, CSV, TSV, a JSON array or Parquet, with one row per test case. The file is stored, and jobs score its rows.</p>
+            <p>Excel, CSV, TSV, JSONL, a JSON array or Parquet, with one row per test case. The file is stored, and jobs score its rows.</p>
             <Button onClick={() => void pickFiles().then(take)}>Choose a file</Button>
+            <SampleButton />
           </Empty>
         )}
         {found.value !== null && found.value.length > 0 && (

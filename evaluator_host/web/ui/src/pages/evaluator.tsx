@@ -1,4 +1,6 @@
+import { useState } from "preact/hooks";
 import { call } from "../api/http";
+import { Button } from "../components/button";
 import { CodeEditor } from "../components/code-editor";
 import { Diff } from "../components/diff";
 import { ErrorNote } from "../components/error-note";
@@ -10,15 +12,18 @@ import { Confirm } from "../resources/confirm";
 import { EvaluatorFacts } from "../resources/evaluator-facts";
 import { ago, counted } from "../resources/format";
 import { PageHead, Panel, Segments } from "../resources/parts";
+import { ScoreTrend } from "../resources/score-trend";
 import { Traces } from "../resources/traces";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 import type { EvaluatorReport } from "../api/types";
+import { EMPTY, toEvaluator, withStored } from "../workbench/draft";
 
-type Tab = "code" | "diff" | "traces";
+type Tab = "code" | "scores" | "diff" | "traces";
 
 const TABS: readonly { value: Tab; label: string }[] = [
   { value: "code", label: "Code" },
+  { value: "scores", label: "Jobs and scores" },
   { value: "diff", label: "Differences" },
   { value: "traces", label: "Live traces" },
 ];
@@ -28,6 +33,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
   const name = params["name"] ?? "";
   const route = `/v1/evaluators/${encodeURIComponent(name)}`;
   const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", `${route}/versions`, { signal }), [name]);
+  const [restoring, setRestoring] = useState(false);
   const up = { to: "/evaluators", label: "Evaluators" };
   if (found.value === null) {
     return (
@@ -41,6 +47,20 @@ export default function EvaluatorPage({ params, query }: PageProps) {
   const shown = versions.find((one) => String(one.version) === query.get("version")) ?? versions[0]!;
   const tab = TABS.find((one) => one.value === query.get("tab"))?.value ?? "code";
   const reference = `${name}@${shown.version}`;
+  /** Makes this version the newest one again. */
+  const restore = async () => {
+    setRestoring(true);
+    try {
+      const { evaluator } = withEvaluator(shown);
+      await call("PUT", route, { body: { ...evaluator, description: shown.description }, query: { force: true } });
+      toast(`Version ${shown.version} is the newest again`);
+      setQuery({ version: null });
+      found.reload();
+    } catch (fault) {
+      toast(fault instanceof Error ? fault.message : String(fault));
+    }
+    setRestoring(false);
+  };
   const remove = async () => {
     await call("DELETE", route);
     toast(`${name} was deleted`);
@@ -52,6 +72,11 @@ export default function EvaluatorPage({ params, query }: PageProps) {
         <Link to={`/?evaluator=${encodeURIComponent(reference)}`} class="button button-primary">
           Open in the workbench
         </Link>
+        {shown.version !== versions[0]!.version && (
+          <Button busy={restoring} onClick={() => void restore()}>
+            {`Restore as version ${versions[0]!.version + 1}`}
+          </Button>
+        )}
         <Link to={`/jobs/new?evaluator=${encodeURIComponent(reference)}`} class="button button-plain">
           Start a job
         </Link>
@@ -67,10 +92,15 @@ export default function EvaluatorPage({ params, query }: PageProps) {
         )}
       </div>
       {tab === "code" && <Version report={shown} />}
+      {tab === "scores" && <ScoreTrend name={name} />}
       {tab === "diff" && <Differences versions={versions} from={query.get("from")} to={query.get("to")} />}
       {tab === "traces" && <Traces name={name} chosen={query.get("trace")} />}
     </div>
   );
+}
+
+function withEvaluator(report: EvaluatorReport) {
+  return toEvaluator(withStored(EMPTY, report.evaluator, null));
 }
 
 function versionOptions(versions: readonly EvaluatorReport[]) {

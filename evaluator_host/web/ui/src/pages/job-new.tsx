@@ -12,6 +12,7 @@ import { faultOf, formOf, newForm, jobBody, type JobForm, type Own } from "../re
 import { MappingFields } from "../resources/mapping-fields";
 import { OwnSettings } from "../resources/own-settings";
 import { PageHead, Panel } from "../resources/parts";
+import { ScheduleDialog } from "../resources/schedule-dialog";
 import { TargetFields } from "../resources/target-fields";
 import type { Columns, DatasetReport, EvaluatorReport, JobEvaluator, JobReport } from "../api/types";
 import { Value } from "../resources/value";
@@ -73,6 +74,12 @@ function Form({ start, evaluators, datasets }: FormProps) {
     setFault(null);
   };
   const dataset = datasets.find((one) => one.name === form.dataset);
+  const [scheduling, setScheduling] = useState(false);
+  const schedule = () => {
+    const wrong = faultOf(form);
+    setFault(wrong);
+    setScheduling(wrong === null);
+  };
   const submit = async (event: Event) => {
     event.preventDefault();
     const wrong = faultOf(form);
@@ -89,6 +96,7 @@ function Form({ start, evaluators, datasets }: FormProps) {
     }
   };
   return (
+    <>
     <form class="record-columns" onSubmit={(event) => void submit(event)} noValidate>
       <div class="record-main record-stack">
         <Panel title="Evaluators">
@@ -111,11 +119,16 @@ function Form({ start, evaluators, datasets }: FormProps) {
           <Pace form={form} onChange={change} />
         </Panel>
         {fault !== null && <ErrorNote title="The job cannot start yet" error={fault} />}
-        <Button kind="primary" type="submit" busy={busy}>
-          Start the job
-        </Button>
+        <div class="job-start">
+          <Button kind="primary" type="submit" busy={busy}>
+            Start the job
+          </Button>
+          <Button onClick={schedule}>Run at fixed times…</Button>
+        </div>
       </div>
     </form>
+    {scheduling && <ScheduleDialog job={jobBody(form)} suggested={(form.name.trim() || `${form.dataset}-weekly`).replaceAll(/[^\w.-]+/g, "-").slice(0, 63)} onClose={() => setScheduling(false)} />}
+    </>
   );
 }
 
@@ -143,8 +156,15 @@ function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: 
 function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {
   return (
     <div class="record-stack">
+      <Field label="Name" value={form.name} placeholder="None" autocomplete="off" onValue={(name) => onChange({ name })} />
       <Field label="Parallelism" type="number" min={1} max={1024} placeholder="Automatic" value={form.parallelism} onValue={(parallelism) => onChange({ parallelism })} />
       <Field label="Maximum failed rows" type="number" min={0} placeholder="No limit" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />
+      <label class="check">
+        <input type="checkbox" checked={form.failuresCount} onChange={(event) => onChange({ failuresCount: event.currentTarget.checked })} />
+        <span>
+          Failed rows count as 0 <span class="muted">(otherwise the mean leaves them out)</span>
+        </span>
+      </label>
       <label class="check">
         <input type="checkbox" checked={form.batch} onChange={(event) => onChange({ batch: event.currentTarget.checked })} />
         <span>

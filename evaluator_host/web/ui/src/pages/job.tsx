@@ -1,7 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import { ErrorNote } from "../components/error-note";
-import { Select } from "../components/field";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
@@ -33,11 +35,14 @@ export default function JobPage({ params, query }: PageProps) {
   }
   return (
     <div class="page">
-      <PageHead title={`Job ${shortId(job.id)}`} up={up} mark={<JobChip job={job} />}>
+      <PageHead title={job.name ?? `Job ${shortId(job.id)}`} up={up} mark={<><JobChip job={job} /><Rename job={job} onRenamed={refresh} /></>}>
         <CompareMenu job={job} />
         <Downloads job={job} evaluator={query.get("evaluator")} />
         <Link to={`/jobs/new?from=${job.id}`} class="button button-plain">
           Run again
+        </Link>
+        <Link to={`/jobs/new?from=${job.id}`} class="button button-plain" title="Fill the form with this job, then choose Run at fixed times">
+          Schedule…
         </Link>
         <JobVerbs job={job} onAsked={refresh} />
       </PageHead>
@@ -52,6 +57,43 @@ export default function JobPage({ params, query }: PageProps) {
       <JobFacts job={job} />
       <Results job={job} query={query} />
     </div>
+  );
+}
+
+/** Gives the job a name, or another one. */
+function Rename({ job, onRenamed }: { job: JobReport; onRenamed: () => void }) {
+  const [name, setName] = useState<string | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const save = async () => {
+    try {
+      await call("PATCH", `/v1/jobs/${job.id}`, { body: { name: name?.trim() || null } });
+      setName(null);
+      onRenamed();
+    } catch (fault) {
+      setError(fault);
+    }
+  };
+  return (
+    <>
+      <Button kind="quiet" small onClick={() => setName(job.name ?? "")}>
+        {job.name === null ? "Name it…" : "Rename…"}
+      </Button>
+      {name !== null && (
+        <Dialog
+          title="Name of the job"
+          onClose={() => setName(null)}
+          onSubmit={() => void save()}
+          actions={
+            <Button kind="primary" type="submit">
+              Save
+            </Button>
+          }
+        >
+          <Field label="Name" value={name} onValue={setName} placeholder={`Job ${shortId(job.id)}`} autocomplete="off" />
+          {error !== null && <ErrorNote error={error} />}
+        </Dialog>
+      )}
+    </>
   );
 }
 

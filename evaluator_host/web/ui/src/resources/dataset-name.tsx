@@ -8,6 +8,6 @@ export function hasOwnRows(job: JobReport): boolean {
 
 /** Links to a job's data set. Rows sent with the job, or replaced since, have no stored data set. */
 export function DatasetName({ job }: { job: JobReport }) {
-  if (hasOwnRows(job)) return <span class="muted">not a stored data set</span>;
+  if (hasOwnRows(job)) return <span class="muted">{job.dataset_name === null ? "rows of its own" : `${job.dataset_name} (replaced or deleted since)`}</span>;
   return <Link to={`/datasets/${encodeURIComponent(job.dataset)}`}>{job.dataset}</Link>;
 }

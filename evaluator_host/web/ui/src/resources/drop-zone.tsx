@@ -39,7 +39,7 @@ export function DropZone({ onFiles, children }: { onFiles: (files: readonly File
 export function pickFiles(): Promise<readonly File[]> {
   const input = document.createElement("input");
   input.type = "file";
-  input.accept = ".jsonl,.ndjson,.csv,.tsv,.json,.parquet";
+  input.accept = ".jsonl,.ndjson,.csv,.tsv,.txt,.json,.xlsx,.parquet";
   return new Promise((resolve) => {
     input.addEventListener("change", () => resolve([...(input.files ?? [])]));
     input.addEventListener("cancel", () => resolve([]));

@@ -1,7 +1,7 @@
 /** The figures of one evaluator in a job, as numbers and as a plot. */
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
-import { Select } from "../components/field";
+import { Field, Select } from "../components/field";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
@@ -26,7 +26,7 @@ export function Figures({ job, figures, metric, stamp }: FiguresProps) {
   return (
     <>
       <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
-        <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score)} />
+        <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score, job.config.failures === "zero")} />
         <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? "not reported" : figures.failed > 0 ? over(figures) : ""} />
         <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
         <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
@@ -54,7 +54,8 @@ function over(figures: EvaluatorFigures): string {
   return `over ${count(figures.scored)} of ${count(figures.rows)} rows`;
 }
 
-function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined): string {
+function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero: boolean): string {
+  if (zero) return figures.failed > 0 ? `${count(figures.failed)} failed rows count as 0` : "failed rows count as 0";
   if (figures.failed > 0 || figures.skipped > 0) return over(figures);
   return score?.std_dev ? `rows vary by ${figure(score.std_dev)} (std dev)` : "";
 }
@@ -94,7 +95,12 @@ function Distribution({ job, metrics, shown }: { job: JobReport; metrics: readon
   );
 }
 
-function Metrics({ metrics }: { metrics: readonly Aggregate[] }) {
+const MANY_METRICS = 8;
+
+/** Figures of each metric; many of them are found by name. */
+function Metrics({ metrics: all }: { metrics: readonly Aggregate[] }) {
+  const [text, setText] = useState("");
+  const metrics = all.filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()));
   const names = ["Count", "Mean", "Std dev", "Min", "p10", "Median", "p90", "p99", "Max", "Missing"];
   const head = (
     <>
@@ -106,8 +112,8 @@ function Metrics({ metrics }: { metrics: readonly Aggregate[] }) {
       ))}
     </>
   );
-  return (
-    <Table label="Metrics" head={head}>
+  const table = (
+    <Table label="Metrics" head={head} class="metrics-table">
       {metrics.map((one) => (
         <tr key={one.name}>
           <th scope="row">{oneLine(one.name, 60)}</th>
@@ -119,6 +125,12 @@ function Metrics({ metrics }: { metrics: readonly Aggregate[] }) {
         </tr>
       ))}
     </Table>
+  );
+  if (all.length <= MANY_METRICS) return table;
+  return (
+    <Panel title={`Metrics: ${count(all.length)}`} actions={<Field label="Find a metric" bare type="search" placeholder="Find…" value={text} onValue={setText} />}>
+      {table}
+    </Panel>
   );
 }
 

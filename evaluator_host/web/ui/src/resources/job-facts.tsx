@@ -14,6 +14,7 @@ export function JobFacts({ job }: { job: JobReport }) {
     config.limit_samples !== null && `the first ${count(config.limit_samples)} rows`,
     config.shard && `shard ${config.shard}`,
     config.executor === "ray" && "on a Ray cluster",
+    config.failures === "zero" && "failed rows count as 0",
     config.max_failures !== null && `fails after more than ${counted(config.max_failures, "failed row")}`,
   ].filter(Boolean);
   const took = job.started_at && job.finished_at ? (Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000 : null;

@@ -36,6 +36,9 @@ export interface JobForm {
   limit: string;
   batch: boolean;
   maxFailures: string;
+  name: string;
+  /** Whether failed rows count as a score of 0. */
+  failuresCount: boolean;
   asksModel: boolean;
   target: TargetForm;
 }
@@ -45,7 +48,7 @@ const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "",
 /** Returns a form with the values of the address; everything else is empty. */
 export function newForm(query: URLSearchParams): JobForm {
   const evaluators = query.getAll("evaluator");
-  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", asksModel: false, target: NO_TARGET };
+  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", name: query.get("name") ?? "", failuresCount: false, asksModel: false, target: NO_TARGET };
 }
 
 /** Returns the form that runs a job again. Evaluators without a name are included as they were. */
@@ -61,6 +64,8 @@ export function formOf(job: JobReport, ran: readonly JobEvaluator[]): JobForm {
     limit: text(job.config.limit_samples),
     batch: job.config.isolation === "batch",
     maxFailures: text(job.config.max_failures),
+    name: job.name ?? "",
+    failuresCount: job.config.failures === "zero",
     asksModel: job.target !== null,
     target: job.target === null ? NO_TARGET : targetForm(job.target),
   };
@@ -114,9 +119,10 @@ export function jobBody(form: JobForm): JobIn {
     limit_samples: number(form.limit),
     isolation: form.batch ? "batch" : "row",
     max_failures: number(form.maxFailures),
+    failures: form.failuresCount ? "zero" : "exclude",
   };
   const mapping = Object.fromEntries(form.mapping.map(({ field, source }) => [field.trim(), source.trim()]).filter(([field, source]) => field && source));
-  return { evaluators: form.evaluators.map((reference) => evaluatorOf(form, reference)), dataset: form.dataset, mapping, target: form.asksModel ? targetOf(form.target) : null, config };
+  return { evaluators: form.evaluators.map((reference) => evaluatorOf(form, reference)), name: form.name.trim() === "" ? null : form.name.trim(), dataset: form.dataset, mapping, target: form.asksModel ? targetOf(form.target) : null, config };
 }
 
 function targetOf(form: TargetForm): JobIn["target"] {

@@ -9,12 +9,16 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
-import { count, counted, milliseconds, oneLine } from "./format";
-import { Panel, Score, Verdict } from "./parts";
+import { keep, recall } from "../storage";
+import { count, counted, figure, milliseconds, oneLine } from "./format";
+import { Panel, Score, Segments, Verdict } from "./parts";
+import { ResultView } from "./result-view";
 import { trailTo } from "./trail";
-import { isFinal, type JobReport, type JobRow, type JobRowPage } from "../api/types";
+import { type Columns, isFinal, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
+import { Value } from "./value";
 
 const PAGE = 50;
+const MOST_RESULTS = 500; // in a page of all evaluators
 const FILTERS = ["outcome", "error", "min", "max", "text", "sort"] as const;
 const OUTCOMES = [
   { value: "", label: "All outcomes" },
@@ -33,7 +37,7 @@ interface Props {
 }
 
 /** Return the query of the address as parameters of the API. */
-function asked(query: URLSearchParams, evaluator: string) {
+function asked(query: URLSearchParams, evaluator: string | null, limit: number) {
   const outcome = query.get("outcome") ?? "";
   const error = query.get("error");
   return {
@@ -46,14 +50,16 @@ function asked(query: URLSearchParams, evaluator: string) {
     text: query.get("text"),
     sort: query.get("sort") ?? "row",
     cursor: query.get("cursor"),
-    limit: PAGE,
+    limit,
     total: true,
     brief: true,
   };
 }
 
 export function JobRows({ job, evaluator, query, stamp }: Props) {
-  const wish = asked(query, evaluator);
+  const side = job.evaluators.length > 1 && query.get("side") === "all";
+  // All results of a row stand beside each other only in the order of rows.
+  const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, Math.min(PAGE * job.evaluators.length, MOST_RESULTS)), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, PAGE);
   const wanted = Math.max(0, Number(query.get("at")) || 0);
   const load = async (signal: AbortSignal) => ({ at: wanted, page: await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: wish }) });
   const found = useLoaded(load, [job.id, stamp, JSON.stringify(wish)]);
@@ -66,11 +72,22 @@ export function JobRows({ job, evaluator, query, stamp }: Props) {
   const back = trail.at(-1) ?? { at: 0, cursor: null };
   return (
     <Panel title="Rows" class="rows-panel" actions={<Count page={page} searched={wish.text !== null} loading={found.loading} onAgain={isFinal(job.status) ? null : found.reload} />}>
+      {job.evaluators.length > 1 && (
+        <Segments
+          label="Results of"
+          value={side ? "all" : "one"}
+          options={[
+            { value: "one", label: evaluator },
+            { value: "all", label: "All evaluators side by side" },
+          ]}
+          onValue={(value) => setQuery({ side: value === "all" ? "all" : null, cursor: null, at: null, sort: null })}
+        />
+      )}
       <Filters query={query} metricOfRange={wish.min_score !== null || wish.max_score !== null} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {page === null && found.loading && <Spinner label="Loading rows" />}
       {page !== null && page.rows.length === 0 && <NoRows narrowed={narrowed} more={page.next_cursor !== null} />}
-      {page !== null && page.rows.length > 0 && <Rows job={job} rows={page.rows} query={query} busy={found.loading} />}
+      {page !== null && page.rows.length > 0 && <Rows job={job} rows={page.rows} query={query} busy={found.loading} side={side} />}
       {page !== null && (at > 0 || page.next_cursor !== null) && (
         <nav class="pager" aria-label="Pages of rows">
           <Button small disabled={at === 0 || found.loading} onClick={() => go(back.at, back.cursor)}>
@@ -145,45 +162,253 @@ function Chip({ text, onRemove }: { text: string; onRemove: () => void }) {
   );
 }
 
-function Rows({ job, rows, query, busy }: { job: JobReport; rows: readonly JobRow[]; query: URLSearchParams; busy: boolean }) {
+/** The results of one row, of the one evaluator that is shown or of all side by side. */
+interface Line {
+  index: number;
+  row: JobRow;
+  results: ReadonlyMap<string, JobRow>;
+}
+
+function linesOf(rows: readonly JobRow[]): Line[] {
+  const lines = new Map<number, { index: number; row: JobRow; results: Map<string, JobRow> }>();
+  for (const row of rows) {
+    const line = lines.get(row.index) ?? { index: row.index, row, results: new Map<string, JobRow>() };
+    line.results.set(row.evaluator, row);
+    lines.set(row.index, line);
+  }
+  return [...lines.values()];
+}
+
+function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly JobRow[]; query: URLSearchParams; busy: boolean; side: boolean }) {
   const sort = query.get("sort") ?? "row";
+  const lines = useMemo(() => linesOf(rows), [rows]);
+  const offered = useMemo(() => offeredColumns(job, rows), [job.id, rows]);
+  const [columns, choose] = useColumns(offered);
+  const evaluators = side ? job.evaluators : [rows[0]?.evaluator ?? ""];
+  const peek = query.has("peek") ? Number(query.get("peek")) : null;
+  usePeekKeys(lines, peek);
+  const has = (name: string) => columns.includes(name);
   const head = (
     <>
       <Sortable name="row" sort={sort} label="Row" />
-      <th scope="col">Inputs</th>
-      <th scope="col">Output</th>
-      <Sortable name="score" sort={sort} label="Score" />
-      <th scope="col">Outcome</th>
-      <th scope="col">Reason</th>
-      <Sortable name="run_ms" sort={sort} label="Run time" />
+      {offered.filter((one) => one.kind === "input" && has(one.name)).map((one) => (
+        <th key={one.name} scope="col">
+          {oneLine(one.label, 40)}
+        </th>
+      ))}
+      {has("output") && <th scope="col">Output</th>}
+      {side ? evaluators.map((name) => <th key={name} scope="col">{oneLine(name, 30)}</th>) : <Sortable name="score" sort={sort} label="Score" />}
+      {!side && <th scope="col">Outcome</th>}
+      {!side && offered.filter((one) => one.kind === "metric" && has(one.name)).map((one) => (
+        <th key={one.name} scope="col" class="number">
+          {oneLine(one.label, 30)}
+        </th>
+      ))}
+      {!side && has("reason") && <th scope="col">Reason</th>}
+      {!side && has("run_ms") && <Sortable name="run_ms" sort={sort} label="Run time" />}
     </>
   );
   return (
-    <Table label="Rows" head={head} class={busy ? "rows-table rows-busy" : "rows-table"}>
-      {rows.map((row) => (
-        <tr key={`${row.index} ${row.evaluator}`}>
-          <th scope="row" class="number">
-            <Link to={`/jobs/${job.id}/rows/${row.index}`}>{count(row.index)}</Link>
-          </th>
-          <td class="cell-value">
-            <span class="clamped">{oneLine(inputsOf(job, row), 160)}</span>
-          </td>
-          <td class="cell-value">
-            <span class="clamped">{oneLine(outputOf(job, row), 160)}</span>
-          </td>
-          <td class="number">
-            <Score value={row.result.score} />
-          </td>
-          <td>
-            <Verdict result={row.result} />
-          </td>
-          <td class="cell-text">
-            <span class="clamped">{oneLine(row.result.error?.message ?? row.result.reason ?? row.result.label ?? "", 160)}</span>
-          </td>
-          <td class="number nowrap">{milliseconds(row.result.timing_ms.run)}</td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <ColumnChoice offered={side ? offered.filter(({ kind, name }) => kind === "input" || name === "output") : offered} chosen={columns} onChosen={choose} />
+      <Table label="Rows and results" head={head} class={busy ? "rows-table rows-busy" : "rows-table"}>
+        {lines.map(({ index, row, results }) => (
+          <tr key={index} class={index === peek ? "row-peeked" : ""} onClick={(event) => !(event.target as Element).closest("a, button") && setQuery({ peek: index === peek ? null : String(index) })}>
+            <th scope="row" class="number">
+              <Link to={`/jobs/${job.id}/rows/${index}`}>{count(index)}</Link>
+            </th>
+            {offered.filter((one) => one.kind === "input" && has(one.name)).map((one) => (
+              <td key={one.name} class="cell-value">
+                <span class="clamped">{oneLine(inputsOf(job, row)[one.label], 160)}</span>
+              </td>
+            ))}
+            {has("output") && (
+              <td class="cell-value">
+                <span class="clamped">{oneLine(outputOf(job, row), 160)}</span>
+              </td>
+            )}
+            {side ? (
+              evaluators.map((name) => (
+                <td key={name}>
+                  <SideScore row={results.get(name)} />
+                </td>
+              ))
+            ) : (
+              <>
+                <td class="number">
+                  <Score value={row.result.score} />
+                </td>
+                <td>
+                  <Verdict result={row.result} />
+                </td>
+                {offered.filter((one) => one.kind === "metric" && has(one.name)).map((one) => (
+                  <td key={one.name} class="number">
+                    {figure(row.result.metrics[one.label])}
+                  </td>
+                ))}
+                {has("reason") && (
+                  <td class="cell-text">
+                    <span class="clamped">{oneLine(row.result.error?.message ?? row.result.reason ?? row.result.label ?? "", 160)}</span>
+                  </td>
+                )}
+                {has("run_ms") && <td class="number nowrap">{milliseconds(row.result.timing_ms.run)}</td>}
+              </>
+            )}
+          </tr>
+        ))}
+      </Table>
+      {peek !== null && <Peek job={job} index={peek} lines={lines} />}
+    </>
+  );
+}
+
+function SideScore({ row }: { row: JobRow | undefined }) {
+  if (row === undefined) return <span class="muted">–</span>;
+  return (
+    <span class="side-score" title={oneLine(row.result.error?.message ?? row.result.reason ?? "", 300)}>
+      {row.result.score !== null && <Score value={row.result.score} />} <Verdict result={row.result} />
+    </span>
+  );
+}
+
+interface Column {
+  /** Unique: `input question`, `output`. */
+  name: string;
+  label: string;
+  kind: "input" | "metric" | "other";
+}
+
+const FIRST_INPUTS = 4;
+const CHOSEN = "job-columns";
+
+/** The columns that these rows could have. */
+function offeredColumns(job: JobReport, rows: readonly JobRow[]): Column[] {
+  const inputs = new Set(rows.flatMap((row) => Object.keys(inputsOf(job, row))));
+  const metrics = new Set(rows.flatMap((row) => Object.keys(row.result.metrics)));
+  metrics.delete("score");
+  return [
+    ...[...inputs].slice(0, 40).map((label): Column => ({ name: `input ${label}`, label, kind: "input" })),
+    { name: "output", label: "Output", kind: "other" },
+    ...[...metrics].slice(0, 60).map((label): Column => ({ name: `metric ${label}`, label, kind: "metric" })),
+    { name: "reason", label: "Reason", kind: "other" },
+    { name: "run_ms", label: "Run time", kind: "other" },
+  ];
+}
+
+/** The chosen columns; this browser keeps which ones were added and removed. */
+function useColumns(offered: readonly Column[]): [readonly string[], (name: string, shown: boolean) => void] {
+  const [changes, setChanges] = useState<Record<string, boolean>>(() => {
+    try {
+      return JSON.parse(recall(CHOSEN) ?? "{}") as Record<string, boolean>;
+    } catch {
+      return {};
+    }
+  });
+  let inputs = 0;
+  const shown = offered.filter(({ name, kind }) => changes[name] ?? (kind === "other" || (kind === "input" && ++inputs <= FIRST_INPUTS)));
+  const choose = (name: string, isShown: boolean) => {
+    const changed = { ...changes, [name]: isShown };
+    setChanges(changed);
+    keep(CHOSEN, JSON.stringify(changed));
+  };
+  return [shown.map(({ name }) => name), choose];
+}
+
+function ColumnChoice({ offered, chosen, onChosen }: { offered: readonly Column[]; chosen: readonly string[]; onChosen: (name: string, shown: boolean) => void }) {
+  return (
+    <details class="column-choice">
+      <summary>
+        Columns <span class="muted">({offered.filter(({ name }) => chosen.includes(name)).length} of {offered.length}) · click a row to look into it, j and k for the next and the previous one</span>
+      </summary>
+      <div class="chips">
+        {offered.map(({ name, label, kind }) => (
+          <label key={name} class="check">
+            <input type="checkbox" checked={chosen.includes(name)} onChange={(event) => onChosen(name, event.currentTarget.checked)} />
+            <span>
+              {oneLine(label, 40)} {kind === "metric" && <span class="muted">metric</span>}
+            </span>
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** j and k: the next and the previous row of the page, in the panel beside the table; Escape closes it. */
+function usePeekKeys(lines: readonly Line[], peek: number | null): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") !== null) return;
+      if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select, [contenteditable]") !== null) return;
+      const step = event.key === "j" ? 1 : event.key === "k" ? -1 : 0;
+      if (event.key === "Escape" && peek !== null) setQuery({ peek: null });
+      if (step === 0 || lines.length === 0) return;
+      event.preventDefault();
+      const at = lines.findIndex(({ index }) => index === peek);
+      const next = lines[at < 0 ? 0 : Math.min(Math.max(at + step, 0), lines.length - 1)]!;
+      setQuery({ peek: String(next.index) });
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [lines, peek]);
+  useEffect(() => {
+    if (peek !== null) document.querySelector(".row-peeked")?.scrollIntoView({ block: "nearest" });
+  }, [peek]);
+}
+
+/** One row beside the table: what the evaluators got, and every result. */
+function Peek({ job, index, lines }: { job: JobReport; index: number; lines: readonly Line[] }) {
+  const found = useLoaded((signal) => call<JobRowDetail>("GET", `/v1/jobs/${job.id}/rows/${index}`, { signal }), [job.id, index]);
+  const at = lines.findIndex((line) => line.index === index);
+  const to = (place: number) => setQuery({ peek: String(lines[place]!.index) });
+  const detail = found.value?.index === index ? found.value : null;
+  const given = detail?.given;
+  return (
+    <aside class="peek" aria-label={`Row ${index}`}>
+      <header class="panel-head">
+        <h2>
+          <Link to={`/jobs/${job.id}/rows/${index}`}>Row {count(index)}</Link>
+        </h2>
+        <div class="page-actions">
+          <Button small title="k" disabled={at <= 0} onClick={() => to(at - 1)}>
+            ‹ Previous
+          </Button>
+          <Button small title="j" disabled={at < 0 || at >= lines.length - 1} onClick={() => to(at + 1)}>
+            Next ›
+          </Button>
+          {given && (
+            <Link to={`/?job=${job.id}&row=${index}`} class="button button-plain button-small">
+              Workbench
+            </Link>
+          )}
+          <Button kind="quiet" small title="Escape" onClick={() => setQuery({ peek: null })}>
+            Close
+          </Button>
+        </div>
+      </header>
+      <div class="peek-body">
+        {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+        {detail === null && found.error === null && <Spinner label="Loading the row" />}
+        {detail !== null && (
+          <>
+            {detail.results.map((one) => (
+              <section key={one.evaluator}>
+                <h3>{one.evaluator}</h3>
+                <ResultView result={one.result} />
+              </section>
+            ))}
+            <section>
+              <h3>Output</h3>
+              <Value label="Output" value={given ? given.outputs : detail.row["outputs"]} />
+            </section>
+            <section>
+              <h3>Inputs</h3>
+              <Value label="Inputs" value={given ? (given.variables ?? given.inputs) : detail.row} />
+            </section>
+          </>
+        )}
+      </div>
+    </aside>
   );
 }
 
@@ -203,8 +428,8 @@ function Sortable({ name, sort, label }: { name: "row" | "score" | "run_ms"; sor
 }
 
 /** Return the columns of a row without its output. */
-function inputsOf(job: JobReport, { row }: JobRow): unknown {
-  if (row["inputs"] !== null && typeof row["inputs"] === "object") return row["inputs"];
+function inputsOf(job: JobReport, { row }: JobRow): Columns {
+  if (row["inputs"] !== null && typeof row["inputs"] === "object" && !Array.isArray(row["inputs"])) return row["inputs"];
   const output = job.mapping["outputs"] ?? "";
   return Object.fromEntries(Object.entries(row).filter(([name]) => ![output, "outputs", "output", "trace"].includes(name)));
 }

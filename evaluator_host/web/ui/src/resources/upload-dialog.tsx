@@ -16,12 +16,14 @@ const FORMATS: Record<string, string> = {
   tsv: "text/tab-separated-values",
   json: "application/json",
   parquet: "application/vnd.apache.parquet",
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 };
 const OPTIONS = [
   { value: "jsonl", label: "JSONL: an object on every line" },
   { value: "csv", label: "CSV, with a header" },
   { value: "tsv", label: "TSV, with a header" },
   { value: "json", label: "JSON: an array of objects" },
+  { value: "xlsx", label: "Excel: the first sheet, with a header" },
   { value: "parquet", label: "Parquet" },
 ];
 

@@ -30,6 +30,7 @@ _NAMES = {
     "resolver_protocols": "ModelResolver SecretResolver",
     "resolvers": "LocalModelResolver LocalSecretResolver",
     "structured_output": "StructuredOutputMode default_structured_output_mode",
+    "values.agents": "Agent AgentBase GenericAgent NatAgentConfig NemoAgentToolkitAgent",
     "values.common": "SecretRef",
     "values.dataset_schemas": "FieldMapping",
     "values.datasets": "DatasetRows",

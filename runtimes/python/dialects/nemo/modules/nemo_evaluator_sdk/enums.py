@@ -18,6 +18,13 @@ class MetricType(str, Enum):
     LLM_JUDGE = "llm-judge"
 
 
+class AgentFormat(str, Enum):
+    """How an agent is talked to."""
+
+    GENERIC = "generic"
+    NEMO_AGENT_TOOLKIT = "nemo_agent_toolkit"
+
+
 class ModelFormat(str, Enum):
     """How a model is talked to."""
 

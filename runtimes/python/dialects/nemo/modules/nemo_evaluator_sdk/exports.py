@@ -48,11 +48,14 @@ from .values import (
     RunConfigOnlineModel,
     SecretRef,
 )
+from .values.agents import Agent, AgentBase, GenericAgent, NatAgentConfig, NemoAgentToolkitAgent
 from .values.protocol import validate_metric_result
 
 version = "0.0.0"  # as in the real package
 
 __all__ = [
+    "Agent",
+    "AgentBase",
     "BLEUMetric",
     "BooleanValue",
     "CandidateOutput",
@@ -68,6 +71,7 @@ __all__ = [
     "ExactMatchMetric",
     "F1Metric",
     "FieldMapping",
+    "GenericAgent",
     "InferenceFn",
     "InferenceParams",
     "JSONScoreParser",
@@ -87,6 +91,8 @@ __all__ = [
     "Model",
     "ModelRef",
     "ModelResolver",
+    "NatAgentConfig",
+    "NemoAgentToolkitAgent",
     "NumberCheckMetric",
     "ROUGEMetric",
     "RangeScore",

@@ -97,18 +97,48 @@ async def _asked(
     default_headers: dict[str, str] | None,
     timeout_s: float | None,
 ) -> dict[str, Any]:
-    import asyncio
-    import random
-
     body = deep_merge({"model": model.name, **_sent(request)}, request.get("extra_body") or {})
     headers = {"Authorization": f"Bearer {api_key or _NO_KEY}", **(model.default_headers or {})}
     url = endpoint_url(model.url, chat="messages" in request)
+    answer = await posted(
+        client,
+        url,
+        body,
+        {**headers, **(default_headers or {})},
+        max_retries,
+        timeout_s or _TIMEOUT_S,
+        what=model.name,
+        base_url=_base_url(model.url),
+    )
+    found: dict[str, Any] = completed(answer.json(), chat="messages" in request)
+    requests_log.get([]).append({"request": {"model": model.name, **request}, "response": found})
+    return found
+
+
+async def posted(
+    client: Any,
+    url: str,
+    body: dict[str, Any],
+    headers: dict[str, str],
+    max_retries: int | None,
+    timeout_s: float,
+    *,
+    what: str,
+    base_url: str | None = None,
+) -> Any:
+    """Return the successful answer to a POST request with a JSON body; faults that may pass are tried again.
+
+    Raises:
+      ClientInferenceError: the request is refused.
+      RuntimeError: there is no answer.
+    """
+    import asyncio
+    import random
+
     for tries in range(1, (max_retries or 0) + 2):
         last = tries > (max_retries or 0)
         try:
-            answer = await client.post(
-                url, json=body, headers={**headers, **(default_headers or {})}, timeout=timeout_s or _TIMEOUT_S
-            )
+            answer = await client.post(url, json=body, headers=headers, timeout=timeout_s)
         except OSError as error:  # from the socket
             problem: Exception = error
         except Exception as error:  # httpx.HTTPError; httpx is not imported without need
@@ -117,10 +147,8 @@ async def _asked(
             problem = error
         else:
             if answer.is_success:
-                found: dict[str, Any] = completed(answer.json(), chat="messages" in request)
-                requests_log.get([]).append({"request": {"model": model.name, **request}, "response": found})
-                return found
-            problem = refused(answer.status_code, answer.text, url=_base_url(model.url), model=model.name)
+                return answer
+            problem = refused(answer.status_code, answer.text, url=base_url or url, model=what)
             if answer.status_code not in _AGAIN:
                 raise problem
         if last:

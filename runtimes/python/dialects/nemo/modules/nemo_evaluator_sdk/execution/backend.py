@@ -20,6 +20,7 @@ from .online import Rows, Sample, offline_samples, online_samples
 from .scoring import Policy, evaluate_metric
 from .utils import prepare_metric_for_execution, unique_metric_keys
 
+_AGENTS = ("GenericAgent", "NemoAgentToolkitAgent")  # by name: few runs have one
 OnError = Literal["raise", "row"]
 Hooks = tuple[Any, ...] | None
 
@@ -111,7 +112,10 @@ class LocalBackend:
         key: str | None = None,
     ) -> list[Sample]:
         before, after = hooks
-        if isinstance(target, Model) and isinstance(params, RunConfigOnlineModel):
+        is_agent = type(target).__name__ in _AGENTS
+        if is_agent and prompt_template is None:
+            raise ValueError("prompt_template is required for agent online evaluation")
+        if is_agent or (isinstance(target, Model) and isinstance(params, RunConfigOnlineModel)):
             return await online_samples(
                 rows,
                 target=target,
@@ -123,8 +127,8 @@ class LocalBackend:
                 key=key,
             )
         if target is not None:
-            raise NotImplementedError(
-                "these modules ask models, not agents; have the agent make the outputs first, or use nemo-platform"
+            raise TypeError(
+                f"a target is a Model, a GenericAgent or a NemoAgentToolkitAgent, not {type(target).__name__}"
             )
         samples = offline_samples(rows)
         for index, sample in enumerate(samples):

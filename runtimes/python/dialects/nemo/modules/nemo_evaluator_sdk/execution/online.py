@@ -13,7 +13,7 @@ from ..resolver_protocols import SecretResolver
 from ..structured_output import StructuredOutput, default_structured_output_mode, with_schema, with_system
 from ..templates import render_request
 from ..values.models import Model
-from ..values.params import RunConfigOnlineModel
+from ..values.params import RunConfigOnline, RunConfigOnlineModel
 from .samples import build_offline_sample, sampled
 from .values import EvaluationError, EvaluationPhase
 
@@ -44,15 +44,15 @@ def offline_samples(rows: Rows) -> list[Sample]:
 async def online_samples(
     rows: Rows,
     *,
-    target: Model,
+    target: Any,
     prompt_template: str | dict[str, Any] | None,
-    params: RunConfigOnlineModel,
+    params: Any,
     secret_resolver: SecretResolver,
     preprocess: Sequence[Any] = (),
     postprocess: Sequence[Any] = (),
     key: str | None = None,
 ) -> list[Sample]:
-    """Call a model for every row, a few at a time; `key` is the metric's name in errors.
+    """Call a model or an agent for every row, a few at a time; `key` is the metric's name in errors.
 
     Raises:
       EvaluationError: the model did not answer, and the run does not ignore that.
@@ -64,7 +64,7 @@ async def online_samples(
         raise NotImplementedError(_NO_HTTP) from None
     if not rows:
         return []
-    if params.structured_output:
+    if getattr(params, "structured_output", None):
         StructuredOutput.model_validate(params.structured_output)
     template = prompt_template if prompt_template is not None else inferred_template(rows[0], target.url)
     secret = target.api_key_secret
@@ -79,9 +79,9 @@ async def online_samples(
 class _Asking:
     def __init__(
         self,
-        target: Model,
+        target: Any,
         template: str | dict[str, Any],
-        params: RunConfigOnlineModel,
+        params: RunConfigOnline | RunConfigOnlineModel,
         *,
         client: Any,
         api_key: str | None,
@@ -121,7 +121,7 @@ class _Asking:
             response = await self._asked(self._request(index, row))
             for hook in self._post:
                 response = hook.postprocess(response, id=str(index))
-            response = without_reasoning(response, self._params.reasoning)
+            response = without_reasoning(response, getattr(self._params, "reasoning", None))
             text = output_text(response)
         except Exception as error:
             cause = " ".join((str(error) or type(error).__name__).split())
@@ -134,8 +134,16 @@ class _Asking:
         return Sample(sampled(response, {"output_text": text} if text else {}), log)
 
     def _request(self, index: int, row: dict[str, Any]) -> dict[str, Any]:
-        params, target = self._params, self._target
+        params = self._params
         request = render_request(self._template, {**row, "item": row})
+        if isinstance(params, RunConfigOnlineModel):
+            request = self._for_model(request, params)
+        for hook in self._pre:
+            request = hook.preprocess(request, id=str(index))
+        return request
+
+    def _for_model(self, request: dict[str, Any], params: RunConfigOnlineModel) -> dict[str, Any]:
+        target = self._target
         inference = params.inference.model_dump(mode="json", exclude_none=True) if params.inference else {}
         limits = {"max_tokens", "max_completion_tokens"}
         if target.format == ModelFormat.NVIDIA_NIM and not limits & (set(request) | set(inference)):
@@ -145,11 +153,20 @@ class _Asking:
         request = deep_merge(request, inference)
         if params.structured_output:
             request = with_schema(request, params.structured_output, default_structured_output_mode(target.format))
-        for hook in self._pre:
-            request = hook.preprocess(request, id=str(index))
         return request
 
     async def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(self._target, Model):
+            from ..agent_inference import make_agent_inference_request
+
+            return await make_agent_inference_request(
+                self._target,
+                request,
+                client=self._client,
+                max_retries=self._params.max_retries,
+                api_key=self._api_key,
+                timeout=self._params.request_timeout,
+            )
         return await make_inference_request(
             self._target,
             request,

@@ -7,6 +7,7 @@ from typing import Any
 from ..lazy import attribute, names
 
 _NAMES = {
+    "agents": "Agent AgentBase GenericAgent NatAgentConfig NemoAgentToolkitAgent",
     "common": "SecretRef SupportedJobTypes",
     "dataset_schemas": "FieldMapping",
     "datasets": "DatasetInput DatasetRows",

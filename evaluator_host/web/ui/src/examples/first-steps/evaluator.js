@@ -1,0 +1,3 @@
+export function evaluate(inputs, outputs, trace) {
+  return outputs === inputs.correct_answer;
+}

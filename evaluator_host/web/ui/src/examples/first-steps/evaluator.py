@@ -1,0 +1,2 @@
+def evaluate(inputs, outputs, trace):
+    return outputs == inputs["correct_answer"]

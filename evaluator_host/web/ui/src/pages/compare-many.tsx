@@ -1,0 +1,88 @@
+import { call } from "../api/http";
+import type { JobReport, JobScore } from "../api/types";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { count, figure, oneLine, percent, shortId, signed } from "../resources/format";
+import { PageHead, When } from "../resources/parts";
+import { Link } from "../router";
+import type { PageProps } from "../routes";
+
+/** Several jobs beside each other: what each evaluator scored, against the first of them. */
+export default function CompareManyPage({ query }: PageProps) {
+  const ids = (query.get("jobs") ?? "").split(",").filter(Boolean);
+  const found = useLoaded((signal) => Promise.all(ids.map((id) => call<JobReport>("GET", `/v1/jobs/${encodeURIComponent(id)}`, { signal }))), [ids.join(",")]);
+  const jobs = found.value ?? [];
+  const names = [...new Set(jobs.flatMap((job) => job.scores.map(({ evaluator }) => nameOf(evaluator))))];
+  const datasets = new Set(jobs.map((job) => job.dataset));
+  return (
+    <div class="page">
+      <PageHead title={`${count(jobs.length)} jobs compared`} up={{ to: "/jobs", label: "Jobs" }} />
+      {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {found.value === null && found.error === null && <Spinner label="Loading jobs" />}
+      {ids.length === 0 && <Empty title="No jobs chosen">Select two or more on the page of jobs.</Empty>}
+      {datasets.size > 1 && <p class="note note-warn">These jobs are not over the same rows: a difference of their means may be one of the data.</p>}
+      {jobs.length > 0 && (
+        <Table
+          label="Scores of the jobs"
+          head={
+            <>
+              <th scope="col">Job</th>
+              <th scope="col">Data set</th>
+              {names.map((name) => (
+                <th key={name} scope="col">
+                  {oneLine(name, 40)}
+                </th>
+              ))}
+              <th scope="col">Rows</th>
+            </>
+          }
+        >
+          {jobs.map((job, index) => (
+            <tr key={job.id}>
+              <th scope="row" class="cell-name">
+                <Link to={`/jobs/${job.id}`}>{job.name ?? shortId(job.id)}</Link>{" "}
+                <span class="muted">
+                  <When at={job.created_at} />
+                </span>
+              </th>
+              <td>{job.dataset_name ?? <span class="muted">rows of its own</span>}</td>
+              {names.map((name) => (
+                <td key={name}>
+                  <Cell score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} />
+                </td>
+              ))}
+              <td>
+                {index > 0 && datasets.size === 1 && <Link to={`/compare/${jobs[0]!.id}/${job.id}`}>row by row</Link>}
+                {index === 0 && <span class="muted">the others are set against this</span>}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </div>
+  );
+}
+
+function nameOf(label: string): string {
+  return label.replace(/@\d+$/, "");
+}
+
+function scoreOf(job: JobReport, name: string): JobScore | undefined {
+  return job.scores.find(({ evaluator }) => nameOf(evaluator) === name);
+}
+
+function Cell({ score, first }: { score: JobScore | undefined; first: JobScore | undefined }) {
+  if (score === undefined) return <span class="muted">–</span>;
+  const change = score.mean !== null && first?.mean !== null && first?.mean !== undefined ? score.mean - first.mean : null;
+  return (
+    <>
+      <strong class={score.failed > 0 ? "warn" : ""}>{figure(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
+      <span class="muted">
+        {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.failed > 0 && `over ${count(score.scored)} of ${count(score.rows)} rows`} {score.evaluator}
+      </span>
+    </>
+  );
+}

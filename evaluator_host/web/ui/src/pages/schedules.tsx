@@ -1,0 +1,224 @@
+/** Jobs at fixed times, and alerts on what jobs and live traces score. */
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import type { EvaluatorReport, JobReport } from "../api/types";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { toast } from "../components/toasts";
+import { useLoaded } from "../components/use-loaded";
+import { Confirm } from "../resources/confirm";
+import { figure, moment, shortId } from "../resources/format";
+import { PageHead, Segments, When } from "../resources/parts";
+import { AlertFields, alertBody, NEW_ALERT } from "../resources/schedule-dialog";
+import { type AlertReport, inWords, ruleInWords, type ScheduleReport } from "../resources/schedules";
+import { Link, navigate } from "../router";
+import type { PageProps } from "../routes";
+
+export default function SchedulesPage({ query }: PageProps) {
+  const shown = query.get("show") === "alerts" ? "alerts" : "schedules";
+  const schedules = useLoaded((signal) => call<ScheduleReport[]>("GET", "/v1/schedules", { signal }), []);
+  const alerts = useLoaded((signal) => call<AlertReport[]>("GET", "/v1/alerts", { signal }), []);
+  const firing = (alerts.value ?? []).filter((one) => one.firing && !one.paused).length;
+  const [adding, setAdding] = useState(query.has("new"));
+  return (
+    <div class="page">
+      <PageHead title={shown === "alerts" ? "Alerts" : "Schedules"} mark={firing > 0 ? <span class="chip chip-fail">{firing} firing</span> : undefined}>
+        <Segments
+          label="What to show"
+          value={shown}
+          options={[
+            { value: "schedules", label: "Schedules" },
+            { value: "alerts", label: "Alerts" },
+          ]}
+          onValue={(value) => navigate(value === "alerts" ? "/schedules?show=alerts" : "/schedules")}
+        />
+        {shown === "alerts" ? (
+          <Button kind="primary" onClick={() => setAdding(true)}>
+            New alert
+          </Button>
+        ) : (
+          <Link to="/jobs/new?schedule=1" class="button button-primary">
+            New schedule
+          </Link>
+        )}
+      </PageHead>
+      {shown === "schedules" ? <Schedules found={schedules} /> : <Alerts found={alerts} />}
+      {adding && <AlertDialog schedules={schedules.value ?? []} onClose={() => setAdding(false)} onMade={alerts.reload} />}
+    </div>
+  );
+}
+
+type Found<T> = { value: readonly T[] | null; error: unknown; loading: boolean; reload: () => void };
+
+/** Sends what a button asks for, says what came of it, and loads the list again. */
+async function ask(method: string, path: string, done: string, reload: () => void, body?: unknown): Promise<void> {
+  try {
+    await call(method, path, body === undefined ? {} : { body });
+    toast(done);
+  } catch (fault) {
+    toast(fault instanceof Error ? fault.message : String(fault));
+  }
+  reload();
+}
+
+function Schedules({ found }: { found: Found<ScheduleReport> }) {
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (found.value === null) return <Spinner label="Loading schedules" />;
+  if (found.value.length === 0) {
+    return (
+      <Empty title="No schedules yet">
+        <p>
+          A schedule starts a job every hour, day or week. Fill in the form of a <Link to="/jobs/new">job</Link> and choose <em>Run at fixed times…</em>.
+        </p>
+      </Empty>
+    );
+  }
+  const heads = ["Name", "Runs", "Job", "Next", "Last job", ""];
+  return (
+    <Table label="Schedules" head={heads.map((name) => (name === "" ? <th key="actions" scope="col" aria-label="Actions" /> : <th key={name} scope="col">{name}</th>))}>
+      {found.value.map((one) => {
+        const route = `/v1/schedules/${encodeURIComponent(one.name)}`;
+        const run = async () => {
+          try {
+            const job = await call<JobReport>("POST", `${route}/run`);
+            navigate(`/jobs/${job.id}`);
+          } catch (fault) {
+            toast(fault instanceof Error ? fault.message : String(fault));
+          }
+        };
+        return (
+          <tr key={one.name}>
+            <th scope="row" class="cell-name">
+              {one.name} {one.paused && <span class="chip chip-warn">paused</span>}
+            </th>
+            <td title={one.cron}>
+              {inWords(one.cron)} <span class="muted">{one.timezone}</span>
+            </td>
+            <td class="cell-text">
+              {one.evaluators.join(", ")} <span class="muted">over {one.dataset ?? "rows of its own"}</span>
+            </td>
+            <td>{one.next_runs[0] ? <time dateTime={one.next_runs[0]}>{moment(one.next_runs[0])}</time> : <span class="muted">–</span>}</td>
+            <td>
+              {one.last_job !== null ? <Link to={`/jobs/${one.last_job}`}>{shortId(one.last_job)}</Link> : <span class="muted">none yet</span>} {one.last_at !== null && <When at={one.last_at} />}
+              {one.last_error !== null && <p class="cell-error">{one.last_error}</p>}
+              {one.missed > 0 && <p class="muted">{one.missed} missed</p>}
+            </td>
+            <td>
+              <span class="chips">
+                <Button small onClick={() => void run()}>
+                  Run now
+                </Button>
+                <Button small onClick={() => void ask("PATCH", route, one.paused ? "Resumed" : "Paused", found.reload, { paused: !one.paused })}>
+                  {one.paused ? "Resume" : "Pause"}
+                </Button>
+                <Confirm
+                  small
+                  label="Remove"
+                  title={`Remove ${one.name}?`}
+                  onConfirm={async () => {
+                    await call("DELETE", route);
+                    found.reload();
+                  }}
+                >
+                  No more jobs are made. Those that it made stay.
+                </Confirm>
+              </span>
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
+
+function Alerts({ found }: { found: Found<AlertReport> }) {
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (found.value === null) return <Spinner label="Loading alerts" />;
+  if (found.value.length === 0) return <Empty title="No alerts yet">An alert sends a message to a webhook when the mean, the pass rate or the share of failed rows of a schedule’s jobs, or of live traces, is out of bounds.</Empty>;
+  const heads = ["Name", "State", "Fires when", "Last figure", "Last message", ""];
+  return (
+    <Table label="Alerts" head={heads.map((name) => (name === "" ? <th key="actions" scope="col" aria-label="Actions" /> : <th key={name} scope="col">{name}</th>))}>
+      {found.value.map((one) => {
+        const route = `/v1/alerts/${encodeURIComponent(one.name)}`;
+        const last = one.deliveries[0];
+        return (
+          <tr key={one.name}>
+            <th scope="row" class="cell-name">
+              {one.name}
+            </th>
+            <td>{one.paused ? <span class="chip chip-warn">paused</span> : one.firing ? <span class="chip chip-fail">firing</span> : <span class="chip chip-pass">ok</span>}</td>
+            <td class="cell-text">{ruleInWords(one.rule)}</td>
+            <td>{one.checked_at === null ? <span class="muted">not yet</span> : (<>{figure(one.value)} <When at={one.checked_at} /></>)}</td>
+            <td>
+              {last === undefined ? <span class="muted">none</span> : (<>{last.type.replace("alert.", "")}, {last.status} <When at={last.created_at} /></>)}
+              {last?.error && <p class="cell-error">{last.error}</p>}
+            </td>
+            <td>
+              <span class="chips">
+                <Button small onClick={() => void ask("POST", `${route}/test`, "A test message is on its way", found.reload)}>
+                  Send a test
+                </Button>
+                <Button small onClick={() => void ask("PATCH", route, one.paused ? "Resumed" : "Paused", found.reload, { paused: !one.paused })}>
+                  {one.paused ? "Resume" : "Pause"}
+                </Button>
+                <Confirm
+                  small
+                  label="Remove"
+                  title={`Remove ${one.name}?`}
+                  onConfirm={async () => {
+                    await call("DELETE", route);
+                    found.reload();
+                  }}
+                >
+                  It sends no more messages.
+                </Confirm>
+              </span>
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
+
+function AlertDialog({ schedules, onClose, onMade }: { schedules: readonly ScheduleReport[]; onClose: () => void; onMade: () => void }) {
+  const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
+  const [name, setName] = useState("");
+  const [source, setSource] = useState("");
+  const [alert, setAlert] = useState(NEW_ALERT);
+  const [error, setError] = useState<unknown>(null);
+  const sources = [...schedules.map((one) => ({ value: `schedule ${one.name}`, label: `Jobs of the schedule ${one.name}` })), ...(evaluators.value ?? []).map((one) => ({ value: `live ${one.name}`, label: `Live traces of ${one.name}` }))];
+  const chosen = source || sources[0]?.value || "";
+  const save = async () => {
+    const [kind = "", ...rest] = chosen.split(" ");
+    try {
+      await call("POST", "/v1/alerts", { body: { name: name.trim(), [kind]: rest.join(" "), ...alertBody(alert) } });
+      onMade();
+      onClose();
+    } catch (fault) {
+      setError(fault);
+    }
+  };
+  return (
+    <Dialog
+      title="New alert"
+      onClose={onClose}
+      onSubmit={() => name.trim() !== "" && chosen !== "" && void save()}
+      actions={
+        <Button kind="primary" type="submit" disabled={name.trim() === "" || chosen === ""}>
+          Create
+        </Button>
+      }
+    >
+      <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
+      <Select label="Watches" value={chosen} options={sources} onValue={setSource} />
+      <AlertFields alert={alert} onAlert={setAlert} />
+      {error !== null && <ErrorNote title="The alert was not created" error={error} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,40 @@
+import type { JobReport, JobScore } from "../api/types";
+import { Link } from "../router";
+import { count, figure, oneLine, percent, signed } from "./format";
+
+const MOST = 4;
+
+/** What each evaluator of a job scored: mean, change against the job before over the same rows, pass rate, and the rows that failed. */
+export function JobScores({ job }: { job: JobReport }) {
+  const { scores } = job;
+  return (
+    <ul class="job-scores">
+      {scores.slice(0, MOST).map((score) => (
+        <li key={score.evaluator}>
+          <span class="job-score-name" title={score.evaluator}>
+            {oneLine(score.evaluator, 40)}
+          </span>
+          <strong class={score.failed > 0 ? "warn" : ""}>{figure(score.mean)}</strong>
+          <Against job={job} score={score} />
+          <span class="muted">
+            {score.pass_rate !== null && `${percent(score.pass_rate)} passed`}
+            {score.failed > 0 && <span class="warn">{` over ${count(score.scored)} of ${count(score.rows)} rows`}</span>}
+          </span>
+        </li>
+      ))}
+      {scores.length > MOST && <li class="muted">and {scores.length - MOST} more</li>}
+    </ul>
+  );
+}
+
+/** The change against the job before, as a link to the comparison. */
+export function Against({ job, score }: { job: Pick<JobReport, "id">; score: JobScore }) {
+  if (score.previous === null || score.change === null) return <span />;
+  const tone = score.change > 0 ? "pass" : score.change < 0 ? "fail" : "muted";
+  const mark = score.change > 0 ? "▲" : score.change < 0 ? "▼" : "=";
+  return (
+    <Link to={`/compare/${score.previous}/${job.id}`} class={`job-change ${tone}`} title="Compare with the job before over the same rows">
+      {mark} {signed(score.change)}
+    </Link>
+  );
+}

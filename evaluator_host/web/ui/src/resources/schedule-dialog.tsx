@@ -1,0 +1,118 @@
+/** A dialog that makes a job at fixed times, with an alert on what it scores. */
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import type { JobIn } from "../api/types";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select } from "../components/field";
+import { toast } from "../components/toasts";
+import { navigate } from "../router";
+import { type AlertMetric, cronOf, DAYS, inWords, METRICS, type Often, type Timing } from "./schedules";
+
+const OFTEN: readonly { value: Often; label: string }[] = [
+  { value: "weekly", label: "Every week" },
+  { value: "daily", label: "Every day" },
+  { value: "hourly", label: "Every hour" },
+  { value: "cron", label: "Cron expression" },
+];
+
+export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; suggested: string; onClose: () => void }) {
+  const [name, setName] = useState(suggested);
+  const [timing, setTiming] = useState<Timing>({ often: "weekly", day: 1, at: "07:00", cron: "0 7 * * 1" });
+  const [timezone, setTimezone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC");
+  const [alerting, setAlerting] = useState(false);
+  const [alert, setAlert] = useState<AlertForm>(NEW_ALERT);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const set = (changes: Partial<Timing>) => setTiming({ ...timing, ...changes });
+  const cron = cronOf(timing);
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone, job } });
+      if (alerting) {
+        await call("POST", "/v1/alerts", { body: { name: `${name.trim()}-alert`, schedule: name.trim(), ...alertBody(alert) } }).catch(async (fault: unknown) => {
+          await call("DELETE", `/v1/schedules/${encodeURIComponent(name.trim())}`); // both or neither, so that saving again works
+          throw fault;
+        });
+      }
+      toast(`${name.trim()} runs ${inWords(cron)}`);
+      navigate("/schedules");
+    } catch (fault) {
+      setError(fault);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title="Run at fixed times"
+      onClose={onClose}
+      onSubmit={() => name.trim() !== "" && !busy && void save()}
+      actions={
+        <Button kind="primary" type="submit" busy={busy} disabled={name.trim() === ""}>
+          Schedule
+        </Button>
+      }
+    >
+      <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
+      <div class="field-row">
+        <Select label="How often" value={timing.often} options={OFTEN} onValue={(often) => set({ often: often as Often })} />
+        {timing.often === "weekly" && <Select label="Day" value={String(timing.day)} options={DAYS.map((label, value) => ({ value: String(value), label }))} onValue={(day) => set({ day: Number(day) })} />}
+        {timing.often === "cron" ? <Field label="Cron expression" value={timing.cron} onValue={(text) => set({ cron: text })} hint="Minute, hour, day, month, day of the week" spellcheck={false} /> : <Field label="At" type="time" value={timing.at} onValue={(at) => set({ at })} />}
+      </div>
+      <Field label="Time zone" value={timezone} onValue={setTimezone} spellcheck={false} />
+      <p class="muted" role="status">
+        Runs {inWords(cron)}, {timezone}. Evaluators without a version and the data set are the newest at that time.
+      </p>
+      <label class="check">
+        <input type="checkbox" checked={alerting} onChange={(event) => setAlerting(event.currentTarget.checked)} />
+        <span>
+          Alert a webhook <span class="muted">when a figure is out of bounds, or the job fails</span>
+        </span>
+      </label>
+      {alerting && <AlertFields alert={alert} onAlert={setAlert} />}
+      {error !== null && <ErrorNote title="It was not scheduled" error={error} />}
+    </Dialog>
+  );
+}
+
+export interface AlertForm {
+  metric: AlertMetric;
+  bound: "below" | "above";
+  value: string;
+  url: string;
+  minRows: string;
+}
+
+export const NEW_ALERT: AlertForm = { metric: "mean", bound: "below", value: "0.8", url: "", minRows: "1" };
+
+export function alertBody({ metric, bound, value, url, minRows }: AlertForm): Record<string, unknown> {
+  return { metric, [bound]: Number(value), url: url.trim(), min_rows: Math.max(1, Math.trunc(Number(minRows)) || 1) };
+}
+
+export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (alert: AlertForm) => void }) {
+  const set = (changes: Partial<AlertForm>) => onAlert({ ...alert, ...changes });
+  return (
+    <>
+      <div class="field-row">
+        <Select label="Figure" value={alert.metric} options={METRICS} onValue={(metric) => set({ metric: metric as AlertMetric, bound: metric === "failure_rate" ? "above" : "below" })} />
+        <Select
+          label="Is"
+          value={alert.bound}
+          options={[
+            { value: "below", label: "below" },
+            { value: "above", label: "above" },
+          ]}
+          onValue={(bound) => set({ bound: bound as AlertForm["bound"] })}
+        />
+        <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} />
+      </div>
+      <div class="field-row">
+        <Field label="Webhook" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} spellcheck={false} autocomplete="off" />
+        <Field label="Rows, at least" type="number" min={1} value={alert.minRows} onValue={(minRows) => set({ minRows })} />
+      </div>
+    </>
+  );
+}

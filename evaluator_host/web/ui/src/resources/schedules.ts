@@ -1,0 +1,86 @@
+/** Schedules and alerts: their reports, and what they mean in words. */
+import { figure } from "./format";
+
+export interface ScheduleReport {
+  name: string;
+  cron: string;
+  timezone: string;
+  paused: boolean;
+  next_runs: readonly string[];
+  last_at: string | null;
+  last_job: string | null;
+  last_error: string | null;
+  missed: number;
+  evaluators: readonly string[];
+  dataset: string | null;
+}
+
+export type AlertMetric = "mean" | "pass_rate" | "failure_rate";
+
+export interface AlertRule {
+  metric: AlertMetric;
+  url: string;
+  job: string | null;
+  schedule: string | null;
+  live: string | null;
+  evaluator: string | null;
+  below: number | null;
+  above: number | null;
+  window_minutes: number;
+  min_rows: number;
+}
+
+export interface AlertReport {
+  name: string;
+  rule: AlertRule;
+  paused: boolean;
+  firing: boolean;
+  value: number | null;
+  checked_at: string | null;
+  deliveries: readonly { id: string; type: string; created_at: string; attempts: number; status: string; error: string | null }[];
+}
+
+export const METRICS: readonly { value: AlertMetric; label: string }[] = [
+  { value: "mean", label: "Mean score" },
+  { value: "pass_rate", label: "Pass rate (0 to 1)" },
+  { value: "failure_rate", label: "Share of failed rows (0 to 1)" },
+];
+
+export const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
+
+export type Often = "hourly" | "daily" | "weekly" | "cron";
+
+export interface Timing {
+  often: Often;
+  /** 0 is Sunday. */
+  day: number;
+  /** "07:30". */
+  at: string;
+  cron: string;
+}
+
+/** The cron expression of a choice. */
+export function cronOf({ often, day, at, cron }: Timing): string {
+  const [hour = 0, minute = 0] = at.split(":").map(Number);
+  if (often === "cron") return cron.trim();
+  if (often === "hourly") return `${minute} * * * *`;
+  return often === "daily" ? `${minute} ${hour} * * *` : `${minute} ${hour} * * ${day}`;
+}
+
+/** A cron expression in words, where it is one that people often write. */
+export function inWords(cron: string): string {
+  const found = /^(\d+) (\d+|\*) \* \* (\d|\*)$/.exec(cron);
+  if (found === null) return cron;
+  const [, minute = "", hour = "", day = ""] = found;
+  if (hour === "*") return day === "*" ? `every hour at :${minute.padStart(2, "0")}` : cron;
+  const at = `${hour.padStart(2, "0")}:${minute.padStart(2, "0")}`;
+  return day === "*" ? `every day at ${at}` : `every ${DAYS[Number(day) % 7]} at ${at}`;
+}
+
+/** "mean of weekly below 0.8". */
+export function ruleInWords(rule: AlertRule): string {
+  const of = rule.schedule ?? rule.live ?? rule.job ?? "";
+  const source = rule.schedule !== null ? `jobs of ${of}` : rule.live !== null ? `live traces of ${of}, last ${rule.window_minutes} min` : `job ${of}`;
+  const bounds = [rule.below !== null && `below ${figure(rule.below)}`, rule.above !== null && `above ${figure(rule.above)}`].filter(Boolean).join(" or ");
+  return `${rule.metric.replace("_", " ")}${rule.evaluator === null ? "" : ` of ${rule.evaluator}`} ${bounds} (${source})`;
+}

@@ -1,0 +1,55 @@
+"""Defines agents that make the outputs of online runs: any HTTP service, and those of NeMo Agent Toolkit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..enums import AgentFormat
+from .common import SecretRef
+
+_STRICT = ConfigDict(defer_build=True, extra="forbid")
+
+
+class NatAgentConfig(BaseModel):
+    """How an agent of NeMo Agent Toolkit is asked, and what of its stream is the answer."""
+
+    model_config = _STRICT
+
+    endpoint: str = "/generate/full"
+    request_mode: Literal["input_message", "passthrough"] = "input_message"
+    query_params: dict[str, str] = Field(default_factory=lambda: {"filter_steps": "none"})
+    response_path: str = "$.value"
+    response_aggregation: Literal["last", "concat"] = "concat"
+
+
+class AgentBase(BaseModel):
+    """What all agents have."""
+
+    model_config = _STRICT
+
+    url: str
+    name: str
+    api_key_secret: SecretRef | None = None
+
+
+class GenericAgent(AgentBase):
+    """A service that takes a JSON body and answers with JSON, or with a stream of server-sent events of JSON."""
+
+    format: Literal[AgentFormat.GENERIC] = AgentFormat.GENERIC
+    body: dict[str, Any]
+    response_path: str
+    trajectory_path: str | None = None
+    stream: bool = False
+    response_aggregation: Literal["last", "concat"] = "last"
+
+
+class NemoAgentToolkitAgent(AgentBase):
+    """An agent of NeMo Agent Toolkit, which answers with a stream."""
+
+    format: Literal[AgentFormat.NEMO_AGENT_TOOLKIT] = AgentFormat.NEMO_AGENT_TOOLKIT
+    nat: NatAgentConfig | None = None
+
+
+Agent = GenericAgent | NemoAgentToolkitAgent

@@ -1,0 +1,120 @@
+"""Runs all evaluators of a file as one, for `settings.entry: "*"`: each with the same row and an outcome of its own."""
+
+from __future__ import annotations
+
+from evaluator_runner import failures
+from evaluator_runner.binding import bind
+from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.encode import encode_result
+from evaluator_runner.entry import Entry
+from evaluator_runner.failures import Failure
+from evaluator_runner.outline import names_used_by_others
+from evaluator_runner.signature import Signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from evaluator_runner.outline import Outline
+
+EVERY = "*"
+_MOST = 100
+_BYTES = 1 << 30  # of one value; the limit applies to all of them
+
+
+class _Signatures(Signature):
+    """Those of all evaluators, as the check shows them; a call takes any variables."""
+
+    def __init__(self, shown: list[str]) -> None:
+        super().__init__([], positional_only=0, required=0)
+        self.var_keyword = "variables"
+        self._shown = shown
+
+    @property
+    def names(self) -> list[str]:
+        return self._shown
+
+
+def candidates(outline: Outline) -> list[str]:
+    """Return the functions and classes of a module that may be evaluators: public, and not used by another one."""
+    used = names_used_by_others(outline)
+    own = {**outline.functions, **outline.classes}
+    return [name for name in outline.binds_in_order if name in own and name[:1] != "_" and name not in used]
+
+
+def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str]) -> Entry:
+    """Return one entry that calls those of the given names that are evaluators.
+
+    Raises:
+      Failure: none is, or they are of several contracts.
+    """
+    found: dict[str, Entry] = {}
+    refused: dict[str, Failure] = {}
+    for name in names[:_MOST]:
+        try:
+            found[name] = find(name)
+        except Failure as failure:
+            refused[name] = failure
+    if not found:
+        first = next(iter(refused.values()), None)
+        raise first or Failure("entry_not_found", "the code defines no evaluator", hint="define a function or a class")
+    contracts = {one.contract for one in found.values()}
+    if len(contracts) > 1:
+        told = ", ".join(f"{name} ({one.contract})" for name, one in list(found.items())[:10])
+        message = f"the evaluators are of several contracts: {told}"
+        raise Failure("entry_ambiguous", message, hint=f"set `contract` to one of {', '.join(sorted(contracts))}")
+    return _one_of(found, refused, lines)
+
+
+def _one_of(found: dict[str, Entry], refused: dict[str, Failure], lines: list[str]) -> Entry:
+    first = next(iter(found.values()))
+    made = Entry(EVERY, _calls(found, lines))
+    made.decode = first.decode
+    made.signature = _Signatures([_shown(name, one) for name, one in found.items()])
+    made.contract, made.source = first.contract, first.source
+    made.reason = f"{len(found)} evaluators: {', '.join(found)}; {first.reason}"
+    made.notes = [note for one in found.values() for note in one.notes if note["code"] != "several_entries"]
+    for name, failure in refused.items():
+        message = f"`{name}` is not called, it is no evaluator of {first.contract}: {failure.message}"
+        made.notes.append({"code": "not_an_entry", "message": message})
+    return made
+
+
+def _shown(name: str, found: Entry) -> str:
+    return f"{name}({', '.join(found.signature.names)})" if found.signature is not None else name
+
+
+def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
+    async def every(*args: Any, **body: Any) -> dict[str, Any]:
+        outcomes = []
+        for name, one in found.items():
+            try:
+                own, named = _arguments(one, _copy(list(args)), _copy(body))
+                value = one.call(*own, **named)
+                if hasattr(type(value), "__await__"):
+                    value = await value
+                if one.convert is not None:
+                    value = one.convert(value)
+                outcome = {"result": encode_result(value, limit=_BYTES).decode()}
+            except MemoryError:
+                raise
+            except (Exception, SystemExit) as raised:  # noqa: BLE001 - user code may raise anything
+                outcome = {"error": failures.from_exception(raised, lines, general="user_exception")}
+            outcomes.append({"name": name, **outcome})
+        return {"every": outcomes}
+
+    return every
+
+
+def _arguments(one: Entry, args: list[Any], body: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    if one.bind is not None:
+        return one.bind(args)
+    return (args, body) if args else bind(one, body)
+
+
+def _copy(value: Any) -> Any:
+    """Return a copy of a JSON value, so that no evaluator sees what another one changed."""
+    if isinstance(value, dict):
+        return type(value)({name: _copy(one) for name, one in value.items()})
+    return [_copy(one) for one in value] if isinstance(value, list) else value

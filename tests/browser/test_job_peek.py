@@ -1,0 +1,51 @@
+"""Rows of a job as columns that one chooses, every evaluator side by side, a row beside the table by j and k; several jobs compared."""
+
+from playwright.async_api import Page, expect
+
+from tests.browser.looking import grave_findings, picture
+from tests.browser.seeds import Seeds
+
+
+async def test_rows_are_columns_and_are_looked_into_by_keys(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}?outcome=scored")
+    rows = page.get_by_role("region", name="Rows and results")
+    await expect(rows.get_by_role("columnheader", name="question")).to_be_visible()
+    await page.get_by_text("Columns").first.click()
+    await page.get_by_role("checkbox", name="words metric").check()
+    await page.get_by_role("checkbox", name="mark").uncheck()
+    await expect(rows.get_by_role("columnheader", name="words")).to_be_visible()
+    await expect(rows.get_by_role("columnheader", name="mark")).to_have_count(0)
+    await page.keyboard.press("Escape")
+    await page.locator(".record-title").click()
+    await page.keyboard.press("j")
+    peek = page.get_by_role("complementary", name="Row 2")
+    await expect(peek).to_contain_text("letters of")
+    await page.keyboard.press("j")
+    await expect(page.get_by_role("complementary", name="Row 3")).to_be_visible()
+    await page.keyboard.press("k")
+    await expect(peek).to_be_visible()
+    assert await grave_findings(page) == []
+    await picture(page, "job-peek")
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".peek")).to_have_count(0)
+
+
+async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.small}")
+    await page.get_by_role("button", name="All evaluators side by side").click()
+    table = page.get_by_role("region", name="Rows and results")
+    for name in ("length@2", "latency@1", "full@1"):
+        await expect(table.get_by_role("columnheader", name=name)).to_be_visible()
+    await expect(table.locator("tbody tr")).to_have_count(12)
+    assert await grave_findings(page) == []
+
+
+async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:
+    await page.goto("/jobs")
+    for job in (seeds.before, seeds.after, seeds.small):
+        await page.get_by_role("checkbox", name=job[4:12]).check()
+    await page.get_by_role("button", name="Compare", exact=True).click()
+    await expect(page.get_by_role("heading", name="3 jobs compared")).to_be_visible()
+    await expect(page.get_by_text("not over the same rows")).to_be_visible()
+    await expect(page.get_by_role("columnheader", name="length")).to_be_visible()
+    assert await grave_findings(page) == []

@@ -1,0 +1,114 @@
+"""All evaluators of a file as metrics of one result, `settings.entry: "*"`, in real sandboxes."""
+
+import asyncio
+
+import pytest
+
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
+from evaluator_host.model.outcome import ErrorCode, EvaluationResult, Status
+from evaluator_host.service import Service
+
+pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+ROW = Row({"question": "Capital of France?", "correct_answer": "Paris"}, "Paris")
+PLAIN = """
+def _norm(text): return clean(text).lower()
+def clean(text): return text.strip()
+def exact(inputs, outputs, trace):
+    inputs["spoiled"] = True
+    return _norm(outputs) == _norm(inputs["correct_answer"])
+async def short(inputs, outputs, trace):
+    return {"score": 0.5, "words": len(inputs), "reason": "few"}
+def helper(text):
+    return text
+"""
+JAVASCRIPT = """
+const norm = (text) => text.toLowerCase()
+export function exact(inputs, outputs, trace) { inputs.spoiled = true; return norm(outputs) === norm(inputs.correct_answer) }
+export const short = async (inputs, outputs, trace) => ({ score: 0.5, words: Object.keys(inputs).length, reason: 'few' })
+export const helper = (text) => text
+"""
+BROKEN = {
+    Language.PYTHON: "def broken(inputs, outputs, trace):\n    raise ValueError('no')\n",
+    Language.JAVASCRIPT: "export const broken = (inputs, outputs, trace) => { throw new TypeError('no') }\n",
+}
+SCORERS = """
+from mlflow.genai.scorers import scorer
+@scorer
+def same(outputs, expectations):
+    return outputs == expectations["expected_response"]
+@scorer
+def length(outputs):
+    return len(outputs)
+"""
+LANGSMITH = """
+def correct(run, example):
+    return {"key": "correct", "score": int(run.outputs["output"] == example.outputs["output"]), "comment": "compared"}
+def concise(outputs, reference_outputs):
+    return len(outputs["output"]) < 3
+"""
+
+
+async def every(
+    service: Service,
+    code: str,
+    language: Language = Language.PYTHON,
+    contract: Contract = Contract.AUTO,
+    score: str = "",
+) -> EvaluationResult:
+    settings = EvaluatorSettings(entry="*", score_output=score or None)
+    return await service.evaluate(Evaluator(code, language, contract, settings=settings), ROW)
+
+
+def codes(result: EvaluationResult) -> list[str]:
+    return sorted(note.code for note in result.warnings)
+
+
+async def test_each_evaluator_is_a_metric(service: Service) -> None:
+    both = ((PLAIN, Language.PYTHON), (JAVASCRIPT, Language.JAVASCRIPT))
+    for result in await asyncio.gather(*(every(service, code, language) for code, language in both)):
+        assert result.error is None
+        assert (result.score, result.metrics) == (None, {"exact": 1.0, "short": 0.5, "short.words": 2})
+        assert result.value["exact"]["passed"] is True
+        assert result.value["short"] == {
+            "status": "scored",
+            "score": 0.5,
+            "passed": None,
+            "label": None,
+            "reason": "few",
+        }
+        assert codes(result) == ["not_an_entry"]
+
+
+async def test_one_that_fails_is_a_warning_and_all_that_fail_are_an_error(service: Service) -> None:
+    for language, code in ((Language.PYTHON, PLAIN), (Language.JAVASCRIPT, JAVASCRIPT)):
+        mixed, broken = await asyncio.gather(
+            every(service, code + BROKEN[language], language), every(service, BROKEN[language], language)
+        )
+        assert mixed.status is Status.SCORED
+        assert "entry_failed" in codes(mixed)
+        assert mixed.value["broken"]["error"]["message"] == "no"
+        assert broken.error is not None
+        assert (broken.error.code, broken.error.message) == (ErrorCode.USER_EXCEPTION, "no")
+
+
+async def test_the_score_is_the_one_that_is_named(service: Service) -> None:
+    result = await every(service, PLAIN, score="short")
+    assert (result.score, result.reason) == (0.5, "few")
+
+
+async def test_evaluators_of_platforms(service: Service) -> None:
+    mlflow, langsmith = await asyncio.gather(every(service, SCORERS), every(service, LANGSMITH))
+    assert (mlflow.evaluator.contract, mlflow.metrics) == (Contract.MLFLOW, {"same": 1.0, "length": 5})
+    assert [one["name"] for one in mlflow.native] == ["same", "length"]
+    assert (langsmith.evaluator.contract, langsmith.metrics) == (Contract.LANGSMITH, {"correct": 1, "concise": 0.0})
+    assert langsmith.value["correct"]["reason"] == "compared"
+
+
+async def test_several_contracts_are_refused_and_names_are_warned_about(service: Service) -> None:
+    mixed = await every(service, PLAIN + "\ndef other(app_params, inputs, output, correct_answer):\n    return 1\n")
+    assert mixed.error is not None
+    assert mixed.error.code is ErrorCode.ENTRY_AMBIGUOUS
+    code = "def exact(output, expected, context):\n    return output == expected\n"
+    assert "suspicious_parameters" in codes(await every(service, code))
+    report = await service.check(Evaluator(PLAIN, settings=EvaluatorSettings(entry="*")))
+    assert report.parameters == ("exact(inputs, outputs, trace)", "short(inputs, outputs, trace)")

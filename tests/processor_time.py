@@ -1,0 +1,91 @@
+"""Measures the processor time of each test: of its process, of all that it started, and of containers.
+
+`make test ARGS=--write-seconds` adds it up by group and writes `seconds.json`. Processor time is nearly the same on a quiet
+machine and on a busy one.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.distribution import LISTED_S, SECONDS, group_of
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_CONTAINERS = (Path("/sys/fs/cgroup/cpuacct/docker/cpuacct.usage"), Path("/sys/fs/cgroup/docker/cpu.stat"))
+
+
+class Meter:
+    """Notes in each report what was used since the report before; runs in the process that runs the tests."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, float] = {}
+        self._containers_s = container_seconds()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Add `processor_s` to the report of a test's setup, call or teardown."""
+        report = yield
+        report.processor_s = self._used()  # type: ignore[attr-defined] # xdist sends it along
+        return report
+
+    def _used(self) -> float:
+        """Return the seconds since the last call. Two processes that use containers at once each count both."""
+        now, containers_s = dict(_tree(os.getpid())), container_seconds()
+        used = sum(now.values()) + containers_s - self._containers_s
+        # What has ended and was waited for is in its parent's sum now; what was not is gone from both sums.
+        used -= sum(self._before.values())
+        self._before, self._containers_s = now, containers_s
+        return max(used, 0.0)
+
+
+class Recorder:
+    """Adds up what the tests of each group use, and writes it at the end; runs in the process that hands out tests."""
+
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a test's setup, call or teardown."""
+        self._seconds[group_of(report.nodeid)] += getattr(report, "processor_s", 0.0)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the groups that ran to `seconds.json`; what is there of others stays."""
+        kept = {
+            group: seconds for group, seconds in json.loads(SECONDS.read_text()).items() if group not in self._seconds
+        }
+        used = Counter(
+            {group: round(seconds) for group, seconds in self._seconds.items() if seconds >= LISTED_S} | kept
+        )
+        SECONDS.write_text(json.dumps(dict(used.most_common()), indent=2) + "\n")
+
+
+def container_seconds() -> float:
+    """Return the processor time of all containers so far, where their engine has a cgroup for them."""
+    for file in _CONTAINERS:
+        try:
+            text = file.read_text()
+        except OSError:
+            continue
+        return int(text) / 1e9 if "usec" not in text else int(text.split()[1]) / 1e6
+    return 0.0
+
+
+def _tree(pid: int) -> Iterator[tuple[int, float]]:
+    """Yield a process and all below it, each with its processor time and that of the children it has waited for."""
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            waiting += [
+                int(child)
+                for thread in Path(f"/proc/{one}/task").iterdir()
+                for child in (thread / "children").read_text().split()
+            ]
+        except OSError:
+            continue
+        yield one, sum(map(int, fields[11:15])) / _TICKS

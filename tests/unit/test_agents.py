@@ -1,0 +1,65 @@
+"""How the answers of agents are read: JSONPaths, streams, and what is refused before anything is asked."""
+
+import pytest
+from evaluator_host.sdk.agent_inference import AgentAnswerError, find_path, read_stream
+
+from evaluator_host.dialects.nemo.host.agents import payload_of, require
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.schemas.jobs import Target
+
+ANSWER = {"a": {"b c": [{"d": 1}, {"d": 2}]}, "d": 3}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$.a['b c'][0].d", [1]),
+        ("a.'x'", None),
+        ("$.a['b c'][-1].d", [2]),
+        ("$.a['b c'][*].d", [1, 2]),
+        ("$..d", [3, 1, 2]),
+        ("d", [3]),
+        ("$.nothing.here", []),
+        ("$.a[?(@.d > 1)]", None),
+        ("$", [ANSWER]),
+    ],
+)
+def test_paths(path: str, found: list[object] | None) -> None:
+    if found is None:
+        with pytest.raises(ValueError, match="JSONPath"):
+            find_path(ANSWER, path)
+    else:
+        assert find_path(ANSWER, path) == found
+
+
+def test_a_path_that_reaches_too_much_is_refused() -> None:
+    wide = {"a": [[[0] * 50 for _ in range(50)] for _ in range(50)]}
+    with pytest.raises(ValueError, match="more than"):
+        find_path(wide, "$..*..*")
+
+
+def test_streams() -> None:
+    lines = ["event: x", "note: {}", 'data: {"v": "a"}', 'data: {"v": "b", "t": [1]}', "data: [DONE]", "junk"]
+    how = {"path": "$.v", "field": "response_path", "trajectory_path": "$.t"}
+    joined, last = read_stream(lines, **how, joined=True)
+    assert (joined["choices"][0]["message"]["content"], joined["trajectory"], last["v"]) == ("ab", [1], "b")
+    assert read_stream(lines, **how, joined=False)[0]["choices"][0]["message"]["content"] == "b"
+    with pytest.raises(AgentAnswerError, match="5: broken"):
+        read_stream([*lines, 'data: {"error": {"code": 5, "message": "broken"}}'], **how, joined=True)
+
+
+def test_what_an_agent_is_sent() -> None:
+    ask = {"body": {"q": "{{ messages[-1].content }}", "all": "{{ request | tojson }}"}, "response_path": "$"}
+    target = Target("http://a/b", "a", messages=({"role": "user", "content": "say {{ item.x }}"},), agent=ask)
+    messages = [{"role": "user", "content": "say 1"}]
+    assert payload_of(target, {"x": 1}) == {"q": "say 1", "all": {"messages": messages}}
+    whole = Target(
+        "http://a/b", "a", prompt_template="{{ x }}", completion=True, agent={**ask, "body": "input_message"}
+    )
+    assert payload_of(whole, {"x": 1}) == {"input_message": "1"}
+
+
+@pytest.mark.parametrize("changed", [{"response_path": "$[?(@)]"}, {"body": 3}, {"more": 1}, {"response_path": ""}])
+def test_what_is_refused(changed: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequest, match="target cannot be taken"):
+        require({"body": {}, "response_path": "$.x", **changed})  # type: ignore[dict-item]
