@@ -125,6 +125,7 @@ def opik_ms(port: int, rounds: int = 60) -> tuple[float, float]:
             stdin.flush()
             assert json.loads(stdout.readline())["value"] == 1.0
 
+        theirs()  # imports the package, for longer than a server keeps a connection without requests
         with _wire(port, "/wires/opik/v1/private/evaluators/python", {"code": _OPIK, "data": _DATA}) as ours:
             found = _in_turns(ours, theirs, rounds)
         worker.stdin.close()
