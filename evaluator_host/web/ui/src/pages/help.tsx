@@ -104,7 +104,7 @@ function shown(node: DocNode, key = 0): ComponentChild {
   if (tag === "a") return link(attributes?.["href"] ?? "", inner, key);
   if (!TAGS.has(tag)) return <span key={key}>{inner}</span>;
   if (tag === "pre") return h("pre", { key, class: "output", tabIndex: 0 }, inner);
-  if (tag === "table") return h("div", { key, class: "table-scroll", tabIndex: 0, role: "region", "aria-label": "Table" }, h("table", { class: "table" }, inner));
+  if (tag === "table") return h("div", { key, class: "table-scroll", tabIndex: 0, role: "group", "aria-label": "Table" }, h("table", { class: "table" }, inner));
   return h(tag, { key, ...(attributes?.["id"] ? { id: attributes["id"] } : {}) }, inner);
 }
 

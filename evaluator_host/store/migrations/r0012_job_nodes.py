@@ -5,8 +5,8 @@ from typing import Final
 import sqlalchemy as sa
 from alembic import op
 
-revision: Final = "0011"
-down_revision: Final = "0010"
+revision: Final = "0012"
+down_revision: Final = "0011"
 
 
 def upgrade() -> None:
