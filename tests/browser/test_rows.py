@@ -14,6 +14,18 @@ from tests.browser.writing import CODE, loads, open_workbench, write
 from tests.server import Server
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
+MIDDLE_OF_TRACE = """() => {
+    const walker = document.createTreeWalker(document.querySelector(".main-editor .cm-line"), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const at = walker.currentNode.data.indexOf("trace");
+        if (at < 0) continue;
+        const range = document.createRange();
+        range.setStart(walker.currentNode, at);
+        range.setEnd(walker.currentNode, at + 5);
+        const box = range.getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + box.height / 2];
+    }
+}"""
 LOOSE = EXACT.replace("outputs == inputs['gold']", "inputs['gold'] in outputs")
 
 
@@ -117,5 +129,8 @@ async def test_parameters_and_row_keys_are_completed_first(page: Page) -> None:
     await page.keyboard.press("ControlOrMeta+End")
     await page.keyboard.type('["')
     await expect(chosen).to_contain_text("inner")
-    await page.locator(".main-editor .cm-line").first.get_by_text("trace").hover()
+    await page.keyboard.press("Escape")
+    x, y = await page.evaluate(MIDDLE_OF_TRACE)
+    await page.mouse.move(x - 2, y)
+    await page.mouse.move(x, y)
     await expect(page.locator(".cm-known")).to_contain_text("its spans")

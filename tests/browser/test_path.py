@@ -1,0 +1,153 @@
+"""From a first look at the pages to a weekly job with an alert over one's own Excel file, by the pages alone."""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.looking import grave_findings, looking, picture, widest_overflow
+from tests.browser.writing import CODE, loads, open_workbench, run, score, write
+from tests.server import Server, new_home
+
+ROWS = [("question", "gold", "answer"), *((f"question {n}", f"g{n}", f"g{n}" if n % 3 else "wrong") for n in range(30))]
+MATCH = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
+
+
+@pytest.fixture
+def messages() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The address of a webhook, and what it is sent."""
+    received: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook", received
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_newcomer_gets_to_a_weekly_job_with_an_alert(
+    browser: Browser, messages: tuple[str, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    url, received = messages
+    settings = {
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
+        "EVALUATOR_HOST_WEBHOOK_HOSTS": json.dumps(["127.0.0.1"]),
+    }
+    write_xlsx(tmp_path / "my answers.xlsx")
+    with Server(log=tmp_path / "log", data_dir=new_home(tmp_path), environment=settings) as host:
+        async with looking(browser, host.url) as look:
+            page = await look.page(width=1440, height=900)
+            await upload(page, tmp_path / "my answers.xlsx")
+            await write_and_save(page)
+            await run_on_the_data(page)
+            await schedule(page, url)
+            await expect(page.get_by_text("firing", exact=True)).to_be_visible(timeout=60_000)
+    assert "alert.firing" in [one["type"] for one in received]
+
+
+def write_xlsx(file: Path) -> None:
+    """A workbook of one sheet with `ROWS`."""
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    sheet = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    cells = "".join(
+        "<row>" + "".join(f'<c t="inlineStr"><is><t>{text}</t></is></c>' for text in row) + "</row>" for row in ROWS
+    )
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}.worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{sheet}" xmlns:r="{office}"><sheets>'
+        '<sheet name="Answers" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{sheet}"><sheetData>{cells}</sheetData></worksheet>',
+    }
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+
+
+async def upload(page: Page, file: Path) -> None:
+    await page.goto("/datasets")
+    async with page.expect_file_chooser() as chooser:
+        await page.get_by_role("button", name="Upload a file").click()
+    await (await chooser.value).set_files(file)
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_label("Format")).to_have_value("xlsx")
+    await dialog.get_by_role("button", name="Upload").click()
+    await expect(dialog.get_by_text("30 rows with 3 columns")).to_be_visible()
+
+
+async def write_and_save(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, MATCH)
+    await page.get_by_role("button", name="Use a stored row…").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Use row 1", exact=True).click()
+    await expect(score(await run(page))).to_have_text("1")
+    await page.get_by_role("button", name="Add stored rows…").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Add these 20").click()
+    await expect(page.locator(".row-sums")).to_contain_text("Mean 0.65 over 20 of 20 rows")
+    await loads(page)
+    await picture(page, "path-workbench")
+    await page.get_by_role("button", name="Save…").click()
+    await page.get_by_role("dialog").get_by_label("Name").fill("my-match")
+    await page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_role("link", name="my-match@1")).to_be_visible()
+
+
+async def run_on_the_data(page: Page) -> None:
+    await page.get_by_role("button", name="Run on a data set…").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Run on 30 rows").click()
+    await expect(page.locator(".record-title .chip")).to_have_text("completed")
+    await expect(page.locator(".tile", has_text="Mean score")).to_contain_text("0.6667")
+    await picture(page, "path-job")
+    await page.get_by_role("link", name="Schedule…").click()
+
+
+async def schedule(page: Page, url: str) -> None:
+    await page.get_by_role("button", name="Run at fixed times…").click()
+    dialog = page.get_by_role("dialog", name="Run at fixed times")
+    await dialog.get_by_label("Name").fill("weekly-answers")
+    await dialog.get_by_label("Alert a webhook").check()
+    await dialog.get_by_label("Bound", exact=True).fill("0.9")
+    await dialog.get_by_label("Webhook", exact=True).fill(url)
+    assert await grave_findings(page) == []
+    await picture(page, "path-schedule")
+    await dialog.get_by_role("button", name="Schedule").click()
+    await expect(page.get_by_role("row", name="weekly-answers")).to_contain_text("every Monday at 07:00")
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        for width in (390, 1440):
+            await page.set_viewport_size({"width": width, "height": 900})
+            assert await grave_findings(page) == [], (theme, width)
+            assert await widest_overflow(page) == 0
+            await picture(page, f"path-schedules-{width}-{theme}")
+    await page.get_by_role("button", name="Run now").click()
+    await expect(page.locator(".record-title .chip")).to_have_text("completed", timeout=60_000)
+    for _ in range(60):
+        await page.goto("/schedules?show=alerts")
+        await expect(page.get_by_role("row", name="weekly-answers-alert")).to_contain_text("mean below 0.9")
+        if await page.get_by_text("firing", exact=True).count():
+            break
+        await page.wait_for_timeout(500)
+    await picture(page, "path-alerts")
