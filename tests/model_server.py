@@ -56,6 +56,7 @@ class ModelServer:
         self.key = key
         self.paths = {"/v1/chat/completions"} | ({"/v1/completions"} if completes else set())
         self.paths |= {f"/v1/{name}" for name in ("responses", "embeddings", "messages")} if plays_all else set()
+        self.plays_all = plays_all
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {}  # of other services, by path
         self.faults = faults
         self.asked: list[str] = []
@@ -96,10 +97,12 @@ class ModelServer:
         question = question_of(body)
         message: dict[str, Any] = {"role": "assistant", "content": f"answer to {question}", "refusal": None}
         finish_reason = "stop"
-        if body.get("tools"):
+        if body.get("tools") and "function" in body["tools"][0]:  # of OpenAI
             call = {"name": body["tools"][0]["function"]["name"], "arguments": json.dumps({"question": question})}
             message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
             finish_reason = "tool_calls"
+        elif self.plays_all and body.get("response_format"):
+            message["content"] = json.dumps(judged(body["response_format"], question))
         with self._lock:
             number = next(self._numbers)
         tokens = len(json.dumps(body.get("messages", body.get("prompt"))).split()), len(question.split()) + 2
@@ -173,6 +176,26 @@ class ModelServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+
+def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
+    """An answer of the form that was asked for: the label or number that the question's last line names."""
+    schema = response_format.get("json_schema", {}).get("schema") or {"properties": {"score": {"type": "number"}}}
+    last = question.strip().rpartition("\n")[2]
+    numbers = [float(word) for word in last.split() if word.replace(".", "", 1).isdigit()]
+
+    def value(kind: dict[str, Any]) -> Any:
+        if "enum" in kind:
+            return next((one for one in kind["enum"] if one in last), kind["enum"][-1])
+        if kind.get("type") in ("integer", "number"):
+            return int(numbers[0]) if numbers and kind["type"] == "integer" else numbers[0] if numbers else 1
+        if kind.get("type") == "boolean":
+            return "not " not in last
+        if kind.get("type") == "array":
+            return []
+        return f"said of {last}"
+
+    return {name: value(kind) for name, kind in schema.get("properties", {}).items()}
 
 
 def question_of(body: dict[str, Any]) -> str:

@@ -3,16 +3,17 @@
 import itertools
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
-from evaluator_host.cli.remote_service import HostOption, host
+from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.schemas.stored import DatasetReport
+from evaluator_host.schemas.stored import ColumnFacts, DatasetReport
 
 app = typer.Typer(name="datasets", help="Rows stored on a host, for jobs.", no_args_is_help=True)
 
@@ -21,21 +22,24 @@ _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the 
 
 @app.command()
 def upload(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")],
     *,
     name: Annotated[str | None, typer.Option(help="Name of the data set.", show_default="the file's")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a data set of this name.")] = False,
+    format_: options.FormatOption = None,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Upload the rows of a file. Lines that are not rows are left out, and reported by number."""
     options.require_file(file)
     with host(url) as client:
-        made = client.datasets.upload(name or file.stem, file, replace=replace)
+        made = client.datasets.upload(name or file.stem, file, replace=replace, format=format_)
     if as_json:
         print_json(made)
         return
     out.print(plain(f"{made.name}: {made.rows} rows, columns {', '.join(made.columns)}"))
+    for note in made.notes:
+        err.print(plain(f"{file}: {note}"))
     for bad in made.bad_rows:
         err.print(plain(f"{file}:{bad.line}: {bad.message}; left out"))
     if made.bad_row_count > len(made.bad_rows):
@@ -90,6 +94,91 @@ def rows(
         for row in itertools.islice(client.datasets.rows(name), limit):
             sys.stdout.buffer.write(encode_json(row) + b"\n")
     sys.stdout.flush()
+
+
+@app.command()
+def search(
+    name: _NameArgument,
+    text: Annotated[str, typer.Argument(help="Only rows with this text, in any case.")] = "",
+    *,
+    where: Annotated[
+        list[str] | None, typer.Option(help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable.")
+    ] = None,
+    sort: Annotated[str | None, typer.Option(help="A column; `-` before it: descending.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 20,
+    url: HostOption = DEFAULT_URL,
+) -> None:
+    """Print rows that have a text and meet all conditions, one per line, after their numbers."""
+    with host(url) as client:
+        found = client.datasets.search(name, text, where=where or (), sort=sort, limit=limit)
+    for one in found.rows:
+        sys.stdout.buffer.write(f"{one.index}\t".encode() + encode_json(one.row) + b"\n")
+    sys.stdout.flush()
+    err.print(f"{len(found.rows)} of {found.total} rows")
+
+
+@app.command()
+def columns(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """Show what the columns hold: kinds, missing and frequent values, ranges."""
+    with host(url) as client:
+        found = client.datasets.columns(name)
+    header = ("COLUMN", "PRESENT", "MISSING", "DISTINCT", "KINDS", "MIN", "MAX", "MEAN", "MOST FREQUENT")
+    print_found(found, lambda all_: table(header, list(map(_column, all_))), as_json=as_json)
+
+
+@app.command()
+def versions(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+    """List the kept versions, newest first."""
+    with host(url) as client:
+        found = client.datasets.versions(name)
+    header = ("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS")
+    print_found(found, lambda reports: table(header, list(map(_row, reports))), as_json=as_json)
+
+
+@app.command()
+def edit(
+    name: _NameArgument,
+    *,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help='Replace a row: 7={"question": "…"}. Repeatable.')
+    ] = None,
+    remove: Annotated[list[int] | None, typer.Option(help="Remove a row by its number. Repeatable.")] = None,
+    add: Annotated[list[str] | None, typer.Option(help="Append a row, as JSON. Repeatable.")] = None,
+    from_job: Annotated[str | None, typer.Option(help="Append rows of this job: its id, or `last`.")] = None,
+    row: Annotated[list[int] | None, typer.Option(help="With --from-job: a number of a row. Repeatable.")] = None,
+    create: Annotated[bool, typer.Option("--create", help="Make the data set if there is none.")] = False,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Change, remove and add rows; the result is the next version."""
+    changed = dict(map(_changed_row, set_ or ()))
+    with host(url) as client:
+        rows_of = None if from_job is None else {"job": named_job(client, from_job).id, "rows": row or []}
+        made = client.datasets.edit(
+            name,
+            set=changed,
+            remove=remove or (),
+            add=[options.json_option("--add", one) for one in add or ()],
+            add_from=rows_of,
+            create=create,
+        )
+    if as_json:
+        print_json(made)
+    else:
+        out.print(plain(f"{made.name}@{made.version}: {made.rows} rows"))
+
+
+def _changed_row(given: str) -> tuple[int, dict[str, Any]]:
+    number, _, row = given.partition("=")
+    if not number.strip().isdecimal():
+        raise InvalidRequest(f'--set {given[:80]!r} is not NUMBER=ROW, as in 7={{"question": "…"}}')
+    return int(number), options.json_option("--set", row)
+
+
+def _column(one: ColumnFacts) -> tuple[object, ...]:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in one.kinds.items())
+    top = ", ".join(f"{value.value[:20]} ({value.count})" for value in one.top[:3])
+    return one.name, one.present, one.missing, one.distinct, kinds, one.min, one.max, one.mean, top
 
 
 @app.command()

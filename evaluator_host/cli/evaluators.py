@@ -48,12 +48,16 @@ def store(
     budget_requests: options.RequestsOption = None,
     budget_tokens: options.TokensOption = None,
     budget_cost: options.CostOption = None,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="FILE is the form of a judge without code: JSON or YAML.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Store an evaluator: its first version for `create`, a further one for `update`."""
-    given = options.read_evaluator(
+    read = options.read_judge if judge else options.read_evaluator
+    given = read(
         file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
         entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb, extra=data_file or (), models=model,
         network=network, secrets=secret,

@@ -12,14 +12,23 @@ from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.schedules import schedule_facts
 from evaluator_host.cli.summary import corpus_scores_text, usage_text
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
-from evaluator_host.schemas.jobs import Failures, JobReport, JobScore, JobStatus, Target
-from evaluator_host.schemas.results import Comparison, Difference, EvaluatorFigures, FailureGroup, JobFigures, JobRow
+from evaluator_host.schemas.jobs import Failures, JobEstimate, JobReport, JobScore, JobStatus, Target
+from evaluator_host.schemas.results import (
+    Agreement,
+    Comparison,
+    Difference,
+    EvaluatorFigures,
+    FailureGroup,
+    JobFigures,
+    JobRow,
+)
 
 app = typer.Typer(name="jobs", help="Score data sets with evaluators, on a host.", no_args_is_help=True)
 
@@ -34,8 +43,10 @@ SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
 OWN_ROWS = "(own rows)"
 
 
-@app.command()
+@app.command("schedule", help="Make a job at each time of a cron expression: takes the options of `create`.")
+@app.command("create", help="Queue a job. With --wait, exit 0: completed, 1: failed or cancelled.")
 def create(
+    context: typer.Context,
     *,
     evaluator: Annotated[
         list[str], typer.Option("--evaluator", "-e", help="A stored evaluator (exact-match@3) or a file. Repeatable.")
@@ -74,7 +85,9 @@ def create(
     max_failures: Annotated[
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job, for people.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job, for people; of the schedule.")] = None,
+    cron: Annotated[str | None, typer.Option(help="Of schedule: when, as in '0 7 * * 1' (Mondays at 7).")] = None,
+    timezone: Annotated[str, typer.Option(help="Time zone of --cron: Europe/Berlin.")] = "UTC",
     failures: Annotated[
         Failures, typer.Option(help="exclude: failed rows are not in the mean. zero: they count as 0.")
     ] = Failures.EXCLUDE,
@@ -85,35 +98,51 @@ def create(
     idempotency_key: Annotated[
         str | None, typer.Option(help="Repeating a request with this key returns the first job instead of a new one.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Score a few rows only, and tell what the job would use of models.")
+    ] = False,
+    sample: Annotated[int, typer.Option(min=1, max=100, help="Rows to score for --dry-run.")] = 3,
     wait: Annotated[
         bool, typer.Option("--wait", help="Show the progress until the job ends, then its figures.")
     ] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Queue a job. With --wait, exit 0: completed, 1: failed or cancelled."""
+    """Queue a job, or make a schedule of it."""
     mapping = dict(Mapping.parse(map_ or []).sources)
     target = read_target(
         target_url, model, prompt, inference=inference, system=system, api_key=api_key_secret, concurrency=concurrency,
         timeout_s=target_timeout_s, retries=retries,
     )  # fmt: skip
+    scheduled = context.info_name == "schedule"
+    if scheduled and (name is None or cron is None):
+        missing = "--name" if name is None else "--cron"
+        raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
+    described: dict[str, Any] = {
+        "evaluators": [_evaluator(one) for one in evaluator],
+        "dataset": dataset,
+        "mapping": mapping,
+        "target": target,
+        "parallelism": parallelism,
+        "limit_samples": limit,
+        "shard": shard,
+        "isolation": isolation,
+        "max_failures": max_failures,
+        "failures": failures,
+        "replay": replay,
+        "budget": ModelBudget(budget_requests, budget_tokens, budget_cost),
+    }
     with host(url) as client:
-        job = client.jobs.create(
-            [_evaluator(one) for one in evaluator],
-            dataset,
-            mapping=mapping,
-            target=target,
-            parallelism=parallelism,
-            limit_samples=limit,
-            shard=shard,
-            isolation=isolation,
-            max_failures=max_failures,
-            name=name,
-            failures=failures,
-            replay=replay,
-            budget=ModelBudget(budget_requests, budget_tokens, budget_cost),
-            idempotency_key=idempotency_key,
-        )
+        if scheduled:
+            made = client.schedules.create(str(name), str(cron), timezone=timezone, **described)
+            print_found(made, schedule_facts, as_json=as_json)
+            return
+        if dry_run:
+            common = ("evaluators", "dataset", "mapping", "target", "limit_samples", "isolation", "replay", "budget")
+            estimate = client.jobs.estimate(**{field: described[field] for field in common}, rows=sample)
+            print_found(estimate, estimate_text, as_json=as_json)
+            raise typer.Exit(1 if estimate.over else 0)
+        job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
         if wait:
             _follow(client, job, as_json=as_json)
         elif as_json:
@@ -227,6 +256,21 @@ def failures(
     with host(url) as client:
         found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
     print_found(found, failures_table, as_json=as_json, none="no row failed")
+
+
+@app.command()
+def agreement(
+    job: _JobArgument,
+    *,
+    label: Annotated[str, typer.Option(help="Column of the data set with the labels of people.")],
+    evaluator: _EvaluatorOption = None,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Compare each evaluator with labels of people: accuracy, Cohen's kappa, confusion matrix, 95 % intervals."""
+    with host(url) as client:
+        found = client.jobs.agreement(named_job(client, job).id, label=label, evaluator=evaluator)
+    print_found(found, agreement_tables, as_json=as_json)
 
 
 @app.command()
@@ -458,6 +502,46 @@ def failures_table(groups: Sequence[FailureGroup]) -> Text:
 def _group(group: FailureGroup) -> tuple[object, ...]:
     rows = ", ".join(map(str, group.rows)) + (", …" if group.count > len(group.rows) else "")
     return group.evaluator, group.count, group.code, group.line, rows, group.message
+
+
+def estimate_text(one: JobEstimate) -> Text:
+    """Return an estimate, and the budgets that the job would go over."""
+    made = Text(plain(f"{one.rows} rows would use {usage_text(one.usage)}\n"))
+    made.append(plain(f"estimated from {one.sampled} rows, of which {one.failed} failed: {usage_text(one.sample)}"))
+    for why in one.over:
+        made.append(plain(f"\nbudget_exceeded: {why}"))
+    return made
+
+
+def agreement_tables(found: Sequence[Agreement]) -> Text:
+    """Return the agreement of evaluators with labels of people."""
+    made = Text()
+    for one in found:
+        weighted = "" if one.weighted_kappa is None else f", weighted {one.weighted_kappa:.3f}"
+        kappa = "none" if one.kappa is None else f"{one.kappa:.3f} ({_interval(one.kappa_interval)}){weighted}"
+        accuracy = f"{one.accuracy:.3f} ({_interval(one.accuracy_interval)})"
+        made.append(plain(f"{one.evaluator}: {one.rows} rows, accuracy {accuracy}, kappa {kappa}\n"))
+        header = ("CLASS", "PEOPLE", "EVALUATOR", "RECALL", "", "PRECISION", "")
+        rows = [
+            (
+                kind.name, kind.human, kind.judged, kind.recall, _interval(kind.recall_interval), kind.precision,
+                _interval(kind.precision_interval),
+            )
+            for kind in one.classes
+        ]  # fmt: skip
+        made.append(table(header, rows))
+        names = [kind.name for kind in one.classes]
+        counts = {(cell.human, cell.judged): cell.rows for cell in one.confusion}
+        made.append("\n")
+        made.append(
+            table(("PEOPLE \\ EVALUATOR", *names), [(a, *(counts.get((a, b), 0) for b in names)) for a in names])
+        )
+        made.append("\n")
+    return made
+
+
+def _interval(given: tuple[float, float] | None) -> str:
+    return "" if given is None else f"{given[0]:.3f} to {given[1]:.3f}"
 
 
 def comparison_table(one: Comparison) -> Text:

@@ -18,6 +18,9 @@ _COMMANDS: Final = {
     "serve": "cli.serve",
     "run": "cli.run",
     "check": "cli.run",
+    "test": "cli.develop",
+    "watch": "cli.develop",
+    "login": "cli.develop",
     "merge": "cli.merge",
     "migrate": "migration.host.command",
     "import": "migration.host.import_command",
@@ -30,6 +33,9 @@ _COMMANDS: Final = {
     "backup": "cli.backup",
     "restore": "cli.backup",
 }
+_FUNCTIONS: Final = {"import": "import_", "test": "run_cases"}  # where the command is no name for one
+_PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # to `run`
+_CALLING: Final = ("evaluators", "datasets", "jobs", "schedules", "alerts", "secrets", "models")  # the host of `login`
 _GROUPS: Final = {
     "images": "cli.doctor",
     "keys": "cli.keys",
@@ -37,6 +43,8 @@ _GROUPS: Final = {
     "evaluators": "cli.evaluators",
     "datasets": "cli.datasets",
     "jobs": "cli.jobs",
+    "schedules": "cli.schedules",
+    "alerts": "cli.schedules",
     "secrets": "cli.secrets",
     "models": "cli.models",
     "wires": "dialects.wires.host.command",
@@ -57,10 +65,12 @@ def command_line(name: str | None = None) -> typer.Typer:
     app.command()(version)
     for command, module in _COMMANDS.items():
         if name in (command, None):
-            app.command(command)(getattr(_module(module), command if command != "import" else "import_"))
+            extra: dict[str, Any] = {"context_settings": _PASSED_ON} if command == "watch" else {}
+            app.command(command, **extra)(getattr(_module(module), _FUNCTIONS.get(command, command)))
     for group, module in _GROUPS.items():
         if name in (group, None):
-            app.add_typer(_module(module).app, name=group)
+            found = _module(module)
+            app.add_typer(found.app if found.app.info.name == group else getattr(found, group), name=group)
     for group, commands in _dialect_groups().items():
         if name in (group, None):
             app.add_typer(commands.load(), name=group)
@@ -105,4 +115,6 @@ def version(*, as_json: JsonOption = False) -> None:
 def requested_commands() -> typer.Typer:
     """Return the command line with the one subcommand that this process was started with, or with all."""
     asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    if asked in _CALLING:
+        _module("cli.develop").use_login()
     return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS, *_dialect_groups()) else None)

@@ -14,7 +14,9 @@ import pydantic
 import typer
 
 from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.datasets.format import Format
 from evaluator_host.dialects.table import all_dialects
+from evaluator_host.dialects.yaml_documents import read_yaml
 from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
@@ -63,6 +65,10 @@ MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in M
 ModelOption = Annotated[
     list[str] | None,
     typer.Option("--model", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."),
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="Format of the data. Default: by the file's suffix.", show_default=False),
 ]
 NetworkOption = Annotated[
     list[str] | None, typer.Option("--network", help="A host that the code may reach: api.example.com:443. Repeatable.")
@@ -134,6 +140,17 @@ def read_evaluator(
     return LoadedEvaluator(evaluator, script.requires_python)
 
 
+def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below
+    """Return the judge whose form is in a file, JSON or YAML; the arguments are those of `read_evaluator`.
+
+    Raises:
+      InvalidRequest: the file cannot be read, or is no form of a judge.
+    """
+    taken = ("threshold", "timeout_s", "memory_mb", "requests", "tokens", "cost")
+    given = {name: value for name, value in fields.items() if name in taken}
+    return LoadedEvaluator(evaluator_of(judge=read_yaml(_source(file)), **given))
+
+
 def _project(file: Path, language: Language) -> Project:
     """Return the project that a file lies in, in whichever dialect it is."""
     dialects = all_dialects() if language is Language.PYTHON else ()
@@ -190,6 +207,21 @@ def _config(given: str) -> Any:
         return decode_json(text.encode("utf-8", "replace"))
     except InvalidJson as error:
         raise InvalidRequest("an option is invalid", problems=(Problem("--config", str(error)),)) from error
+
+
+def json_option(option: str, text: str) -> dict[str, Any]:
+    """Return the JSON object that an option has.
+
+    Raises:
+      InvalidRequest: it has none.
+    """
+    try:
+        value = decode_json(text.encode())
+    except InvalidJson as error:
+        raise InvalidRequest("an option is invalid", problems=(Problem(option, str(error)),)) from error
+    if not isinstance(value, dict):
+        raise InvalidRequest("an option is invalid", problems=(Problem(option, "it is no JSON object"),))
+    return value
 
 
 def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin, ...]:

@@ -20,7 +20,9 @@ from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
 from evaluator_host.config.settings import Settings
+from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.readers import Note
 from evaluator_host.datasets.rows import FileRow, RowFile, Shard
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.model.errors import InvalidRequest
@@ -40,7 +42,7 @@ _BAD_LINES_SHOWN: Final = 20
 def run(
     file: options.FileArgument,
     *,
-    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json .parquet")] = None,
+    data: Annotated[Path | None, typer.Option(help="Rows: .jsonl .ndjson .csv .tsv .json .parquet .xlsx")] = None,
     inputs: Annotated[str | None, typer.Option(help="Without --data: inputs of the row, a JSON object.")] = None,
     outputs: Annotated[str | None, typer.Option(help="Without --data: its outputs, JSON or plain text.")] = None,
     trace: Annotated[str | None, typer.Option(help="Without --data: its trace, a JSON object.")] = None,
@@ -85,6 +87,7 @@ def run(
     ] = Isolation.ROW,
     parallelism: Annotated[int | None, typer.Option(min=1, help="Sandboxes in parallel.", show_default="cores")] = None,
     map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    format_: options.FormatOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows to read.")] = None,
     shard: Annotated[
         str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
@@ -141,7 +144,10 @@ def run(
     single |= {"messages": messages}
     if data is None:
         row = parse_row(single)
-        raise typer.Exit(run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json)))
+        code = run_async(lambda: _run_one(given, row, settings, terms=terms, url=url, as_json=as_json))
+        if code == 1 and all(text is None for text in single.values()):
+            err.print("there was no row: give --data FILE, or a row by --inputs, --outputs, …")
+        raise typer.Exit(code)
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
     work = Run(
@@ -150,6 +156,7 @@ def run(
         data=data,
         mapping=Mapping.parse(map_ or []),
         limit=limit,
+        format_=format_,
         shard=None if shard is None else Shard.parse(shard),
         isolation=isolation,
         parallelism=parallelism,
@@ -207,6 +214,7 @@ class Run:
     data: Path
     mapping: Mapping
     limit: int | None
+    format_: Format | None
     shard: Shard | None
     isolation: Isolation
     parallelism: int | None
@@ -218,14 +226,15 @@ class Run:
     as_json: bool
     url: str | None
     _rows: RowFile = field(init=False)
+    _told: set[str] = field(init=False, default_factory=set)  # faults of lines that were printed
     _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # read, and without a result yet
     _summary: Summary = field(init=False, default_factory=Summary)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
 
     def __post_init__(self) -> None:
-        self._rows = self._open_rows(self._report_bad_line)
+        self._rows = self._open_rows(self._report_bad_line, lambda note: err.print(plain(f"{self.data}: {note}")))
 
-    def _open_rows(self, report: Callable[[int, str], None]) -> RowFile:
+    def _open_rows(self, report: Callable[[int, str], None], note: Note = lambda _: None) -> RowFile:
         max_row_bytes = self.settings.body_mb << 20
         return RowFile(
             self.data,
@@ -234,6 +243,8 @@ class Run:
             limit=self.limit,
             report=report,
             shard=self.shard or Shard(),
+            format_=self.format_,
+            note=note,
         )
 
     async def run(self) -> int:
@@ -293,9 +304,12 @@ class Run:
         return encode_json({**entry, "result": result}) + b"\n"
 
     def _report_bad_line(self, line: int, message: str) -> None:
-        if self._rows.bad <= _BAD_LINES_SHOWN:
+        if message in self._told:
+            return
+        self._told.add(message)
+        if len(self._told) <= _BAD_LINES_SHOWN:
             err.print(plain(f"{self.data}:{line}: {message}; left out"))
-        elif self._rows.bad == _BAD_LINES_SHOWN + 1:
+        elif len(self._told) == _BAD_LINES_SHOWN + 1:
             err.print("more bad lines follow; the summary has their number")
 
     def _print(self, seconds: float) -> None:

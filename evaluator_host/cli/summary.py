@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from evaluator_host.cli.console import facts
+from evaluator_host.cli.console import err, facts
 from evaluator_host.datasets.mapping import is_conversation
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
@@ -14,6 +14,24 @@ from evaluator_host.model.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
+_OPTIONS: Final = (
+    ("in `packages`", "with --package"),
+    ("to `packages`", "with --package"),
+    ("`settings.entry`", "--entry"),
+    ("settings.repair runs it", "--repair runs it"),
+    ("settings.repair", "--repair"),
+    ("`language` to", "--language"),
+    ("set `language`", "add --language"),
+    ("set `contract`", "add --contract"),
+    ("in `models`", "with --model"),
+    ("(`network`)", "(--network)"),
+    ("in `files`", "with --file"),
+    ("limits.timeout_s", "--timeout-s"),
+    ("limits.memory_mb", "--memory-mb"),
+    ("limits.processes", "--processes"),
+    ("limits.disk_mb", "--disk-mb"),
+    ("limits.result_kb", "--result-kb"),
+)
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
 
@@ -102,6 +120,9 @@ class Summary:
         if self.lost:
             return 3
         under = fail_under is not None and (self.mean is None or self.mean < fail_under)
+        if under:
+            mean = "there is no mean score, which" if self.mean is None else f"the mean score {self.mean:.4g}"
+            err.print(f"{mean} is under --fail-under {fail_under:g}")
         return 1 if under or self.errors else 0
 
     def to_json(self, *, bad_lines: int, seconds: float) -> dict[str, Any]:
@@ -178,8 +199,8 @@ def _counts(counter: Counter[str]) -> str:
 def _failure(failure: dict[str, Any]) -> str:
     error = failure["error"]
     place = f" (line {error.line} of the evaluator)" if error.line else ""
-    hint = f"\n{error.hint}" if error.hint else ""
-    return f"row at line {failure['line']}: {error.code.value}: {error.message}{place}{hint}"
+    hint = f"\n{in_options(error.hint)}" if error.hint else ""
+    return f"row at line {failure['line']}: {error.code.value}: {message_of(error)}{place}{hint}"
 
 
 def parse_row(texts: dict[str, str | None]) -> Row:
@@ -238,12 +259,30 @@ def result_table(result: EvaluationResult) -> Text:
     )
 
 
+def message_of(error: EvaluationError) -> str:
+    """Return the message of an error; with the type of an exception whose message is a value alone."""
+    return f"KeyError: {error.message}" if error.type == "KeyError" else error.message
+
+
 def error_text(error: EvaluationError) -> str:
     """Return an error as lines of text: what happened, where, what to do."""
     place = f" (line {error.line}{f', column {error.column}' if error.column else ''})" if error.line else ""
     return "\n".join(
-        part for part in (f"{error.code}: {error.message}{place}", error.traceback, error.hint) if part is not None
+        part
+        for part in (
+            f"{error.code}: {message_of(error)}{place}",
+            error.traceback,
+            error.hint and in_options(error.hint),
+        )
+        if part is not None
     )
+
+
+def in_options(hint: str) -> str:
+    """Return a hint in the words of the command line: options in place of fields of the API."""
+    for field, option in _OPTIONS:
+        hint = hint.replace(field, option)
+    return hint
 
 
 def fix_text(fix: Fix) -> str:

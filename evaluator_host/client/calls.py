@@ -92,7 +92,11 @@ def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     more = {name: value for name, value in given.items() if value}
     if evaluator.budget != ModelBudget():
         more["budget"] = evaluator.budget
-    return {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
+    whole = {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
+    if evaluator.judge is None:
+        return whole
+    made = ("code", "language", "contract", "models")  # of the form, by the host
+    return {"judge": evaluator.judge, **{name: value for name, value in whole.items() if name not in made}}
 
 
 def row_body(row: Row) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from evaluator_host.client.calls import (
 from evaluator_host.client.jobs import JobVerbs
 from evaluator_host.client.models import ModelVerbs
 from evaluator_host.client.resources import DatasetVerbs, EvaluatorVerbs, SecretVerbs
+from evaluator_host.client.schedules import AlertVerbs, ScheduleVerbs
 from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Replay, Row
 from evaluator_host.model.outcome import EvaluationResult
@@ -43,6 +44,8 @@ class HostVerbs(Verbs[TransportT]):
       jobs: Evaluators over data sets.
       secrets: Keys of models' APIs.
       models: Models that evaluators may be granted.
+      schedules: Jobs at fixed times.
+      alerts: Messages when figures go out of bounds.
     """
 
     def __init__(self, transport: TransportT) -> None:
@@ -52,6 +55,8 @@ class HostVerbs(Verbs[TransportT]):
         self.jobs = JobVerbs(transport)
         self.secrets = SecretVerbs(transport)
         self.models = ModelVerbs(transport)
+        self.schedules = ScheduleVerbs(transport)
+        self.alerts = AlertVerbs(transport)
 
     @verb
     async def evaluate(
@@ -242,6 +247,8 @@ class Client(HostVerbs[SyncTransport]):
       jobs: Evaluators over data sets.
       secrets: Keys of models' APIs.
       models: Models that evaluators may be granted.
+      schedules: Jobs at fixed times.
+      alerts: Messages when figures go out of bounds.
 
     Every method may raise:
 
@@ -295,6 +302,8 @@ class AsyncClient(HostVerbs[AsyncTransport]):
       jobs: Evaluators over data sets.
       secrets: Keys of models' APIs.
       models: Models that evaluators may be granted.
+      schedules: Jobs at fixed times.
+      alerts: Messages when figures go out of bounds.
 
     Raises:
       HostError: as the methods of `Client` do.

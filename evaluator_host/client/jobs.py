@@ -13,8 +13,9 @@ from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
-from evaluator_host.schemas.jobs import Failures, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import Failures, JobEstimate, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import (
+    Agreement,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -81,25 +82,53 @@ class JobVerbs(Verbs[TransportT]):
           NotFound: there is no such evaluator, data set or secret.
           InvalidRequest: an evaluator, the mapping or the target cannot be taken; `problems` says why.
         """
-        config: dict[str, Json] = {
-            "parallelism": parallelism,
-            "limit_samples": limit_samples,
-            "shard": shard,
-            "max_failures": max_failures,
-            "replay": None if replay is Replay.OFF else replay,
-            "budget": budget,
-            "failures": None if failures is Failures.EXCLUDE else failures,
-        }
-        body = {
-            "evaluators": [evaluator_body(one) for one in evaluators],
-            "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
-            "mapping": mapping or {},
-            "config": {"isolation": isolation, **{name: n for name, n in config.items() if n is not None}},
-            "target": _target_body(target),
-            "name": name,
-        }
+        body = job_body(
+            evaluators,
+            dataset,
+            mapping=mapping,
+            target=target,
+            parallelism=parallelism,
+            limit_samples=limit_samples,
+            shard=shard,
+            isolation=isolation,
+            max_failures=max_failures,
+            replay=replay,
+            budget=budget,
+            failures=failures,
+            name=name,
+        )
         headers = () if idempotency_key is None else (("Idempotency-Key", idempotency_key),)
         return await self._transport.send(Call("POST", "/v1/jobs", JobReport, encode(body), headers))
+
+    @verb
+    async def estimate(
+        self,
+        evaluators: Iterable[Evaluator | str],
+        dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+        *,
+        mapping: dict[str, str] | None = None,
+        target: Target | None = None,
+        limit_samples: int | None = None,
+        isolation: Isolation = Isolation.ROW,
+        replay: Replay = Replay.OFF,
+        budget: ModelBudget | None = None,
+        rows: int = 3,
+    ) -> JobEstimate:
+        """Score the first `rows` rows of a job, and return what all of them would use of models.
+
+        The other arguments and errors are those of `create`. With `replay=Replay.PREFER` the job itself uses these
+        answers again.
+        """
+        config: dict[str, Any] = {
+            "isolation": isolation,
+            "limit_samples": limit_samples,
+            "replay": replay,
+            "budget": budget,
+        }
+        body = job_body(evaluators, dataset, mapping=mapping, target=target, **config)
+        return await self._transport.send(
+            Call("POST", f"/v1/jobs/estimate{query(rows=rows)}", JobEstimate, encode(body))
+        )
 
     @verb
     async def all(
@@ -264,6 +293,21 @@ class JobVerbs(Verbs[TransportT]):
         return await self._transport.send(Call("GET", path, list[FailureGroup]))
 
     @verb
+    async def agreement(self, job_id: str, *, label: str, evaluator: str | None = None) -> list[Agreement]:
+        """Return how the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
+
+        Args:
+          job_id: Id of the job.
+          label: Column of the data set with the labels.
+          evaluator: Label of one of its evaluators; None for every one.
+
+        Raises:
+          InvalidRequest: there are no such labels.
+        """
+        path = _path(job_id, "agreement") + query(label=label, evaluator=evaluator)
+        return await self._transport.send(Call("GET", path, list[Agreement]))
+
+    @verb
     async def evaluators(self, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when the job was made.
 
@@ -408,6 +452,27 @@ class JobVerbs(Verbs[TransportT]):
                         report = decode(JobReport, line.removeprefix(_EVENT_DATA))
                         if not report.status.final:
                             yield report
+
+
+def job_body(
+    evaluators: Iterable[Evaluator | str],
+    dataset: str | Iterable[dict[str, Json]] | dict[str, Json],
+    *,
+    mapping: dict[str, str] | None = None,
+    target: Target | None = None,
+    name: str | None = None,
+    **config: Any,
+) -> dict[str, Any]:
+    """Return the body of a new job; fields of `config` with their defaults are left out, as older hosts take it."""
+    defaults = {None, Replay.OFF, Failures.EXCLUDE}
+    body = {
+        "evaluators": [evaluator_body(one) for one in evaluators],
+        "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},
+        "mapping": mapping or {},
+        "config": {field: value for field, value in config.items() if value not in defaults},
+        "target": _target_body(target),
+    }
+    return body if name is None else {**body, "name": name}
 
 
 def _path(job_id: str, rest: str = "") -> str:

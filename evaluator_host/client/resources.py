@@ -1,11 +1,12 @@
 """Client methods for stored resources: `client.evaluators`, `client.datasets`, `client.secrets`."""
 
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import NoneType
 from typing import Any, BinaryIO, Final
+from urllib.parse import urlencode
 
 from evaluator_host.client.calls import Call, encode, pasted_body, path_part, proof_body, query
 from evaluator_host.client.transport import TransportT, Verbs, stream, verb
@@ -13,7 +14,14 @@ from evaluator_host.datasets.format import Format
 from evaluator_host.model.evaluator import Evaluator, Json, Row
 from evaluator_host.schemas.jobs import EvaluatorScore
 from evaluator_host.schemas.migration import StoredMigration
-from evaluator_host.schemas.stored import DatasetReport, EvaluatorReport, SecretReport, TraceReport
+from evaluator_host.schemas.stored import (
+    ColumnFacts,
+    DatasetReport,
+    EvaluatorReport,
+    FoundRows,
+    SecretReport,
+    TraceReport,
+)
 
 _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16
@@ -182,14 +190,20 @@ class DatasetVerbs(Verbs[TransportT]):
 
     @verb
     async def upload(
-        self, name: str, data: Path | str | Iterable[dict[str, Json]], *, replace: bool = False
+        self,
+        name: str,
+        data: Path | str | Iterable[dict[str, Json]],
+        *,
+        replace: bool = False,
+        format: str | None = None,  # noqa: A002 - the word of the option and of reports
     ) -> DatasetReport:
         """Store rows as a named data set. Streams, so that the data is never whole in memory.
 
         Args:
           name: Name of the data set.
-          data: Path of a file (.jsonl .csv .tsv .json .parquet), or rows: `[{"question": …, "answer": …}]`.
+          data: Path of a file (.jsonl .csv .tsv .json .parquet .xlsx), or rows: `[{"question": …, "answer": …}]`.
           replace: Whether it replaces the data set of that name, if there is one.
+          format: Format of the file: `csv`, …; None: by its suffix.
 
         Raises:
           NameTaken: there is one of that name, and `replace` is false.
@@ -199,7 +213,7 @@ class DatasetVerbs(Verbs[TransportT]):
         path = f"/v1/datasets{query(name=name, replace=replace)}"
         if not isinstance(data, Path | str):
             return await self._upload(path, _lines(data), Format.JSONL)
-        format_ = Format.of_name(str(data))
+        format_ = Format.of_name(str(data) if format is None else f"rows.{format}")
         with await self._transport.call_blocking(Path(data).open, "rb") as file:
             size = await self._transport.call_blocking(_file_bytes, file)
             return await self._upload(path, self._pieces(file), format_, size)
@@ -252,6 +266,88 @@ class DatasetVerbs(Verbs[TransportT]):
           NotFound: there is none of that name.
         """
         await self._transport.send(Call("DELETE", f"/v1/datasets/{path_part(name)}", NoneType))
+
+    @verb
+    async def versions(self, name: str) -> list[DatasetReport]:
+        """Return the kept versions of a data set, the newest first; `qa@2` names one.
+
+        Args:
+          name: Name of the data set.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("GET", f"/v1/datasets/{path_part(name)}/versions", list[DatasetReport]))
+
+    @verb
+    async def search(
+        self,
+        name: str,
+        text: str = "",
+        *,
+        where: Sequence[str] = (),
+        sort: str | None = None,
+        first: int = 0,
+        limit: int = 100,
+    ) -> FoundRows:
+        """Return rows of a data set that have a text and meet all conditions.
+
+        Args:
+          name: Name of the data set.
+          text: A text in a value or a column's name, in any case.
+          where: Conditions on columns: `city=Rome`, `answer~paris` (contains), `meta.score>=0.5`.
+          sort: A column; `-` before it: descending.
+          first: How many of the found rows to leave out.
+          limit: Rows, at most.
+
+        Raises:
+          NotFound: there is none of that name.
+          InvalidRequest: a condition is none.
+        """
+        pairs = [("text", text), ("first", first), ("limit", limit), *(("where", one) for one in where)]
+        asked = urlencode([*pairs, *([("sort", sort)] if sort else [])])
+        return await self._transport.send(Call("GET", f"/v1/datasets/{path_part(name)}/search?{asked}", FoundRows))
+
+    @verb
+    async def columns(self, name: str) -> list[ColumnFacts]:
+        """Return what the columns of a data set hold: kinds, missing and frequent values, ranges.
+
+        Args:
+          name: Name of the data set.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("GET", f"/v1/datasets/{path_part(name)}/columns", list[ColumnFacts]))
+
+    @verb
+    async def edit(
+        self,
+        name: str,
+        *,
+        set: dict[int, dict[str, Json]] | None = None,  # noqa: A002 - the field of the API
+        remove: Sequence[int] = (),
+        add: Iterable[dict[str, Json]] = (),
+        add_from: dict[str, Json] | None = None,
+        create: bool = False,
+    ) -> DatasetReport:
+        """Store an edited copy of a data set as its next version, and return it.
+
+        Args:
+          name: Name of the data set.
+          set: New rows by the number of the old one, from 0.
+          remove: Numbers of rows to remove.
+          add: Rows to append.
+          add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.
+          create: Make the data set if there is none of that name.
+
+        Raises:
+          NotFound: there is no such data set, job or trace.
+          InvalidRequest: there is no such row.
+        """
+        body = {"set": set or {}, "remove": list(remove), "add": list(add), "add_from": add_from, "create": create}
+        encoded = encode({**body, "set": {str(number): row for number, row in (set or {}).items()}})
+        return await self._transport.send(Call("PATCH", f"/v1/datasets/{path_part(name)}", DatasetReport, encoded))
 
     async def _upload(
         self, path: str, body: AsyncGenerator[bytes, None], format_: Format, size: int = 0

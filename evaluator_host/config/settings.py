@@ -244,6 +244,10 @@ class Settings(BaseSettings):
         (),
         description="Hosts whose models jobs may call: name, name:port or *; default any, or none once a key exists.",
     )
+    webhook_hosts: tuple[str, ...] = Field(
+        ("public",),
+        description="Hosts that alerts may call: public (any with public addresses), name, name:port or *.",
+    )
     models: Annotated[dict[str, ModelEndpoint], NoDecode] = Field(
         default_factory=dict,
         description='Models that evaluators may be granted: JSON {"name": {"base_url", …}}, or a file of it.',
@@ -304,6 +308,9 @@ class Settings(BaseSettings):
         default_factory=lambda: max(2, os.cpu_count() or 1),
         ge=1,
         description="Largest number of sandboxes for one evaluator.",
+    )
+    waiting_rows: int = Field(
+        200, ge=1, description="Largest number of rows of one evaluator that wait for models or hosts at once."
     )
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,

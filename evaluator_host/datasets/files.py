@@ -10,6 +10,7 @@ import struct
 import time
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -168,9 +169,11 @@ class RowsFolder:
 
 def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max_row_bytes: int) -> DatasetFacts:
     """Write the valid records of an uploaded file into a folder, as `write_rows`."""
+    notes: list[str] = []
     with upload.open("rb") as file:
-        records = read_records(file, format_, max_row_bytes=max_row_bytes)
-        return write_rows(stage, records, format_=format_, max_bytes=max_bytes, max_row_bytes=max_row_bytes)
+        records = read_records(file, format_, max_row_bytes=max_row_bytes, note=notes.append)
+        facts = write_rows(stage, records, format_=format_, max_bytes=max_bytes, max_row_bytes=max_row_bytes)
+    return replace(facts, notes=tuple(notes))
 
 
 def line_chunks(lines: Iterator[tuple[int, bytes]], rows: int, max_bytes: int) -> Iterator[list[tuple[int, bytes]]]:

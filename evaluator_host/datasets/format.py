@@ -15,6 +15,7 @@ class Format(StrEnum):
     TSV = "tsv"
     JSON = "json"
     PARQUET = "parquet"
+    XLSX = "xlsx"
 
     @property
     def media_type(self) -> str:
@@ -30,7 +31,11 @@ class Format(StrEnum):
         """
         found = _SUFFIXES.get(PurePath(name).suffix.lower())
         if found is None:
-            raise InvalidRequest(f"cannot tell the format of {name} by its suffix ({' '.join(_SUFFIXES)})")
+            formats = ", ".join(cls)
+            hint = f"name the format ({formats}): --format on the command line, the Content-Type of a request"
+            if PurePath(name).suffix.lower() in (".xls", ".ods", ".xlsb", ".numbers"):
+                hint = "save it as .xlsx or as CSV UTF-8 in the program that made it"
+            raise InvalidRequest(f"cannot tell the format of {name} by its suffix ({' '.join(_SUFFIXES)}); {hint}")
         return found
 
     @classmethod
@@ -55,6 +60,7 @@ _SUFFIXES: Final = {
     ".tsv": Format.TSV,
     ".json": Format.JSON,
     ".parquet": Format.PARQUET,
+    ".xlsx": Format.XLSX,
 }
 _MEDIA_TYPES: Final = {
     "application/x-ndjson": Format.JSONL,
@@ -63,4 +69,5 @@ _MEDIA_TYPES: Final = {
     "text/tab-separated-values": Format.TSV,
     "application/json": Format.JSON,
     "application/vnd.apache.parquet": Format.PARQUET,
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": Format.XLSX,
 }

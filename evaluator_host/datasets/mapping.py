@@ -156,7 +156,7 @@ def _column(record: dict[str, Any], column: str) -> Any:
     for part in column.split("."):
         value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
         if value is _MISSING:
-            raise BadRow(f"there is no column {column!r}")
+            raise BadRow(f"there is no column {column!r}; there are: {', '.join(list(record)[:_SHOWN]) or 'none'}")
     return value
 
 

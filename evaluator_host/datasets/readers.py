@@ -9,17 +9,20 @@ depth, then decodes each item.
 """
 
 import base64
+import codecs
 import csv
 import datetime as dt
 import io
 import math
 import re
 import uuid
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias, cast
+from xml.etree import ElementTree as ET
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow
@@ -41,6 +44,10 @@ _CHUNK_BYTES: Final = 1 << 16
 _OUTSIDE: Final = re.compile(rb'["\[\]{},]')
 _INSIDE: Final = re.compile(rb'["\\]')
 _BLANK: Final = b" \t\r\n"
+_ARRAY: Final = re.compile(rb"\s*\[\s*(\{|\Z)")
+_ZIP: Final = b"PK\x03\x04"
+_UNPACKED_BYTES: Final = 256 << 20
+_SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 class NotAnArray(Exception):
@@ -156,16 +163,85 @@ def _skip_blank(file: BinaryIO) -> bytes:
 """The first line of a record (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
 
 
-def read_records(file: BinaryIO, format_: Format, *, max_row_bytes: int) -> Iterator[Record]:
-    """Yield the records of a file.
+Note: TypeAlias = Callable[[str], object]
+"""Called with a sentence about how a file was read, such as its encoding, where that is not what its format says."""
+
+
+def read_records(
+    file: BinaryIO, format_: Format, *, max_row_bytes: int, note: Note = lambda _: None
+) -> Iterator[Record]:
+    """Yield the records of a file. An Excel file, another encoding or separator is recognised, and told to `note`.
 
     Raises:
       InvalidRequest: the file is not of this format, or is damaged so that reading cannot go on.
     """
-    return _READERS[format_](file, max_row_bytes)
+    source = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", file))
+    if format_ not in (Format.PARQUET, Format.XLSX):
+        if source.peek(len(_ZIP)).startswith(_ZIP):
+            note("the file is an Excel workbook, whatever its name says; it was read as one")
+            format_ = Format.XLSX
+        else:
+            source = _in_utf8(source, note)
+    return _READERS[format_](source, max_row_bytes, note)
 
 
-def _jsonl(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
+def _in_utf8(file: io.BufferedReader, note: Note) -> io.BufferedReader:
+    """Return the file, or one that reads it in UTF-8 where it is UTF-16 or Windows-1252."""
+    encoding = _other_encoding(file)
+    if encoding is None:
+        return file
+    name = "Windows-1252" if encoding == "cp1252" else "UTF-16"
+    note(f"the file is in {name}, not UTF-8; it was read so. In Excel, Save as: CSV UTF-8")
+    return io.BufferedReader(_Recoded(file, encoding))
+
+
+def _other_encoding(file: io.BufferedReader) -> str | None:
+    """Return the encoding of a text file that is not UTF-8, None for one that is, or is damaged; reads it all."""
+    start, head = file.tell(), file.peek(_PEEKED)[:_PEEKED]
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if len(head) > 3 and 2 * head[1::2].count(0) > len(head[1::2]):  # without a mark, every other byte is 0
+        return "utf-16-le"
+    decoders = {name: codecs.getincrementaldecoder(name)() for name in ("utf-8", "cp1252")}
+    is_ascii = True
+    while decoders and (chunk := file.read(_CHUNK_BYTES)):
+        for name, decoder in list(decoders.items()):
+            try:
+                text = decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                del decoders[name]
+                is_ascii = is_ascii and (name != "utf-8" or bytes(error.object)[: error.start].isascii())
+            else:
+                is_ascii = is_ascii and (name != "utf-8" or text.isascii())
+    file.seek(start)
+    return "cp1252" if is_ascii and "utf-8" not in decoders and "cp1252" in decoders else None
+
+
+class _Recoded(io.RawIOBase):
+    """A file of text in UTF-8, whatever its encoding."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._text = io.TextIOWrapper(file, encoding=encoding, newline="")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            self._rest = self._rest or self._text.read(_CHUNK_BYTES).encode("utf-8", "replace")
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(f"the file is damaged {error.encoding}: {error.reason}; save it as UTF-8") from error
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+
+def _jsonl(file: io.BufferedReader, max_row_bytes: int, note: Note) -> Iterator[Record]:
+    if _ARRAY.match(file.peek(_PEEKED).removeprefix(_BOM)):
+        note("the file is one JSON array, not a row a line; it was read so")
+        yield from _json(file, max_row_bytes, note)
+        return
     number = 0
     while line := file.readline(max_row_bytes + 1):
         number += 1
@@ -179,11 +255,10 @@ def _jsonl(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
             yield number, _decoded(text)
 
 
-def _json(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
-    start = file.tell()
-    head = file.read(_PEEKED).removeprefix(_BOM).lstrip()
-    file.seek(start + len(_BOM) if _starts_with_bom(file, start) else start)
-    if head.startswith(b"{"):
+def _json(file: io.BufferedReader, max_row_bytes: int, _: Note) -> Iterator[Record]:
+    if file.peek(_PEEKED).startswith(_BOM):
+        file.read(len(_BOM))
+    if file.peek(_PEEKED).lstrip().startswith(b"{"):
         yield from enumerate(_wrapped(file, max_row_bytes), start=1)
         return
     number = 0
@@ -194,11 +269,6 @@ def _json(file: BinaryIO, max_row_bytes: int) -> Iterator[Record]:
         raise InvalidRequest(f"a .json data file is an array of rows, but {error}; one row a line is .jsonl") from error
     except ItemTooLong as error:
         raise InvalidRequest(f"item {number + 1} is longer than {max_row_bytes >> 20} MB") from error
-
-
-def _starts_with_bom(file: BinaryIO, start: int) -> bool:
-    file.seek(start)
-    return file.read(len(_BOM)) == _BOM
 
 
 def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
@@ -220,18 +290,40 @@ def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
     return rows
 
 
-def _csv(file: BinaryIO, max_row_bytes: int, *, delimiter: str = ",") -> Iterator[Record]:
+def _csv(file: io.BufferedReader, max_row_bytes: int, note: Note, *, delimiter: str = ",") -> Iterator[Record]:
     csv.field_size_limit(max_row_bytes)
+    found = _delimiter(file.peek(_PEEKED), delimiter)
+    if found != delimiter:
+        note(f"the columns are separated by {_SEPARATORS[found]}, not by {_SEPARATORS[delimiter]}; they were read so")
+        delimiter = found
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         try:
             header = next(reader, [])
-            twice = sorted(name for name, times in Counter(header).items() if times > 1)[:_SHOWN]
-            if twice:
-                raise InvalidRequest(f"the header names a column twice: {', '.join(twice)}")
+            _require_distinct(header)
             yield from _csv_records(reader, header)
         except UnicodeDecodeError as error:
-            raise InvalidRequest(f"the data file is not UTF-8 near line {reader.line_num + 1}") from error
+            message = f"the data file is not UTF-8 near line {reader.line_num + 1}; in Excel, Save as: CSV UTF-8"
+            raise InvalidRequest(message) from error
+
+
+def _delimiter(head: bytes, given: str) -> str:
+    """Return the delimiter of a header: the given one, unless that leaves one column where another makes several."""
+    text = head.removeprefix(_BOM).decode("utf-8", "replace")
+
+    def columns(delimiter: str) -> int:
+        try:
+            return len(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []))
+        except csv.Error:
+            return 0
+
+    return given if columns(given) != 1 else max((given, *_SEPARATORS), key=columns)
+
+
+def _require_distinct(header: Sequence[str]) -> None:
+    twice = sorted(name for name, times in Counter(header).items() if times > 1)[:_SHOWN]
+    if twice:
+        raise InvalidRequest(f"the header names a column twice: {', '.join(twice)}")
 
 
 def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
@@ -251,21 +343,66 @@ def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
 def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
     if len(cells) != len(header):
         return BadRow(f"{len(cells)} cells under a header of {len(header)}")
-    record: dict[str, Any] = dict(zip(header, cells, strict=True))
+    return _with_json(dict(zip(header, cells, strict=True)))
+
+
+def _with_json(record: dict[str, Any]) -> dict[str, Any] | BadRow:
+    """Return a record of a table with the cells that hold JSON decoded."""
     for name in _JSON_COLUMNS:
-        if name in record:
+        if isinstance(record.get(name), str):
             value = _decoded(record[name].encode()) if record[name].strip() else None
             if isinstance(value, BadRow):
                 return BadRow(f"{name} is {value}")
             record[name] = value
-    if record.get("messages", "").lstrip().startswith("["):
+    if isinstance(record.get("messages"), str) and record["messages"].lstrip().startswith("["):
         messages = _decoded(record["messages"].encode())
         record["messages"] = record["messages"] if isinstance(messages, BadRow) else messages
     return record
 
 
-def _parquet(file: BinaryIO, _: int) -> Iterator[Record]:
+def _parquet(file: BinaryIO, _: int, __: Note) -> Iterator[Record]:
     yield from enumerate(parquet_records(file), start=1)
+
+
+def _xlsx(file: BinaryIO, _: int, note: Note) -> Iterator[Record]:
+    """Yield the rows of the first sheet of an Excel workbook, one at a time.
+
+    The first row of the sheet that is not empty names the columns.
+
+    Raises:
+      InvalidRequest: it is no workbook, it would take too much memory, or a column has no name of its own.
+    """
+    import openpyxl  # noqa: PLC0415 - slow to import
+
+    try:
+        with zipfile.ZipFile(file) as parts:
+            if sum(part.file_size for part in parts.infolist()) > _UNPACKED_BYTES:
+                raise InvalidRequest(
+                    f"the workbook has over {_UNPACKED_BYTES >> 20} MB once it is unpacked; save the sheet as CSV UTF-8"
+                )
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        sheet, *others = book.worksheets
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, ET.ParseError) as error:
+        raise InvalidRequest(f"the file is no Excel workbook (.xlsx) that can be read: {error}") from error
+    if others:
+        note(f"the first sheet, {sheet.title!r}, was read; the workbook has {len(others)} more")
+    sheet.reset_dimensions()  # some programs write wrong ones
+    yield from _sheet_records(sheet.iter_rows(values_only=True))
+
+
+def _sheet_records(rows: Iterator[tuple[Any, ...]]) -> Iterator[Record]:
+    header: list[str] = []
+    for line, cells in enumerate(rows, start=1):
+        given = [_jsonable(cell) for cell in cells]
+        while given and given[-1] is None:
+            given.pop()
+        if not header:
+            header = [f"column {place}" if name is None else str(name) for place, name in enumerate(given, start=1)]
+            _require_distinct(header)
+        elif len(given) > len(header):
+            yield line, BadRow(f"{len(given)} cells under a header of {len(header)}")
+        elif given:
+            yield line, _with_json(dict(zip(header, [*given, *[None] * (len(header) - len(given))], strict=True)))
 
 
 def _decoded(text: bytes) -> Any:
@@ -275,12 +412,13 @@ def _decoded(text: bytes) -> Any:
         return BadRow(str(error))
 
 
-_READERS: Final[dict[Format, Callable[[BinaryIO, int], Iterator[Record]]]] = {
+_READERS: Final[dict[Format, Callable[[io.BufferedReader, int, Note], Iterator[Record]]]] = {
     Format.JSONL: _jsonl,
     Format.CSV: _csv,
-    Format.TSV: partial(_csv, delimiter="	"),
+    Format.TSV: partial(_csv, delimiter="\t"),
     Format.JSON: _json,
     Format.PARQUET: _parquet,
+    Format.XLSX: _xlsx,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import BadRow, Mapping, to_row
-from evaluator_host.datasets.readers import read_records
+from evaluator_host.datasets.readers import Note, read_records
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import encode_json
@@ -71,12 +71,14 @@ class RowFile:
     """The rows of a local file; iterate it once.
 
     Args:
-      path: `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json` or `.parquet`.
+      path: `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`.
       mapping: Row fields by column or template.
       max_row_bytes: Size limit of a row.
       limit: Most rows to read; None for all.
       report: Called with line and fault of each bad record.
       shard: Which of the rows to yield.
+      format_: Format of the file; None: by its suffix.
+      note: Called with how the file was read, where that is not what its format says.
 
     Attributes:
       count: Valid records so far, those of other shards too.
@@ -94,6 +96,8 @@ class RowFile:
         limit: int | None,
         report: Callable[[int, str], None],
         shard: Shard = Shard(),
+        format_: Format | None = None,
+        note: Note = lambda _: None,
     ) -> None:
         self._path = path
         self._mapping = mapping
@@ -104,7 +108,8 @@ class RowFile:
         self.count = 0
         self.bad = 0
         self.position = 0
-        self._format = Format.of_name(path.name)
+        self._format = format_ or Format.of_name(path.name)
+        self._note = note
         try:
             self.size = path.stat().st_size
         except OSError as error:
@@ -121,7 +126,9 @@ class RowFile:
     def _rows(self) -> Iterator[FileRow]:
         try:
             with self._path.open("rb") as file:
-                for line, record in read_records(file, self._format, max_row_bytes=self._max_row_bytes):
+                for line, record in read_records(
+                    file, self._format, max_row_bytes=self._max_row_bytes, note=self._note
+                ):
                     self.position = self.size if file.closed else file.tell()
                     try:
                         if isinstance(record, BadRow):

@@ -1,7 +1,8 @@
 """Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +11,10 @@ from pydantic import TypeAdapter
 
 from evaluator_host.datasets.files import RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.datasets.format import Format
-from evaluator_host.model.errors import MachineExhausted
+from evaluator_host.datasets.queries import Condition, describe_columns, edit_rows, search_rows
+from evaluator_host.model.errors import InUse, MachineExhausted, NameTaken, NotFound, TooLarge
 from evaluator_host.model.evaluator import Json
-from evaluator_host.schemas.stored import DatasetFacts, DatasetReport
+from evaluator_host.schemas.stored import ColumnFacts, DatasetFacts, DatasetReport, FoundRows
 from evaluator_host.store.datasets import Dataset, Datasets, name_taken, new_dataset_id
 from evaluator_host.store.usage import StorageUsage
 from evaluator_host.store.workspaces import require_name
@@ -25,7 +27,13 @@ _CPU_S: Final = 30  # for any file, and a second more for each MB of it
 _MEMORY_MB: Final = 512
 _MEMORY_PER_ROW: Final = 32  # bytes of memory for a byte of JSON: an empty list, two bytes with its comma, takes 64
 _read_facts: Final = TypeAdapter(DatasetFacts).validate_python
+_read_found: Final = TypeAdapter(FoundRows).validate_python
+_read_columns: Final = TypeAdapter(list[ColumnFacts]).validate_python
 _PART_BYTES: Final = 64 << 10
+_QUERY_S: Final = 10
+_EDITED_BYTES: Final = 64 * _MB
+_ROWS_BYTES: Final = 16 * _MB
+_TRIES: Final = 3  # to edit a data set that others edit at the same time
 
 
 class DatasetService:
@@ -138,7 +146,7 @@ class DatasetService:
         name: str | None,
         write: Callable[[Path], Awaitable[DatasetFacts]],
         *,
-        replace: bool = False,
+        replace: bool | str = False,
     ) -> DatasetReport:
         dataset_id = new_dataset_id()
         with MachineExhausted.refused("store the data set"):
@@ -209,6 +217,122 @@ class DatasetService:
         dataset = await self._store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self._folder.file, dataset.id)
 
+    async def list_versions(self, workspace_id: str, name: str) -> list[DatasetReport]:
+        """Return the kept versions of a data set, the newest first.
+
+        Raises:
+          NotFound: the workspace has no such data set.
+        """
+        await self._store.get_dataset(workspace_id, name)
+        return [_report(one) for one in await self._store.list_versions(workspace_id, name)]
+
+    async def search_rows(
+        self,
+        workspace_id: str,
+        name: str,
+        *,
+        text: str = "",
+        where: Sequence[str] = (),
+        sort: str | None = None,
+        first: int = 0,
+        limit: int = 100,
+    ) -> FoundRows:
+        """Return the rows that have a text and meet all conditions, see `datasets.queries`.
+
+        Raises:
+          NotFound: the workspace has no such data set.
+          InvalidRequest: a condition is none.
+          LimitExceeded: the search takes too much processor time or memory.
+        """
+        conditions = [Condition.parse(one) for one in where]
+        args = (text, conditions, sort, first, limit)
+        return await asyncio.to_thread(_read_found, await self._queried(workspace_id, name, search_rows, *args))
+
+    async def describe_columns(self, workspace_id: str, name: str) -> list[ColumnFacts]:
+        """Return what the columns of a data set hold.
+
+        Raises:
+          NotFound: the workspace has no such data set.
+          LimitExceeded: counting takes too much processor time or memory.
+        """
+        return _read_columns(await self._queried(workspace_id, name, describe_columns))
+
+    async def _queried(self, workspace_id: str, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        file = await self.path(workspace_id, name)
+        limits = CallLimits(cpu_s=_QUERY_S, memory_mb=_MEMORY_MB, file_bytes=0)
+        return await self._processes.call(workspace_id, function, file, *args, limits=limits)
+
+    async def edit_dataset(
+        self,
+        workspace_id: str,
+        name: str,
+        *,
+        changed: dict[int, dict[str, Json]],
+        removed: Sequence[int] = (),
+        added: Sequence[dict[str, Json]] = (),
+        create: bool = False,
+    ) -> DatasetReport:
+        """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
+
+        Args:
+          workspace_id: Owner of the data set.
+          name: Of the data set.
+          changed: New rows by number, from 0.
+          removed: Numbers of rows to leave out.
+          added: Rows to append.
+          create: Make a data set of the added rows if there is none of that name.
+
+        Raises:
+          NotFound: the workspace has no such data set.
+          InvalidRequest: there is no such row, or none is left.
+          TooLarge: the data set is too large to be edited.
+          InUse: it is edited again and again meanwhile.
+        """
+        await self._usage.require_room(workspace_id)
+        for _ in range(_TRIES):
+            try:
+                before = await self._store.get_dataset(workspace_id, name)
+            except NotFound:
+                if not create or changed or removed:
+                    raise
+                return await self._add(workspace_id, name, partial(self._write_records, added))
+            if before.facts.size_bytes > _EDITED_BYTES:
+                raise TooLarge(
+                    f"a data set over {_EDITED_BYTES >> 20} MB is not edited; upload it again (?replace=true)"
+                )
+            file = await asyncio.to_thread(self._folder.file, before.id)
+            args = (edit_rows, file, changed, removed, added, before.facts.format)
+            write = partial(self._write_edited, workspace_id, args, before.facts.size_bytes)
+            try:
+                report = await self._add(workspace_id, name, write, replace=before.id)
+            except NameTaken:  # it was changed meanwhile
+                continue
+            await self._forget_unused()
+            return report
+        raise InUse("the data set is being changed; edit it again")
+
+    async def _write_edited(
+        self, workspace_id: str, call: tuple[Any, ...], input_bytes: int, stage: Path
+    ) -> DatasetFacts:
+        function, *args = call
+        return await self._written(workspace_id, function, stage, *args, input_bytes=input_bytes)
+
+    def _write_records(self, records: Iterable[dict[str, Json]], stage: Path) -> Awaitable[DatasetFacts]:
+        numbered = enumerate(records, start=1)
+        return asyncio.to_thread(write_rows, stage, numbered, format_="json", max_bytes=self._max_bytes)
+
+    async def rows_by_number(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Json]]:
+        """Return some rows of a data set by their numbers.
+
+        Raises:
+          NotFound: the workspace has no such data set, or it has no such row.
+        """
+        dataset = await self._store.get_dataset(workspace_id, name)
+        found = await asyncio.to_thread(self._folder.some, dataset.id, numbers, most_bytes=_ROWS_BYTES)
+        if missing := [number for number in numbers if number not in found]:
+            raise NotFound(f"the data set {name[:80]} has no row {missing[0]}; rows are numbered from 0")
+        return [found[number] for number in numbers]
+
     async def delete_dataset(self, workspace_id: str, name: str) -> None:
         """Delete a data set; its rows are kept as long as a job needs them.
 
@@ -238,7 +362,7 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
 def _report(dataset: Dataset) -> DatasetReport:
     facts = dataset.facts
     return DatasetReport(
-        name=dataset.name or dataset.id,
+        name=dataset.name or (f"{dataset.title}@{dataset.version}" if dataset.title else dataset.id),
         id=dataset.id,
         format=facts.format,
         rows=facts.rows,
@@ -248,4 +372,6 @@ def _report(dataset: Dataset) -> DatasetReport:
         size_bytes=facts.size_bytes,
         digest=facts.digest,
         created_at=dataset.created_at,
+        notes=facts.notes,
+        version=dataset.version,
     )

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from evaluator_host.dialects.language_terms import described, terms, valid_returns
 from evaluator_host.dialects.metric_leaves import NotFinite, TooDeep, add_leaves, finite
@@ -20,6 +20,8 @@ __all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "par
 
 _PASSED: Final = ("passed", "success", "pass")
 _REASON: Final = ("reason", "explanation", "comment", "log")
+_SCORE_NAMES: Final = frozenset(("score", "value", "result", "rating", "scores", "grade", "accuracy"))
+_KEYS_READ: Final = 50
 _RESERVED: Final = frozenset(("score", "label", "details", *_PASSED, *_REASON))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
@@ -185,7 +187,8 @@ def _score(
     if needs_score:
         raise _Refused(_without_score(value, language))
     if explicit is None:
-        notes.append(Note("no_score", f"the returned {terms(language).object} has no score; score is null"))
+        message = f"the returned {terms(language).object} has no score; score is null{_meant(value)}"
+        notes.append(Note("no_score", message))
         return None, None
     return float(explicit), explicit
 
@@ -238,3 +241,10 @@ def _invalid(what: str, language: Language, *, needs_score: bool) -> EvaluationE
     return EvaluationError(
         ErrorCode.INVALID_RESULT, f"{what}; return {valid_returns(language, needs_score=needs_score)}"
     )
+
+
+def _meant(value: Any) -> str:
+    """Return a question for the key that was probably meant as score; empty for a value without one."""
+    keys = [str(key) for key in value][:_KEYS_READ] if isinstance(value, dict) else []
+    meant = next((key for key in keys if key.lower() in _SCORE_NAMES), None)
+    return "" if meant is None else f"; did you mean score? It has {meant}"

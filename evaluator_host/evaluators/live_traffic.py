@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import orjson
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
-from evaluator_host.model.errors import Busy, HostError
+from evaluator_host.model.errors import Busy, HostError, NotFound
 from evaluator_host.model.evaluator import EncodedRow
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
@@ -246,6 +246,17 @@ class Traffic:
             )
             for number, one in found
         ]
+
+    async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """Return scored traces of an evaluator as rows of a data set, by their numbers.
+
+        Raises:
+          NotFound: there is no such trace.
+        """
+        found = await self._store.get_traces(workspace_id, name, numbers)
+        if missing := [number for number in numbers if number not in found]:
+            raise NotFound(f"evaluator {name[:80]} has no trace {missing[0]}; `evaluators traces` lists them")
+        return [{"inputs": {}, "trace": orjson.loads(found[number])} for number in numbers]
 
     async def run(self) -> None:
         """Score complete traces until cancelled, then those that wait, until `stop_by`; the rest is dropped."""

@@ -15,11 +15,14 @@ from evaluator_host.datasets.orphan_files import OrphanFiles
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
 from evaluator_host.evaluators.registry import EvaluatorRegistry
+from evaluator_host.jobs.alerts import Alerts
+from evaluator_host.jobs.estimates import JobEstimates
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.run import JobContext
 from evaluator_host.jobs.scheduler import Scheduler, owner_name
+from evaluator_host.jobs.schedules import Schedules
 from evaluator_host.jobs.service import JobService
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.models.access import ModelAccess
@@ -43,6 +46,7 @@ class StoredResources:
     evaluators: EvaluatorRegistry
     datasets: DatasetService
     jobs: JobService
+    estimates: JobEstimates
     results: JobResults
     rows: RowReader
     exports: JobExports
@@ -51,6 +55,8 @@ class StoredResources:
     traffic: Traffic
     database: Database
     usage: StorageUsage
+    schedules: Schedules
+    alerts: Alerts
 
 
 @asynccontextmanager
@@ -80,6 +86,8 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
         usage=store.usage,
         models=models,
     )
+    schedules = Schedules(store.objects, jobs)
+    alerts = Alerts(store.objects, jobs, store.traces, store.secrets, settings)
     kept = (
         ("ended jobs", settings.jobs_days, jobs.delete_ended),
         ("traces", settings.traces_days, store.traces.delete_before),
@@ -89,6 +97,8 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
         LimitedProcesses(most=2) as uploads,
         supervisor.running("the watch of the database", store.watch.run),
         supervisor.running("the scheduler of jobs", scheduler.run),
+        supervisor.running("the schedules of jobs", schedules.run),
+        supervisor.running("the alerts", alerts.run),
         supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
     ):
         results = JobResults(store.jobs, store.results, store.datasets, folder)
@@ -105,6 +115,7 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                     max_row_bytes=settings.body_mb << 20,
                 ),
                 jobs=jobs,
+                estimates=JobEstimates(jobs, results, store.models, settings),
                 results=results,
                 rows=rows,
                 exports=JobExports(results, rows),
@@ -113,6 +124,8 @@ async def open_stored_resources(service: Service, store: Store) -> AsyncIterator
                 traffic=traffic,
                 database=store.database,
                 usage=store.usage,
+                schedules=schedules,
+                alerts=alerts,
             )
 
 

@@ -224,8 +224,9 @@ class JobRun:
         if self._request.target is not None:
             await self._retrying(self._generate)
         config = self._request.config
-        ceiling = self._context.service.settings.max_sandboxes_per_evaluator
-        parallelism = config.parallelism or ceiling
+        settings = self._context.service.settings
+        waits = any(evaluator_of(one).connects for one in self._evaluators)
+        parallelism = config.parallelism or (settings.waiting_rows if waits else settings.max_sandboxes_per_evaluator)
         at_once = min(len(self._evaluators), parallelism)
         places = asyncio.Semaphore(at_once)
         async with asyncio.TaskGroup() as group:

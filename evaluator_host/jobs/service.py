@@ -84,6 +84,39 @@ class JobService:
             if earlier is not None:
                 return await self.get_job(workspace_id, earlier.id)
         await self._usage.require_room(workspace_id)
+        stored, evaluators = await self._checked(spec, workspace_id)
+        for _ in range(_TRIES):
+            dataset = await self._dataset(spec.dataset, workspace_id)
+            try:
+                job = await self._jobs.add_job(
+                    workspace_id,
+                    dataset_id=dataset.id,
+                    request=spec_to_json(stored),
+                    rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
+                    evaluators=evaluators,
+                    idempotency_key=idempotency_key,
+                    name=spec.name,
+                    schedule=spec.schedule,
+                )
+            except NotFound:  # a data set that has no name and no job yet is removed with others of its kind
+                continue
+            self._scheduler.wake()
+            return await self.get_job(workspace_id, job.id)
+        raise InUse("the data set is being replaced; make the job again")
+
+    async def require_job(self, spec: JobSpec, workspace_id: str) -> None:
+        """Check a job that is made later.
+
+        Raises:
+          InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
+          InvalidPin: a package is not pinned exactly.
+          NotFound: there is no such evaluator or data set.
+        """
+        await self._checked(spec, workspace_id)
+        if isinstance(spec.dataset, str):
+            await self._datasets.get_dataset(workspace_id, spec.dataset)
+
+    async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
         _ = stored.shard  # refuses a text that is none
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
@@ -96,23 +129,18 @@ class JobService:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
-        for _ in range(_TRIES):
-            dataset = await self._dataset(spec.dataset, workspace_id)
-            try:
-                job = await self._jobs.add_job(
-                    workspace_id,
-                    dataset_id=dataset.id,
-                    request=spec_to_json(stored),
-                    rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
-                    evaluators=evaluators,
-                    idempotency_key=idempotency_key,
-                    name=spec.name,
-                )
-            except NotFound:  # a data set that has no name and no job yet is removed with others of its kind
-                continue
-            self._scheduler.wake()
-            return await self.get_job(workspace_id, job.id)
-        raise InUse("the data set is being replaced; make the job again")
+        return stored, evaluators
+
+    async def count_rows(self, spec: JobSpec, workspace_id: str) -> int:
+        """Return how many rows a job would score.
+
+        Raises:
+          NotFound: there is no such data set.
+        """
+        rows = len(spec.dataset)
+        if isinstance(spec.dataset, str):
+            rows = (await self._datasets.get_dataset(workspace_id, spec.dataset)).facts.rows
+        return min(rows, spec.config.limit_samples or rows)
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.
@@ -279,6 +307,7 @@ def _report(overview: JobOverview) -> JobReport:
         scores=tuple(_score(job, one, stored) for one in overview.evaluators),
         dataset=overview.dataset,
         dataset_name=job.dataset_name,
+        schedule=job.schedule,
         mapping=stored.mapping,
         target=stored.target,
         config=stored.config,

@@ -25,6 +25,7 @@ class JobSpec:
       target: The model that writes the outputs; None where the data set has them.
       config: Parallelism, row limit, isolation and failure limit.
       name: For people; None for a job without a name.
+      schedule: Name of the schedule that makes the job; None for others.
     """
 
     evaluators: Sequence[Evaluator | str]
@@ -33,6 +34,7 @@ class JobSpec:
     target: Target | None = None
     config: JobConfig = field(default_factory=JobConfig)
     name: str | None = None
+    schedule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

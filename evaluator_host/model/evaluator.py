@@ -163,6 +163,7 @@ class Evaluator:
       budget: What one row may use of them.
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
       secrets: Variables of the code that hold secrets of the workspace: the secret's name by that of the variable.
+      judge: The form that the code was made of (`evaluators.judges`); None for code of one's own.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
       path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
@@ -185,6 +186,7 @@ class Evaluator:
     budget: ModelBudget = ModelBudget()
     network: tuple[str, ...] = ()
     secrets: dict[str, str] = field(default_factory=dict)
+    judge: dict[str, Json] | None = None
 
     @property
     def connects(self) -> bool:

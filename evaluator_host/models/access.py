@@ -1,7 +1,7 @@
 """Checks the models that online jobs call, and opens connections to them with their keys."""
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -69,10 +69,8 @@ class ModelAccess:
             yield (Endpoint if target.agent is None else agents().AgentEndpoint)(target, key, client)
 
     async def _require_allowed(self, parts: SplitResult) -> None:
-        allowed = {one.lower() for one in self._settings.target_hosts}
-        host = str(parts.hostname)
-        port = parts.port or PORTS[parts.scheme]
-        if allowed & {"*", host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}:
+        allowed, host = self._settings.target_hosts, str(parts.hostname)
+        if is_listed(parts, allowed):
             return
         if not allowed and not await self._any_key():
             return
@@ -83,8 +81,31 @@ class ModelAccess:
         )
 
 
-def require_url(base_url: str) -> SplitResult:
-    """Check and split a model's URL; error messages never repeat it, because it may contain a key."""
+def is_listed(parts: SplitResult, allowed: Iterable[str]) -> bool:
+    """Return whether a list of hosts (name, name:port or *) has the host of a URL."""
+    host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
+    return not {one.lower() for one in allowed}.isdisjoint(
+        {"*", host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}
+    )
+
+
+def require_url(base_url: str, *, field: str = "base_url", path_only: bool = True) -> SplitResult:
+    """Check and split a URL that the host calls; error messages never repeat it, because it may contain a key.
+
+    Args:
+      base_url: The URL.
+      field: Its field in the request.
+      path_only: Refuse a query, and the path that the host adds.
+
+    Raises:
+      InvalidRequest: it is not valid.
+    """
+
+    def _refused(_: str, message: str, hint: str) -> InvalidRequest:
+        where = "target.base_url" if path_only else field
+        what = "target" if path_only else "address"
+        return InvalidRequest(f"the {what} cannot be taken: {message}", problems=(Problem(where, message, hint),))
+
     example = "write it as https://api.example.com/v1; the key goes into a secret"
     try:
         parts = urlsplit(base_url)
@@ -96,7 +117,7 @@ def require_url(base_url: str) -> SplitResult:
         raise _refused("base_url", "it must be an http:// or https:// address", example)
     if "@" in parts.netloc:
         raise _refused("base_url", "it may not hold a user or password", example)
-    if parts.query or parts.fragment or "?" in base_url or "#" in base_url:
+    if path_only and (parts.query or parts.fragment or "?" in base_url or "#" in base_url):
         raise _refused("base_url", "it may not have a query or a fragment", example)
     if parts.path.rstrip("/").endswith("/chat/completions"):
         raise _refused("base_url", "/chat/completions is added to it by the host", example)

@@ -70,6 +70,7 @@ class EvaluatorPool:
       waiters: Callers, the longest waiting first.
       starting: Sandboxes that start or load.
       size: All its sandboxes: idle, leased, starting.
+      paused: Those whose row waits for an answer from outside.
       turn_until: When its sandboxes may be given to other evaluators that wait.
       uses: Recent leases, for `EvaluatorPools.coldest_first`.
       bundle: What the runner compiled, for the next sandbox of the same code.
@@ -83,6 +84,7 @@ class EvaluatorPool:
         self.waiters: deque[Waiter] = deque()
         self.starting = 0
         self.size = 0
+        self.paused = 0
         self.turn_until = 0.0
         self.uses = 0
         self.bundle: Json = None

@@ -31,6 +31,7 @@ class PoolLimits:
     max_sandboxes: int = 16
     max_running: int | None = None  # as many as sandboxes
     max_per_evaluator: int = 2
+    max_waiting: int = 200  # sandboxes of one evaluator, those included whose rows wait for an answer from outside
     memory_mb: int = 4096
     idle_sandboxes: int = 1
     idle_ttl_s: float = 300.0
@@ -95,6 +96,10 @@ class Capacity:
         """Count a resting sandbox by its limit, before it is given a row."""
         self.taken_mb -= self._resting.pop(sandbox)
         self._run(sandbox.spec, 1)
+
+    def pause(self, count: int) -> None:
+        """Count sandboxes whose rows wait for an answer from outside: they need no processor, and keep their memory."""
+        self.running -= count
 
     def leave(self, sandbox: Sandbox) -> None:
         """Note that a sandbox is being ended; `give_back` follows."""
@@ -189,6 +194,11 @@ class FairShare:
             own.sandboxes + 1 <= SANDBOXES_PER_FREE * free
             and own.memory_mb + spec.memory_mb <= SANDBOXES_PER_FREE * free_mb
         )
+
+    def pause(self, workspace: str, count: int) -> None:
+        """Count sandboxes as `Capacity.pause` does."""
+        for share in (self.share_of(workspace), self._all):
+            share.sandboxes -= count
 
     def begin(self, workspace: str, spec: SandboxSpec) -> None:
         """Count a sandbox as busy."""

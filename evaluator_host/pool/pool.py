@@ -90,6 +90,16 @@ class Pool:
         else:
             self._hand_on(lease.owner, lease.slot)
 
+    def pause(self, lease: Lease, *, waits: bool) -> None:
+        """Count a leased sandbox as one whose row waits for an answer from outside, so that others run meanwhile."""
+        count = 1 if waits else -1
+        lease.owner.paused += count
+        self.capacity.pause(count)
+        self._shares.pause(lease.owner.workspace, count)
+        if waits:
+            self._serve()
+            self._grow(lease.owner)
+
     def retire(self, lease: Lease) -> None:
         """Return a leased sandbox to the pool and end it."""
         self._discard(lease.owner, lease.sandbox)
@@ -208,7 +218,7 @@ class Pool:
         if owner.size == 0 or owner.idle:
             self._start_queue.enqueue(owner)
             self._serve()
-        elif owner.size < self.limits.max_per_evaluator:
+        elif owner.size - owner.paused < self.limits.max_per_evaluator and owner.size < self.limits.max_waiting:
             due_in_s = owner.waiters[0].since + GROW_AFTER_S - time.monotonic()
             if due_in_s <= 0:
                 self._start_another(owner)

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from evaluator_host.model.evaluator import Isolation, Json, ModelBudget, Replay
+from evaluator_host.model.outcome import ModelUsage
 
 
 class JobStatus(StrEnum):
@@ -53,6 +54,27 @@ class JobConfig:
     replay: Replay = Replay.OFF
     budget: ModelBudget = field(default_factory=ModelBudget)
     failures: Failures = Failures.EXCLUDE
+
+
+@dataclass(frozen=True, slots=True)
+class JobEstimate:
+    """What a job will use of models and other hosts, judged by its first rows.
+
+    Attributes:
+      rows: Results that the job would have: rows times evaluators.
+      sampled: Results by which it is estimated.
+      failed: Those of them that failed.
+      sample: What these used.
+      usage: What all would use, in proportion.
+      over: Why the job, or the workspace today, would go over a budget; then rows would be `budget_exceeded`.
+    """
+
+    rows: int
+    sampled: int
+    failed: int
+    sample: ModelUsage
+    usage: ModelUsage
+    over: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +208,7 @@ class JobReport:
       scores: What each of them scored so far.
       dataset: Name of its data set; the id of one without a name.
       dataset_name: Name that the data set had when the job was made; None for rows that came with the job.
+      schedule: Name of the schedule that made it; None for others.
       mapping: Sources by row field, as given.
       target: The model that writes the outputs; None where the data set has them.
       config: Parallelism and limits.
@@ -203,6 +226,7 @@ class JobReport:
     scores: tuple[JobScore, ...]
     dataset: str
     dataset_name: str | None
+    schedule: str | None
     mapping: dict[str, str]
     target: Target | None
     config: JobConfig

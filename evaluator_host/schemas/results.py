@@ -250,6 +250,65 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
+class AgreementCell:
+    """How often one class of people met one of the evaluator."""
+
+    human: str
+    judged: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassAgreement:
+    """Agreement on one class.
+
+    Attributes:
+      name: A label; or a number, `true` or `false` as text.
+      human: Rows that people gave it.
+      judged: Rows that the evaluator gave it.
+      recall: Share of the people's rows that the evaluator gave it too.
+      precision: Share of the evaluator's rows that people gave it too.
+    """
+
+    name: str
+    human: int
+    judged: int
+    recall: float | None
+    recall_interval: tuple[float, float] | None
+    precision: float | None
+    precision_interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How one evaluator of a job agrees with labels of people. Intervals are of 95 %.
+
+    Attributes:
+      evaluator: Its label in the job.
+      label: Column of the labels.
+      rows: Rows with a label and a result.
+      unlabelled: Rows without one of them.
+      accuracy: Share of the rows that agree.
+      kappa: Cohen's kappa; None where all rows have one class.
+      weighted_kappa: With quadratic weights, where all classes are numbers.
+      classes: By class, in order.
+      confusion: Every pair of classes that occurs.
+    """
+
+    evaluator: str
+    label: str
+    rows: int
+    unlabelled: int
+    accuracy: float
+    accuracy_interval: tuple[float, float] | None
+    kappa: float | None
+    kappa_interval: tuple[float, float] | None
+    weighted_kappa: float | None
+    classes: tuple[ClassAgreement, ...]
+    confusion: tuple[AgreementCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FailureGroup:
     """Rows of one evaluator with the same failure: same code, type, line, and message except for numbers.
 

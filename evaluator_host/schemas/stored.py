@@ -105,6 +105,7 @@ class DatasetFacts:
       columns: Column names in order of appearance.
       size_bytes: Size of the rows as JSON lines.
       digest: `sha256:…` of the rows as JSON lines.
+      notes: How the file was read, where that is not what its format says: another encoding, separator or sheet.
     """
 
     format: str
@@ -114,6 +115,7 @@ class DatasetFacts:
     columns: tuple[str, ...]
     size_bytes: int
     digest: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class DatasetReport:
     Attributes:
       name: Its name; its id for rows that came with a job.
       id: `ds_` and 16 hex digits.
-      format: Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json` or `parquet`.
+      format: Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json`, `parquet` or `xlsx`.
       rows: Number of rows.
       bad_row_count: Number of lines that are no row.
       bad_rows: The first 100 of these lines.
@@ -131,6 +133,8 @@ class DatasetReport:
       size_bytes: Size of the rows as JSON lines, in bytes.
       digest: `sha256:…` of the rows as JSON lines.
       created_at: In UTC.
+      notes: How the file was read, where that is not what its format says: another encoding, separator or sheet.
+      version: Rises whenever the data set is replaced or edited; `qa@2` names a version.
     """
 
     name: str
@@ -143,6 +147,63 @@ class DatasetReport:
     size_bytes: int
     digest: str
     created_at: datetime
+    notes: tuple[str, ...] = ()
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A row of a data set. `index` is its number, from 0."""
+
+    index: int
+    row: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The rows that a search found, the answer of `GET /v1/datasets/{name}/search`. `total` counts all of them."""
+
+    rows: tuple[FoundRow, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopValue:
+    """A frequent value of a column, as text of at most 200 characters."""
+
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What a column of a data set holds.
+
+    Attributes:
+      name: Of the column.
+      present: Rows with a value that is not null.
+      missing: Rows without one.
+      kinds: Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.
+      distinct: Different values, compared by their first 200 characters; None for over 10,000.
+      top: The five most frequent values.
+      min: The least one, where all values are numbers or texts of numbers; None otherwise. `max` and `mean` alike.
+      max: The greatest one.
+      mean: Their mean.
+      min_length: Characters of the shortest text; None without a text.
+      max_length: Characters of the longest text.
+    """
+
+    name: str
+    present: int
+    missing: int
+    kinds: dict[str, int]
+    distinct: int | None
+    top: tuple[TopValue, ...]
+    min: float | None
+    max: float | None
+    mean: float | None
+    min_length: int | None
+    max_length: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,10 @@ class Canaries:
     model_url: str = ""
 
     def granting(self, settings: Settings) -> Settings:
-        """Return the settings with that model, under the name `canary`."""
+        """Return the settings with that model, under the name `canary`, and with its host for evaluators to reach."""
         model = ModelEndpoint(base_url=self.model_url, key=SecretStr(self.secret))
-        return settings.model_copy(update={"models": {MODEL: model}})
+        hosts = {"network_hosts": (self.inputs["granted"],), "network_private": ("127.0.0.1/32",)}
+        return settings.model_copy(update={"models": {MODEL: model}, **hosts})
 
 
 def new_mark() -> str:
@@ -73,6 +74,7 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
         tcp = await asyncio.start_server(_counting(canaries, "port"), "127.0.0.1", 0)
         canaries.inputs["port"] = tcp.sockets[0].getsockname()[1]
         model = await asyncio.start_server(_model(canaries), "127.0.0.1", 0)
+        canaries.inputs["granted"] = f"localhost:{model.sockets[0].getsockname()[1]}"
         canaries.model_url = f"http://127.0.0.1:{model.sockets[0].getsockname()[1]}/v1"
         servers = [
             tcp,

@@ -191,7 +191,8 @@ class _Trial:
         made = Evaluator(code, language=self._attack.language, limits=self._limits)
         if self._attack.group is not Group.GATEWAY:
             return made
-        return replace(made, models=(MODEL,), budget=ModelBudget(requests=_ASKED))
+        hosts = (str(self._canaries.inputs["granted"]),)
+        return replace(made, models=(MODEL,), budget=ModelBudget(requests=_ASKED), network=hosts)
 
     def _row(self, *, calm: bool) -> Row:
         return Row(

@@ -28,7 +28,7 @@ from evaluator_host.model.outcome import (
 )
 from evaluator_host.pool import Lease, LeaseRequest, Pool
 from evaluator_host.sandbox.session import RunnerGaveUp
-from evaluator_host.service.model_grants import ModelGrant, ModelTerms, RowGate
+from evaluator_host.service.model_grants import GRANTED, ModelGrant, ModelTerms, RowGate
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import Bound, ResultContext, bind_together, leased_context, result, unloaded_context
 
@@ -92,7 +92,7 @@ async def attempt(
             if isinstance(bound.body, EvaluationError):
                 outcome: Outcome = Failed(bound.body)
             else:
-                outcome = await lease.sandbox.call(bound.body, timeout_s=timeout_s, gate=gate)
+                outcome = await lease.sandbox.call(bound.body, timeout_s=timeout_s, gate=pausing(pool, lease, gate))
                 outcome = outcome if gate is None else settled(outcome, gate)
         except (SandboxLost, HostBusy) as error:
             if (failed := lost.outcome(0, error)) is not None:
@@ -103,6 +103,13 @@ async def attempt(
             return Attempt(leased_context(prepared, lease), outcome, lease.loaded, bound.notes)
         finally:
             pool.release(lease)
+
+
+def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
+    """Return the gate of a row, which tells the pool when the row waits."""
+    if gate is not None:
+        gate.on_wait = lambda waits: pool.pause(lease, waits=waits)
+    return gate
 
 
 def settled(outcome: Outcome, gate: RowGate) -> Outcome:
@@ -216,7 +223,12 @@ def asked_for(outcome: Outcome, loaded: Loaded) -> tuple[Ask, ...]:
 
 
 async def answered(
-    models: ModelCalls | None, row: Row | EncodedRow, asks: Sequence[Ask], *, workspace: str
+    models: ModelCalls | None,
+    row: Row | EncodedRow,
+    asks: Sequence[Ask],
+    *,
+    workspace: str,
+    gate: RowGate | None = None,
 ) -> Row | EncodedRow | EvaluationError:
     """Return the row with the answers to its model requests added, or the error that it fails with."""
     if models is None:
@@ -224,7 +236,14 @@ async def answered(
     if len(row.answers) + len(asks) > _ANSWERS:
         return _failed(f"the evaluator asks models more than {_ANSWERS} times for one row", "ask less")
     try:
-        found = await asyncio.gather(*(models.answer(ask, workspace) for ask in asks))
+        found = await asyncio.gather(
+            *(
+                gate.ask(ask.url.removeprefix(GRANTED), ask.request)
+                if gate is not None and ask.url.startswith(GRANTED)
+                else models.answer(ask, workspace)
+                for ask in asks
+            )
+        )
     except HostError as error:
         hints = [problem.hint for problem in error.problems if problem.hint]
         return _failed(error.detail, hints[0] if hints else None)

@@ -1,19 +1,21 @@
 """What an evaluator with grants gets: variables for its clients, a gate for each row, and meters of its use."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from evaluator_host.model.evaluator import Evaluator, ModelBudget, Replay
+from evaluator_host.model.evaluator import Evaluator, Json, ModelBudget, Replay
 from evaluator_host.model.outcome import EvaluationError, ModelUsage
 from evaluator_host.sandbox.base import Gate
 
+GRANTED: Final = "grant://"  # the URL of a granted model in a request that a row hands to the host
 PLACEHOLDER: Final = "evaluator-host"
 _ADDRESS: Final = "http://{address}"
 _FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
     "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # litellm, LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
+    "OPENAI_API_TYPE": "openai",  # the module's own client asks, where the variables of Azure are set too
     "AZURE_OPENAI_ENDPOINT": _ADDRESS,
     "AZURE_OPENAI_API_KEY": PLACEHOLDER,
     "AZURE_API_BASE": _ADDRESS,  # litellm
@@ -124,11 +126,21 @@ NO_TERMS: Final = ModelTerms()
 
 
 class RowGate(Gate, Protocol):
-    """The gate of one row, and what became of it."""
+    """The gate of one row, and what became of it.
+
+    Attributes:
+      on_wait: Called with True when the row begins to wait for an answer, and with False when it goes on or has ended.
+    """
+
+    on_wait: Callable[[bool], None]
 
     @property
     def usage(self) -> ModelUsage:
         """What the row has used."""
+        ...
+
+    async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
+        """Return the answer to a request that the row handed to the host, as `ModelCalls.answer` does."""
         ...
 
     @property

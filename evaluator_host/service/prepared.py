@@ -166,7 +166,7 @@ def evaluator_digest(evaluator: Evaluator) -> str:
         del content["files"], content["path"]
     if not content["models"]:  # as above
         del content["models"], content["budget"]
-    for name in ("network", "secrets"):  # as above
+    for name in ("network", "secrets", "judge"):  # as above
         if not content[name]:
             del content[name]
     try:

@@ -46,6 +46,7 @@ from evaluator_host.model.outcome import (
 from evaluator_host.pool import Lease
 from evaluator_host.sandbox.protocol import BODY_BYTES
 from evaluator_host.sandbox.session import Sandbox
+from evaluator_host.service.advice import advised
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.source import CleanSource
 from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
@@ -335,6 +336,7 @@ def normalise(
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)
     if isinstance(outcome, Failed):
         error = outcome.error if source is None else source.locate(outcome.error)
+        error = advised(error, evaluator.code, evaluator.language)
         kept = _without_score(rules.native_of_failure(error, evaluator.language))
         return info.result(Status.FAILED, outcome.logs, notes=notes, error=error, scored=kept)
     if isinstance(outcome, Skipped):
@@ -350,7 +352,8 @@ def normalise(
     warnings = (*notes, *outcome.notes, *scored.notes) if notes or outcome.notes or scored.notes else ()
     if scored.error is not None:
         value, kept = _value(outcome), _without_score(scored.native)
-        return info.result(Status.FAILED, outcome.logs, notes=warnings, error=scored.error, value=value, scored=kept)
+        error = advised(scored.error, evaluator.code, evaluator.language)
+        return info.result(Status.FAILED, outcome.logs, notes=warnings, error=error, value=value, scored=kept)
     if rules.apply_threshold is not None:
         scored = rules.apply_threshold(scored, evaluator.threshold, evaluator.language)
     if (score := scored.score) is not None:

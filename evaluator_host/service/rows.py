@@ -19,7 +19,8 @@ from evaluator_host.model.evaluator import EncodedRow, Isolation, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Failed, Given, Outcome, Skipped, Timing
 from evaluator_host.pool import Lease, Pool
-from evaluator_host.service.attempts import LostRows, ModelCalls, answered, asked_for, lease_sandbox, settled
+from evaluator_host.service.advice import with_row_keys
+from evaluator_host.service.attempts import LostRows, ModelCalls, answered, asked_for, lease_sandbox, pausing, settled
 from evaluator_host.service.calls_first import CallsFirst
 from evaluator_host.service.model_grants import ModelGrant, RowGate
 from evaluator_host.service.prepared import Prepared
@@ -35,7 +36,7 @@ from evaluator_host.service.row_io import (
 from evaluator_host.system.limited_process import LimitedProcesses
 
 _ARRIVED: Final = 256  # rows of an asynchronous source that wait for a sandbox
-_AT_MODELS: Final = 64  # rows that wait for models at once; no more are drawn meanwhile
+_AT_MODELS: Final = 256  # rows that wait for models at once; no more are drawn meanwhile
 BUFFERED: Final = 256  # results that may wait for a slow consumer
 BUFFERED_BYTES: Final = 16 << 20  # of memory that they may take
 _MEMORY_PER_BYTE: Final = 6  # of JSON
@@ -105,6 +106,7 @@ class RowStream:
         self._parallelism = parallelism
         self._models = models
         self._calls = calls if isolation is Isolation.BATCH else None
+        self._gates: dict[int, RowGate] = {}  # of rows that models have answered
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will return
         self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)
         self._waiting_bytes = 0  # of the results in that queue
@@ -241,7 +243,7 @@ class RowStream:
     async def _send_ahead(self, leased: _Leased, share: str | None) -> None:
         """Send rows as far as the sandbox has room; rows that need no sandbox are answered."""
         sandbox, timeout_s = leased.lease.sandbox, self._prepared.evaluator.limits.timeout_s
-        while sandbox.room and (item := self._draw()) is not None:
+        while sandbox.room and not (self._grant and leased.sent) and (item := self._draw()) is not None:
             index, row = item
             if isinstance(row, Skipped):
                 await self._answer(index, leased, row)
@@ -250,7 +252,8 @@ class RowStream:
             if isinstance(bound.body, EvaluationError):
                 await self._answer(index, leased, Failed(bound.body), bound)
             else:
-                gate = self._grant.gate() if self._grant is not None else None
+                gate = self._gates.pop(index, None) or (self._grant.gate() if self._grant is not None else None)
+                gate = pausing(self._pool, leased.lease, gate)
                 leased.sent.append(_Sent(index, row, bound, time.perf_counter(), gate))
                 sandbox.send(bound.body, timeout_s=timeout_s, share=share, gate=gate)
 
@@ -269,7 +272,10 @@ class RowStream:
         async def ask() -> None:
             given: Given = sent.row
             if isinstance(given, Row | EncodedRow):
-                given = await answered(self._models, given, asks, workspace=self._prepared.request.workspace)
+                workspace = self._prepared.request.workspace
+                given = await answered(self._models, given, asks, workspace=workspace, gate=sent.gate)
+            if sent.gate is not None:
+                self._gates[sent.index] = sent.gate
             self._returned.append((sent.index, given))
 
         def ended(task: asyncio.Task[None]) -> None:
@@ -326,6 +332,7 @@ class RowStream:
         if gate is not None and not isinstance(outcome, Skipped):
             outcome = settled(outcome, gate)
         scored = await result(leased.context, outcome, notes=notes, started=started, first=first)
+        scored = with_row_keys(scored, row)
         if gate is not None:
             scored = replace(scored, usage=gate.usage)
         size = size_bytes(outcome)

@@ -42,6 +42,7 @@ from evaluator_host.model.outcome import (
 from evaluator_host.packages.slices import find_slices
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo, Slice
+from evaluator_host.service.advice import with_row_keys
 from evaluator_host.service.attempts import (
     ModelCalls,
     Models,
@@ -156,8 +157,8 @@ class Service:
             asks = asked_for(made.outcome, made.loaded) if made.loaded is not None else ()
             if not asks or isinstance(given, EvaluationError):
                 break
-            given = await answered(self._models, given, asks, workspace=workspace)
-        scored = await made.result(started=started)
+            given = await answered(self._models, given, asks, workspace=workspace, gate=gate)
+        scored = with_row_keys(await made.result(started=started), given)
         if gate is not None:
             scored = replace(scored, usage=gate.usage)
         self.metrics.count(scored)
@@ -223,7 +224,7 @@ class Service:
         models: ModelCalls | None = None,
         grant: ModelGrant | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
-        ceiling = self.settings.max_sandboxes_per_evaluator
+        ceiling = self.settings.waiting_rows if grant is not None else self.settings.max_sandboxes_per_evaluator
         stream = RowStream(
             self.pool,
             self.processes,

@@ -10,9 +10,10 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.evaluator import Contract, Language, Limits
-from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, Failed, Status
+from evaluator_host.model.outcome import EvaluationError, EvaluationResult, EvaluatorClass, Failed, Status
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import BatchSummary, CheckReport, HostInfo
+from evaluator_host.service.advice import advised
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import environment_info, load_notes
 
@@ -65,7 +66,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
             reason=None,
             parameters=(),
             missing_imports=answer.imports,
-            problems=(prepared.source.locate(answer.error),),
+            problems=(_problem(prepared, answer.error),),
             notes=prepared.source.notes,
             environment=environment_info(prepared, None),
             logs=answer.logs,
@@ -87,6 +88,11 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         classes=_classes(prepared, loaded.classes),
         **granted(prepared),
     )
+
+
+def _problem(prepared: Prepared, error: EvaluationError) -> EvaluationError:
+    located, evaluator = prepared.source.locate(error), prepared.evaluator
+    return advised(located, evaluator.code, evaluator.language)
 
 
 def granted(prepared: Prepared) -> dict[str, Any]:

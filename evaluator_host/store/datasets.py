@@ -1,13 +1,15 @@
 """Stores the names and sizes of data sets; their rows are files, see `datasets.files`."""
 
+import dataclasses
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import orjson
-from sqlalchemy import Select, delete, exists, insert, select, update
+from sqlalchemy import Select, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import aliased
 
 from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.schemas.stored import BadLine, DatasetFacts
@@ -15,16 +17,26 @@ from evaluator_host.store.database import Repository, row_values
 from evaluator_host.store.tables import DatasetTable, JobTable
 from evaluator_host.store.workspaces import require_name
 
+VERSIONS_KEPT: Final = 10  # of a name, besides those that jobs use
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set. `name` is None for rows that came with a job, and once the name was released."""
+    """A data set.
+
+    Attributes:
+      name: None for rows that came with a job, for older versions, and once the name was released.
+      title: The name of all its versions; None for rows that came with a job, and once the name was released.
+      version: From 1.
+    """
 
     id: str
     workspace_id: str
     name: str | None
     facts: DatasetFacts
     created_at: datetime
+    title: str | None = None
+    version: int = 1
 
 
 def new_dataset_id() -> str:
@@ -41,7 +53,7 @@ class Datasets(Repository):
     """The data sets in the database."""
 
     async def add_dataset(
-        self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool = False
+        self, dataset_id: str, workspace_id: str, name: str | None, facts: DatasetFacts, *, replace: bool | str = False
     ) -> Dataset:
         """Add and return a data set whose rows are already stored.
 
@@ -50,32 +62,41 @@ class Datasets(Repository):
           workspace_id: Owner of the data set.
           name: None for rows that come with a job.
           facts: About its rows.
-          replace: Take the name from the data set that has it; jobs over that data set keep its rows.
+          replace: Take the name from the data set that has it, which stays as an older version; the id of a data set:
+            only from this one.
 
         Raises:
           InvalidRequest: the name is not valid.
           NameTaken: there is a data set of that name, and `replace` is not set.
         """
-        made = Dataset(dataset_id, workspace_id, name, facts, datetime.now(UTC))
+        made = Dataset(dataset_id, workspace_id, name, facts, datetime.now(UTC), title=name)
         if name is not None:
             require_name(name, "data set")
-        named = (DatasetTable.workspace_id == workspace_id) & (DatasetTable.name == name)
+        mine = DatasetTable.workspace_id == workspace_id
+        named = mine & (DatasetTable.name == name)
+        if isinstance(replace, str):
+            named &= DatasetTable.id == replace
         try:
             async with self._database.transaction() as connection:
                 if replace and name is not None:
                     await connection.execute(update(DatasetTable).where(named).values(name=None))
+                    newest = select(func.max(DatasetTable.version)).where(mine, DatasetTable.title == name)
+                    made = dataclasses.replace(made, version=(await connection.scalar(newest) or 0) + 1)
                 await connection.execute(insert(DatasetTable).values(**_values(made)))
         except IntegrityError as error:
             raise name_taken(name or "") from error
         return made
 
     async def get_dataset(self, workspace_id: str, name: str) -> Dataset:
-        """Return a data set by its name or id.
+        """Return a data set by its name, its name and version (`qa@2`), or its id.
 
         Raises:
           NotFound: the workspace has no such data set.
         """
         named = (DatasetTable.name == name) | (DatasetTable.id == name)
+        title, _, version = name.rpartition("@")
+        if title and len(version) < 9 and version.isdecimal():
+            named = (DatasetTable.title == title) & (DatasetTable.version == int(version))
         row = await self._database.fetch_first(_datasets().where(DatasetTable.workspace_id == workspace_id, named))
         if row is None:
             raise NotFound(f"there is no data set {name[:80]}; `evaluator-host datasets list` has their names")
@@ -90,22 +111,36 @@ class Datasets(Repository):
         )
         return [_dataset(row) for row in await self._database.fetch_all(query)]
 
+    async def list_versions(self, workspace_id: str, name: str) -> list[Dataset]:
+        """Return the versions of a data set that are kept, the newest first."""
+        query = _datasets().where(DatasetTable.workspace_id == workspace_id, DatasetTable.title == name)
+        return [_dataset(row) for row in await self._database.fetch_all(query.order_by(DatasetTable.version.desc()))]
+
     async def release(self, workspace_id: str, name: str) -> None:
-        """Remove a data set's name, so that only jobs that use it still refer to it.
+        """Remove a data set's name, so that only jobs that use it still refer to it; its older versions as well.
 
         Raises:
           NotFound: the workspace has no such data set.
         """
         dataset = await self.get_dataset(workspace_id, name)
-        await self._database.change_rows(update(DatasetTable).where(DatasetTable.id == dataset.id).values(name=None))
+        gone = DatasetTable.id == dataset.id
+        if dataset.name is not None:
+            gone = (DatasetTable.workspace_id == workspace_id) & (DatasetTable.title == dataset.title)
+        await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
     async def forget_unused(self) -> list[str]:
         """Delete data sets without a name and a job; return their ids, so that their rows can be removed.
 
+        The newest `VERSIONS_KEPT` versions of a name stay.
+
         None is deleted while a job is being made for one of them.
         """
         used = exists(select(JobTable.id).where(JobTable.dataset_id == DatasetTable.id))
-        unused = DatasetTable.name.is_(None) & ~used
+        later = aliased(DatasetTable)
+        same = (later.workspace_id == DatasetTable.workspace_id) & (later.title == DatasetTable.title)
+        newest = select(func.max(later.version)).where(same).scalar_subquery()
+        old = DatasetTable.title.is_(None) | (DatasetTable.version <= newest - VERSIONS_KEPT)
+        unused = DatasetTable.name.is_(None) & old & ~used
         try:
             async with self._database.transaction() as connection:
                 gone = list(await connection.scalars(select(DatasetTable.id).where(unused)))
@@ -138,8 +173,11 @@ def _dataset(row: Any) -> Dataset:
             tuple(orjson.loads(fields["columns"])),
             fields["size_bytes"],
             fields["digest"],
+            tuple(orjson.loads(fields["notes"])),
         ),
         fields["created_at"],
+        fields["title"],
+        fields["version"],
     )
 
 
@@ -149,8 +187,11 @@ def _values(dataset: Dataset) -> dict[str, object]:
         "id": dataset.id,
         "workspace_id": dataset.workspace_id,
         "name": dataset.name,
+        "title": dataset.title,
+        "version": dataset.version,
         **row_values(facts),
         "bad_lines": orjson.dumps(facts.bad_lines).decode(),
         "columns": orjson.dumps(facts.columns).decode(),
+        "notes": orjson.dumps(facts.notes).decode(),
         "created_at": dataset.created_at,
     }

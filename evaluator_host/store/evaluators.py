@@ -9,7 +9,7 @@ from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from evaluator_host.model.errors import NameTaken, NotFound
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound, Problem
 from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, EvaluatorVersionTable
 from evaluator_host.store.workspaces import require_name
@@ -200,4 +200,9 @@ def _found(row: Any, sought: str) -> StoredVersion:
 
 
 def _not_found(sought: str) -> NotFound:
+    if "\n" in sought or "(" in sought:
+        raise InvalidRequest(
+            "a text is the name of a stored evaluator, and this one is code",
+            problems=(Problem("evaluator", "is code", 'put the code into an object: {"code": "…"}'),),
+        )
     return NotFound(f"there is no evaluator {sought[:80]}; `evaluator-host evaluators list` has their names")

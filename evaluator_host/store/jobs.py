@@ -68,6 +68,7 @@ class Job:
     Attributes:
       name: Given by people; None for most jobs.
       dataset_name: Name of the data set when the job was made; None for rows that came with the job.
+      schedule: Name of the schedule that made it; None for others.
       status: The present state.
       wanted: The state that a caller asked for.
       request: Mapping, target and config as JSON, see `jobs.spec.StoredSpec`.
@@ -87,6 +88,7 @@ class Job:
     dataset_id: str
     name: str | None
     dataset_name: str | None
+    schedule: str | None
     status: JobStatus
     wanted: DesiredState
     request: str
@@ -201,6 +203,7 @@ class Jobs(Repository):
         evaluators: Sequence[JobEvaluator],
         idempotency_key: str | None = None,
         name: str | None = None,
+        schedule: str | None = None,
     ) -> Job:
         """Queue a job and return it; an idempotency key that was used before returns the earlier job.
 
@@ -212,6 +215,7 @@ class Jobs(Repository):
           evaluators: In order of their positions.
           idempotency_key: Chosen by the caller.
           name: For people.
+          schedule: Name of the schedule that makes it.
 
         Raises:
           NotFound: the data set was removed meanwhile.
@@ -225,6 +229,7 @@ class Jobs(Repository):
                         workspace_id=workspace_id,
                         dataset_id=dataset_id,
                         name=name,
+                        schedule=schedule,
                         dataset_name=select(DatasetTable.name).where(DatasetTable.id == dataset_id).scalar_subquery(),
                         status=JobStatus.QUEUED,
                         wanted=DesiredState.RUN,
@@ -288,6 +293,8 @@ class Jobs(Repository):
         before: datetime | None = None,
         status: JobStatus | None = None,
         search: str | None = None,
+        schedule: str | None = None,
+        finished_after: datetime | None = None,
     ) -> list[JobOverview]:
         """Return the jobs of a workspace, newest first, with labels, data sets and model calls.
 
@@ -297,12 +304,18 @@ class Jobs(Repository):
           before: `created_at` of the last job of the previous page.
           status: Only jobs of this status.
           search: Only jobs with this text in their name or id, their data set's name or an evaluator's, in any case.
+          schedule: Only jobs that the schedule of this name made.
+          finished_after: Only jobs that have ended after this time.
         """
         query = _overviews(JobTable.workspace_id == workspace_id)
         if before is not None:
             query = query.where(JobTable.created_at < before)
         if status is not None:
             query = query.where(JobTable.status == status)
+        if schedule is not None:
+            query = query.where(JobTable.schedule == schedule)
+        if finished_after is not None:
+            query = query.where(JobTable.finished_at > finished_after)
         if search is not None:
             texts = (JobTable.name, JobTable.id, JobTable.dataset_name, DatasetTable.name)
             labelled = exists().where(_has(JobEvaluatorTable.label, search), JobEvaluatorTable.job_id == JobTable.id)

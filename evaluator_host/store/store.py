@@ -17,6 +17,7 @@ from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.keys import Keys
 from evaluator_host.store.models import Models
+from evaluator_host.store.objects import Objects
 from evaluator_host.store.results import Outputs, Results
 from evaluator_host.store.schema import migrate
 from evaluator_host.store.secrets import SecretBox, Secrets
@@ -55,6 +56,7 @@ class Store:
         self.outputs = Outputs(database)
         self.secrets = Secrets(database, seal)
         self.models = Models(database)
+        self.objects = Objects(database)
 
     async def close(self) -> None:
         """Close every connection."""

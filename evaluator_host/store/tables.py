@@ -204,13 +204,15 @@ class TraceTable(Table):
 class DatasetTable(Table):
     """Data sets; their rows are files. One without a name came with a job, or is used only by jobs.
 
-    JSON: `columns`, `bad_lines` (the first ones).
+    JSON: `columns`, `bad_lines` (the first ones), `notes`. `title` is the name that a version has, or
+    had before the next one took it.
     """
 
     __tablename__ = "datasets"
     __table_args__ = (
         UniqueConstraint("workspace_id", "name"),
         Index("ix_datasets_workspace_id_digest", "workspace_id", "digest"),
+        Index("ix_datasets_workspace_id_title", "workspace_id", "title"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -223,6 +225,9 @@ class DatasetTable(Table):
     columns: Mapped[str]
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     digest: Mapped[str]
+    notes: Mapped[str] = mapped_column(server_default="[]")
+    title: Mapped[str | None]
+    version: Mapped[int] = mapped_column(server_default="1")
     created_at: Mapped[datetime]
 
 
@@ -241,6 +246,7 @@ class JobTable(Table):
         Index("ix_jobs_workspace_id_created_at", "workspace_id", "created_at"),
         Index("ix_jobs_status", "status"),
         Index("ix_jobs_dataset_id_created_at", "dataset_id", "created_at"),
+        Index("ix_jobs_workspace_id_schedule", "workspace_id", "schedule"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -248,6 +254,7 @@ class JobTable(Table):
     dataset_id: Mapped[str] = mapped_column(ForeignKey(DatasetTable.id))
     name: Mapped[str | None]
     dataset_name: Mapped[str | None]
+    schedule: Mapped[str | None]
     status: Mapped[str]
     wanted: Mapped[str]
     request: Mapped[str]
@@ -357,7 +364,10 @@ class EntityTable(Table):
     """Entities by kind and name, in namespaces of a workspace. JSON: `content`."""
 
     __tablename__ = "entities"
-    __table_args__ = (UniqueConstraint("workspace_id", "kind", "namespace", "name"),)
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "kind", "namespace", "name"),
+        Index("ix_entities_kind_namespace", "kind", "namespace"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))

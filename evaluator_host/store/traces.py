@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import case, func, insert, select
 
+from evaluator_host.model.errors import NotFound
+from evaluator_host.schemas.jobs import JobScore
 from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
@@ -73,6 +75,46 @@ class Traces(Repository):
                     if size >= _PAGE_BYTES:
                         break
             return found
+
+    async def get_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> dict[int, str]:
+        """Return traces of an evaluator as OTLP/JSON, by their numbers."""
+        mine = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
+        query = select(TraceTable.id, TraceTable.trace).join(
+            EvaluatorTable, EvaluatorTable.id == TraceTable.evaluator_id
+        )
+        rows = await self._database.fetch_all(query.where(mine, TraceTable.id.in_(numbers)))
+        return {row[0]: row[1] for row in rows}
+
+    async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
+        """Return what an evaluator scored in live traces that were received since a time."""
+        table = TraceTable
+        mine = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
+        query = select(
+            func.count(),
+            func.count(case((table.status == "scored", 1))),
+            func.count(case((table.status == "failed", 1))),
+            func.avg(table.score),
+            func.count(table.passed),
+            func.count(case((table.passed.is_(True), 1))),
+        )
+        query = query.join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id).where(
+            mine, table.received_at > since
+        )
+        rows, scored, failed, mean, judged, passed = await self._database.fetch_first(query)
+        rate = passed / judged if judged else None
+        return JobScore(name, rows, scored, failed, rows - scored - failed, mean, rate, None, None)
+
+    async def require_evaluator(self, workspace_id: str, name: str) -> None:
+        """Check that there is an evaluator of this name.
+
+        Raises:
+          NotFound: there is none.
+        """
+        query = select(EvaluatorTable.id).where(
+            EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name
+        )
+        if await self._database.fetch_value(query) is None:
+            raise NotFound(f"there is no evaluator {name[:80]}; `evaluator-host evaluators list` has their names")
 
     async def delete_before(self, before: datetime) -> int:
         """Delete traces received before this time, and return how many."""

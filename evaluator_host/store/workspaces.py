@@ -64,9 +64,10 @@ def require_name(name: str, what: str) -> None:
       InvalidRequest: the name is not valid; the message has the rule.
     """
     if NAME.fullmatch(name) is None:
+        article = "an" if what[0] in "aeiou" else "a"
         raise InvalidRequest(
-            f"{name[:80]!r} is no name for a {what}: take letters, digits, dots, dashes and underscores, at most 63, "
-            "a letter or digit first"
+            f"{name[:80]!r} is no name for {article} {what}: take letters, digits, dots, dashes and underscores, at "
+            "most 63, a letter or digit first"
         )
 
 

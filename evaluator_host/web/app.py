@@ -29,6 +29,7 @@ from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import evaluator_scores_api, jobs_api
 from evaluator_host.web.api.large_rows import RowsRoute
 from evaluator_host.web.api.models import model_answers_api, models_api
+from evaluator_host.web.api.schedules import alerts_api, schedules_api
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
@@ -36,6 +37,7 @@ from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error, install_error_handlers
 from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.web.http.middleware import AccessMiddleware, memory_of
+from evaluator_host.web.http.openapi import completed
 from evaluator_host.web.workbench import Workbench, is_page
 
 _FEW_ROWS: Final = 500
@@ -84,7 +86,7 @@ def create_app(
     app.state.max_rows = settings.max_rows_per_batch
     app.state.service = service
     app.state.reading = Turns(_READ_AT_ONCE)
-    install_error_handlers(app)
+    install_error_handlers(app, completed)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
@@ -165,9 +167,11 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(evaluators_api(records.evaluators, access).routes)
     router.routes.extend(packages_api(service).routes)
     router.routes.extend(traces_api(records.traffic, access, body_bytes=traces_bytes).routes)
-    router.routes.extend(datasets_api(records.datasets, access).routes)
-    router.routes.extend(jobs_api(records.jobs, access).routes)
+    router.routes.extend(datasets_api(records.datasets, records.jobs, records.traffic, access).routes)
+    router.routes.extend(jobs_api(records.jobs, records.estimates, access).routes)
     router.routes.extend(evaluator_scores_api(records.jobs).routes)
+    router.routes.extend(schedules_api(records.schedules, access).routes)
+    router.routes.extend(alerts_api(records.alerts, access).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
     router.routes.extend(models_api(records.models, access).routes)
     router.routes.extend(model_answers_api(records.models, access).routes)

@@ -186,6 +186,7 @@ def _pool_limits(settings: Settings) -> PoolLimits:
         max_sandboxes=settings.max_sandboxes,
         max_running=settings.running_sandboxes,
         max_per_evaluator=settings.max_sandboxes_per_evaluator,
+        max_waiting=max(settings.waiting_rows, settings.max_sandboxes_per_evaluator),
         memory_mb=settings.sandbox_memory_mb,
         idle_sandboxes=settings.idle_sandboxes,
         idle_ttl_s=settings.idle_ttl_s,

@@ -117,7 +117,8 @@ export class Evaluator {
         loadable = again;
         offered = await this.#inspect(loadable, header, data, abort.signal);
       }
-      return this.#judge(offered, loadable, header, body.code);
+      const answer = this.#judge(offered, loadable, header, body.code);
+      return 'failure' in answer && ['entry_not_found', 'binding_error'].includes(answer.failure.code) ? await this.#held(answer, header, body, data) : answer;
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
       const late = this.#cancelled ? failure('cancelled', 'the load was cancelled') : timeoutFailure(timeoutMs, 'loading the code');
@@ -125,6 +126,19 @@ export class Evaluator {
     } finally {
       clearTimeout(clock);
     }
+  }
+
+  /** Look for the evaluator in what the code holds, where it has none of its own. @param {Refused} refused @param {any} header @param {any} body @param {Record<string, string> | null} data */
+  async #held(refused, header, body, data) {
+    const { findHeld } = await import('./held.mjs');
+    const { prepare } = await loadLoader();
+    const held = findHeld(body.code);
+    if (held === null) return refused;
+    const loadable = await prepare({ ...body, code: held.code, bundle: null }, { ...header, held: true }, this.tools, this.#abort.signal);
+    if ('failure' in loadable) return refused;
+    const answer = this.#judge(await this.#inspect(loadable, header, data, this.#abort.signal), loadable, header, held.code);
+    if ('failure' in answer) return refused;
+    return { ...answer, found: { ...answer.found, notes: [{ code: 'entry_found_inside', message: held.note }, ...(answer.found.notes ?? [])] } };
   }
 
   /** Open the port for connections to the host. @param {Record<string, string>} environment @returns {Promise<Record<string, string>>} with its address */

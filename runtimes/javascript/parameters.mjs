@@ -67,7 +67,7 @@ function findParameterList(text) {
 }
 
 /** @param {string} text @param {number} at @returns {number} after white space and comments */
-function skipBlank(text, at) {
+export function skipBlank(text, at) {
   for (;;) {
     while (at < text.length && /\s/.test(text[at])) at++;
     if (text.startsWith('//', at)) at = endOr(text, text.indexOf('\n', at));
@@ -82,7 +82,7 @@ function endOr(text, found, floor = 0) {
 }
 
 /** @param {string} text @param {number} at of an opening bracket @returns {number} after its closing one, -1 when there is none */
-function skipBracket(text, at) {
+export function skipBracket(text, at) {
   let depth = 0;
   while (at < text.length) {
     const c = text[at];
@@ -99,7 +99,7 @@ function skipBracket(text, at) {
 }
 
 /** @param {string} text @param {number} at of a quote @returns {number} after the closing one */
-function skipText(text, at) {
+export function skipText(text, at) {
   const quote = text[at++];
   while (at < text.length && text[at] !== quote) {
     if (text[at] === '\\') at++;

@@ -21,6 +21,7 @@ from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.model.redaction import Redactor
 from evaluator_host.models.gateway import connection as gateway_connection
+from evaluator_host.models.gateway import gateway
 from evaluator_host.models.judges import open_judges
 from evaluator_host.sandbox import messages as answers
 from evaluator_host.sandbox.base import Gate
@@ -321,6 +322,7 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
     if Guard.GATE in guards:
         patch.setattr(model_grants.Meter, "refusal", lambda _meter, *, priced: None)
         patch.setattr(gateway_connection, "_check_head", lambda _head: None)
+        patch.setattr(gateway.Grant, "admits", lambda _grant, _to: True)
         patch.setattr(Redactor, "text", lambda _redactor, text: text)
     if Guard.SOURCE in guards:
         patch.setattr(prepared, "cleaned", lambda code, _language: CleanSource(code))

@@ -848,4 +848,63 @@ PASTED: Final = [
         language=TYPESCRIPT,
         entry="exact",
     ),
+    # Functions in a loader and code in a text, in JavaScript and TypeScript
+    Pasted(
+        "a factory that returns an arrow",
+        """
+        const norm = (text) => text.trim()
+        export const createExactMatch = () => (inputs, outputs, trace) => norm(outputs) === inputs.correct_answer
+        """,
+        contract="evaluate",
+        language=JAVASCRIPT,
+        note="entry_found_inside",
+    ),
+    Pasted(
+        "a factory with options in TypeScript",
+        """
+        type Options = { loose?: boolean }
+        export function makeEvaluator({ loose }: Options = {}) {
+          function performEval(run: any, example: any) {
+            return { key: "exact", score: run.outputs.output === example.outputs.output ? 1 : 0 }
+          }
+          return performEval
+        }
+        """,
+        contract="langsmith",
+        language=TYPESCRIPT,
+        note="entry_found_inside",
+    ),
+    Pasted(
+        "a loader that returns an object",
+        """
+        function loadEvaluators() {
+          const evaluate = (inputs, outputs, trace) => outputs === inputs.correct_answer
+          return { evaluate }
+        }
+        """,
+        contract="evaluate",
+        language=JAVASCRIPT,
+        note="entry_found_inside",
+    ),
+    Pasted(
+        "code in a template literal that a script sends",
+        """
+        const code = `function evaluate(inputs, outputs, trace) {
+          return outputs.split(\\`,\\`)[0] === inputs.correct_answer ? 1 : 0;
+        }`;
+        async function upload() { await fetch("https://api.example.com", { method: "POST", body: JSON.stringify({ code }) }); }
+        """,
+        contract="evaluate",
+        language=JAVASCRIPT,
+        note="entry_found_inside",
+    ),
+    Pasted(
+        "two texts of which either may be meant",
+        """
+        const a = "function evaluate(inputs, outputs, trace) { return 1 }";
+        const b = "function evaluate(inputs, outputs, trace) { return 0 }";
+        """,
+        "entry_not_found",
+        language=JAVASCRIPT,
+    ),
 ]

@@ -19,6 +19,7 @@ from evaluator_host.service import Service
 from tests.dialects.cases import NativeCase
 from tests.differential.compare import differences, require_sections, unexplained
 from tests.differential.packages import PROGRAMS, real_python
+from tests.wires.real_clients import CLIENTS
 
 pytestmark = [
     pytest.mark.differential,
@@ -32,6 +33,7 @@ FIELDS: Final = {
     "opik": ("name", "value", "reason", "category_name"),
     "phoenix": ("name", "score", "label", "explanation"),
     "deepeval": ("score", "success", "reason"),
+    "mlflow": ("name", "value", "rationale"),
 }
 """What is compared of each score."""
 NEEDS: Final = {
@@ -40,15 +42,25 @@ NEEDS: Final = {
     "opik": "BaseMetric",
     "deepeval": "BaseMetric",
     "braintrust": "handler",
+    "mlflow": "mlflow.genai",
 }
 """What programs have that the package itself runs; others are run by the platform's server alone."""
-ROWS: Final = {"langsmith": "run", "phoenix": "output", "opik": "data", "deepeval": "test_case", "braintrust": "output"}
+ROWS: Final = {
+    "langsmith": "run",
+    "phoenix": "output",
+    "opik": "data",
+    "deepeval": "test_case",
+    "braintrust": "output",
+    "mlflow": "outputs",
+}
+PINS: Final = {"mlflow": CLIENTS / "mlflow.txt"}  # whose environment the tests of the wire have too
 EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "langsmith": {},
     "braintrust": {"NaN: .*": "dialects/braintrust.md#different-from-braintrust"},
     "opik": {"missing parameters are None, .*: .*": "dialects/opik.md#the-metric"},  # as Opik's server, not its SDK
     "phoenix": {"awaited: .*": "dialects/phoenix.md#different-from-phoenix"},
     "deepeval": {},
+    "mlflow": {"async: .*": "dialects/mlflow.md#different-from-mlflow"},
 }
 
 
@@ -89,7 +101,13 @@ def _real(platform: str, cases: dict[str, NativeCase], folder: Path) -> dict[str
     given.write_text(
         json.dumps({name: {"code": one.evaluator.code, "variables": one.row.variables} for name, one in cases.items()})
     )
-    command = [str(real_python(PROGRAMS / f"{platform}.txt")), "platform_real.py", platform, str(given), str(found)]
+    command = [
+        str(real_python(PINS.get(platform, PROGRAMS / f"{platform}.txt"))),
+        "platform_real.py",
+        platform,
+        str(given),
+        str(found),
+    ]
     done = subprocess.run(command, cwd=PROGRAMS, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
     made: dict[str, Any] = json.loads(found.read_text())

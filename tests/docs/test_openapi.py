@@ -22,7 +22,13 @@ POSTS = (
     "/v1/environments",
     "/v1/run",
 )
-MAKES = ("/v1/evaluators", "/v1/jobs", "/v1/models")  # what they make is told by 201 or 202
+MAKES = (
+    "/v1/evaluators",
+    "/v1/jobs",
+    "/v1/models",
+    "/v1/schedules",
+    "/v1/alerts",
+)  # what they make is told by 201 or 202
 NEMO = "/apis/"  # NVIDIA's routes; its client and tests/dialects/nemo ask them
 BODILESS = (
     "/v1/datasets",
@@ -31,6 +37,8 @@ BODILESS = (
     "/v1/jobs/{job_id}/resume",
     "/v1/jobs/{job_id}/cancel",
     "/v1/models/{name}/test",
+    "/v1/schedules/{name}/run",
+    "/v1/alerts/{name}/test",
     "/v1/model-answers/import",
 )
 

@@ -146,7 +146,7 @@ def hostile(call: str) -> list[Body]:
     operation = APP.openapi()["paths"].get(re.sub(r":path(?=})", "", path), {}).get(method.lower(), {})
     content = operation.get("requestBody", {}).get("content", {})
     if not content:
-        assert method in ("GET", "DELETE") or path.endswith(("/pause", "/resume", "/cancel", "/test")), (
+        assert method in ("GET", "DELETE") or path.endswith(("/pause", "/resume", "/cancel", "/test", "/run")), (
             f"{call} needs a body"
         )
         return []

@@ -4,7 +4,9 @@ import ipaddress
 import json
 import ssl
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -116,9 +118,22 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServers]:
 async def reaching(
     request: pytest.FixtureRequest, web: WebServers, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Reaching]:
-    folder = tmp_path_factory.mktemp("reaching")
+    async with reaching_on(request.param, web, tmp_path_factory.mktemp("reaching")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def reached(web: WebServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reaching]:
+    """The same on bubblewrap only, for what the host does alike on both backends."""
+    async with reaching_on("bubblewrap", web, tmp_path_factory.mktemp("reached")) as made:
+        yield made
+
+
+@asynccontextmanager
+async def reaching_on(backend: str, web: WebServers, folder: Path) -> AsyncIterator[Reaching]:
+    """A new service on a backend, with a database of its own."""
     chosen = settings(
-        request.param,
+        backend,
         network_hosts=("*.test", "default/localhost", "elsewhere/only.example:443", "private.example:80"),
         network_private=("127.0.0.1/32",),
         network_mb=2,
@@ -135,14 +150,6 @@ async def reaching(
         for name in ("crm", "other"):
             await store.secrets.set_secret("default", name, SECRET)
         yield Reaching(service, judges, store, web)
-
-
-@pytest.fixture(scope="module")
-async def reached(reaching: Reaching) -> Reaching:
-    """The same on bubblewrap only, for what the host does alike on both backends."""
-    if reaching.service.pool.backend.name != "bubblewrap":
-        pytest.skip("the host does this alike on both backends")
-    return reaching
 
 
 class TestRealClients:

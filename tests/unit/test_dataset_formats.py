@@ -3,10 +3,12 @@
 import datetime as dt
 import io
 import json
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -55,6 +57,101 @@ def test_nesting_costs_nothing_and_an_item_has_a_limit() -> None:
     assert items(b"[" + deep + b"]") == [deep]
     with pytest.raises(ItemTooLong):
         items(b"[" + deep + b"]", limit=399_999)
+
+
+def noted(content: bytes, format_: Format) -> tuple[list[Any], list[str]]:
+    """Return the records of a file, and what was noted about it."""
+    notes: list[str] = []
+    found = [
+        str(one) if isinstance(one, BadRow) else one
+        for _, one in read_records(io.BytesIO(content), format_, max_row_bytes=1 << 20, note=notes.append)
+    ]
+    return found, notes
+
+
+def workbook(*rows: list[Any], sheets: int = 1) -> bytes:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for _ in range(1, sheets):
+        book.create_sheet()
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+ROWS = [{"frage": "wo", "gold": "Köln"}, {"frage": "wann, wie", "gold": "…"}]
+TEXT = 'frage;gold\nwo;Köln\n"wann, wie";…\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "format_", "notes"),
+    [
+        (TEXT.encode(), Format.CSV, ["semicolons"]),
+        (TEXT.encode("utf-8-sig"), Format.CSV, ["semicolons"]),
+        (TEXT.replace(";", "\t").encode(), Format.CSV, ["tabs"]),
+        (TEXT.encode(), Format.TSV, ["semicolons"]),
+        (TEXT.encode("cp1252"), Format.CSV, ["Windows-1252", "semicolons"]),
+        (TEXT.encode("utf-16"), Format.CSV, ["UTF-16", "semicolons"]),
+        (TEXT.replace(";", "\t").encode("utf-16-le"), Format.TSV, ["UTF-16"]),
+        (json.dumps(ROWS, ensure_ascii=False).encode(), Format.JSON, []),
+        (json.dumps(ROWS, ensure_ascii=False).encode("utf-16"), Format.JSON, ["UTF-16"]),
+        (json.dumps(ROWS, indent=1).encode(), Format.JSONL, ["one JSON array"]),
+        ("\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS).encode("cp1252"), Format.JSONL, ["1252"]),
+        (workbook(["frage", "gold"], ["wo", "Köln"], ["wann, wie", "…"]), Format.XLSX, []),
+        (workbook([], ["frage", "gold"], ["wo", "Köln"], [], ["wann, wie", "…"]), Format.CSV, ["Excel"]),
+    ],
+)
+def test_what_programs_write_in_daily_life_is_read_with_a_note(
+    content: bytes, format_: Format, notes: list[str]
+) -> None:
+    found, told = noted(content, format_)
+    assert found == ROWS
+    assert len(told) == len(notes)
+    assert all(word in note for word, note in zip(notes, told, strict=True))
+
+
+def test_the_first_sheet_of_a_workbook_has_numbers_times_and_empty_cells() -> None:
+    day = dt.datetime(2026, 5, 1, 12)  # noqa: DTZ001 - as Excel has it
+    content = workbook(
+        ["n", None, "at", "criteria"], [1, 2.5, day, '{"a": 1}'], [True, None, None], ["x"] * 5, sheets=3
+    )
+    found, notes = noted(content, Format.XLSX)
+    assert found == [
+        {"n": 1, "column 2": 2.5, "at": "2026-05-01T12:00:00", "criteria": {"a": 1}},
+        {"n": True, "column 2": None, "at": None, "criteria": None},
+        "5 cells under a header of 4",
+    ]
+    assert notes == ["the first sheet, 'Sheet', was read; the workbook has 2 more"]
+
+
+@pytest.mark.parametrize(
+    ("content", "format_", "message"),
+    [
+        (b"PK\x03\x04 no workbook", Format.XLSX, "no Excel workbook"),
+        (b"a,b\n1,2\n", Format.XLSX, "no Excel workbook"),
+        (workbook(["a", "a"]), Format.XLSX, "a column twice: a"),
+        ("a,b\nä,1\n".encode() + b"\xff,2\n", Format.CSV, "not UTF-8 near line 1; in Excel, Save as: CSV UTF-8"),
+    ],
+)
+def test_what_cannot_be_read_says_what_to_do(content: bytes, format_: Format, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        noted(content, format_)
+
+
+def test_a_workbook_that_unfolds_is_refused_before_it_is_read() -> None:
+    file = io.BytesIO(workbook(["a"], [1]))
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("xl/more.xml", bytes(300 << 20))
+    with pytest.raises(InvalidRequest, match="over 256 MB once it is unpacked"):
+        noted(file.getvalue(), Format.XLSX)
+
+
+def test_other_suffixes_say_how_to_name_the_format() -> None:
+    with pytest.raises(InvalidRequest, match="--format on the command line"):
+        Format.of_name("rows.txt")
+    with pytest.raises(InvalidRequest, match=r"save it as \.xlsx"):
+        Format.of_name("rows.xls")
 
 
 def records(content: bytes, format_: Format, *, max_row_bytes: int = 1 << 20) -> list[Any]:
@@ -134,4 +231,4 @@ def test_an_unknown_format_is_refused_with_those_there_are() -> None:
     with pytest.raises(InvalidRequest, match="text/csv"):
         Format.of_media_type("text/html")
     with pytest.raises(InvalidRequest, match=r"\.parquet"):
-        Format.of_name("rows.xlsx")
+        Format.of_name("rows.doc")

@@ -119,7 +119,7 @@ def test_a_limit_stops_reading(tmp_path: Path) -> None:
     ("name", "content", "says"),
     [
         ("a.txt", "", ".jsonl"),
-        ("a.csv", b"a\n\xff\n", "UTF-8"),
+        ("a.csv", b"a\n\x81\n", "UTF-8"),
         ("a.csv", "a,a\n1,2\n", "twice: a"),
         ("a.json", "{", "not JSON"),
         ("a.json", '{"q": 1}', ".jsonl"),

@@ -27,6 +27,7 @@ from evaluator_host.jobs.results.aggregate import (
     rubrics_of,
     with_rubrics,
 )
+from evaluator_host.jobs.results.agreement import CLASSES, agreement, human_label, judged_as
 from evaluator_host.jobs.spec import evaluator_of, spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.json_values import decode_json, decode_large
@@ -34,6 +35,7 @@ from evaluator_host.model.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.schemas.jobs import Failures
 from evaluator_host.schemas.results import (
     Aggregate,
+    Agreement,
     Change,
     Comparison,
     ErrorCount,
@@ -148,6 +150,37 @@ class JobResults:
             failed = self._results.every(job.id, Filter(one.position, Status.FAILED))
             found += await failure_groups(one.label, failed)
         return found
+
+    async def agreement(
+        self, workspace_id: str, job_id: str, *, label: str, evaluator: str | None = None
+    ) -> list[Agreement]:
+        """Return how each evaluator of a job agrees with the labels of people in a column of its rows.
+
+        Raises:
+          NotFound: the workspace has no job of that id, or the job has no such evaluator.
+          InvalidRequest: there are no such labels.
+        """
+        job = await self._jobs.get_job(workspace_id, job_id)
+        evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
+        if not evaluators:
+            raise NotFound(f"the job has no evaluator {str(evaluator)[:80]}")
+        return [await self._agreement(job, one, label) for one in evaluators]
+
+    async def _agreement(self, job: Job, evaluator: JobEvaluator, label: str) -> Agreement:
+        pairs: Counter[tuple[str, str]] = Counter()
+        lines = self._folder.lines(job.dataset_id)
+        number, line, counted = -1, b"", 0
+        async for one in self._results.every(job.id, Filter(evaluator.position, Status.SCORED)):
+            while number < one.row:
+                number, line = await asyncio.to_thread(next, lines, (one.row, b"null"))
+            record = await decode_large(line)
+            pair = judged_as(human_label(record, label), await decode_large(one.result.encode()))
+            if pair is not None:
+                pairs[pair] += 1
+                counted += 1
+                if len(pairs) > CLASSES**2:
+                    break
+        return agreement(evaluator.label, label, pairs, unlabelled=job.rows - counted)
 
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when it was created.

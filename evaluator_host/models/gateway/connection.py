@@ -288,6 +288,27 @@ class Connection:
             self._wire.reply(self.number, data, end=end)
 
 
+class KeptAnswer(Connection):
+    """A connection of nobody, whose whole response is kept.
+
+    Attributes:
+      status: Of the response.
+      body: Of the response.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.began = self.ended = False
+        self.status, self.body = 0, b""
+
+    def respond(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:  # noqa: ARG002 - as its class
+        """Keep a response."""
+        self.status, self.body = status, body
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 def _head(status: int, headers: list[tuple[str, str]]) -> bytes:
     lines = [f"{name}: {value}\r\n" for name, value in (*headers, ("connection", "close"))]
     return f"HTTP/1.1 {status} \r\n{''.join(lines)}\r\n".encode("latin-1", "replace")

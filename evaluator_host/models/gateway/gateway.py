@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -26,14 +27,16 @@ from evaluator_host.model.json_values import (
 )
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, ModelUsage
 from evaluator_host.model.redaction import Redactor
-from evaluator_host.models.endpoint import AGAIN, pause_s, read_body, wait_s_of
-from evaluator_host.models.gateway.connection import BODY_BYTES, Connection, Refused, Request
+from evaluator_host.models.endpoint import AGAIN, fault_of, pause_s, read_body, wait_s_of
+from evaluator_host.models.gateway.connection import BODY_BYTES, Connection, KeptAnswer, Refused, Request
 from evaluator_host.models.gateway.grants import ANY, DayMeters, GrantedModel, ModelDirectory, base_url
 from evaluator_host.models.gateway.hosts import HostPort, granted_hosts
 from evaluator_host.models.gateway.protocols import (
     EventStream,
     Route,
     canonical,
+    chat_request,
+    chat_response,
     model_list,
     refusal,
     route_of,
@@ -148,9 +151,11 @@ class RowGate:
         self._connections: dict[int, Connection] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._body_bytes = 0
+        self._asked = 0
         self._network_connections = 0
         self._network_bytes = 0
         self._waiting: set[int] = set()
+        self.on_wait: Callable[[bool], None] = lambda _waits: None
         self._waited_s = 0.0
         self._since: float | None = None
 
@@ -199,8 +204,34 @@ class RowGate:
             self._drop(number)
         self._wire = None
 
+    async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
+        """Return `{"response": …}` to a chat that the row handed to the host, or `{"error": text, "status": number}`.
+
+        The row is in no sandbox meanwhile. Budgets and recorded answers are those of its own requests.
+        """
+        granted = self._grant.model(model)
+        speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
+        path, body = chat_request(speaks, {**request, "model": model})
+        self._asked += 1
+        self.on_wait = lambda _waits: None
+        kept = KeptAnswer(-self._asked)
+        self._connections[kept.number] = kept
+        self._wait(kept.number, waits=True)
+        try:
+            await self._answer(kept, Request("POST", path, {}, encode_json(body)))
+        finally:
+            self._drop(kept.number)
+        try:
+            answer = decode_json(kept.body)
+        except InvalidJson:
+            answer = {}
+        if kept.status != HTTPStatus.OK:
+            return {"error": fault_of(kept.body.decode("utf-8", "replace")), "status": kept.status}
+        return {"response": chat_response(speaks, answer)}
+
     def _drop(self, number: int) -> None:
         self._connections.pop(number, None)
+        self._wait(number, waits=False)
         if (task := self._tasks.pop(number, None)) is not None:
             task.cancel()
 
@@ -218,14 +249,17 @@ class RowGate:
     def _wait(self, number: int, *, waits: bool) -> None:
         """Count the time in which a connection waits as the row's waiting."""
         now = asyncio.get_running_loop().time()
-        if waits:
-            self._since = now if self._since is None else self._since
+        if waits and number in self._connections:
             self._waiting.add(number)
-            return
-        self._waiting.discard(number)
-        if not self._waiting and self._since is not None:
+        elif not waits:
+            self._waiting.discard(number)
+        if self._waiting and self._since is None:
+            self._since = now
+            self.on_wait(True)  # noqa: FBT003 - as callables have it
+        elif not self._waiting and self._since is not None:
             self._waited_s += now - self._since
             self._since = None
+            self.on_wait(False)  # noqa: FBT003 - as above
 
     def _serve(self, connection: Connection, request: Request) -> None:
         self._wait(connection.number, waits=True)

@@ -28,6 +28,7 @@ _KINDS_OF_ERRORS: Final = {
 _VOLATILE: Final = frozenset(
     {"user", "metadata", "safety_identifier", "prompt_cache_key", "stream_options", "service_tier", "store"}
 )
+_MAX_TOKENS: Final = 1024  # which Anthropic has no default for
 _SSE_DATA: Final = b"data:"
 _EVENT_BYTES: Final = 1 << 20  # a longer event passes unread
 
@@ -107,6 +108,35 @@ def _is_count(value: Any) -> bool:
 
 def _count(value: Any) -> int:
     return value if _is_count(value) else 0
+
+
+def chat_request(kind: ModelKind, request: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    """Return the path and body of a chat in OpenAI's form, for a provider of this kind."""
+    if kind is ModelKind.OPENAI:
+        return "/v1/chat/completions", request
+    said = [one for one in request.get("messages", ()) if isinstance(one, dict)]
+    system = [str(one.get("content")) for one in said if one.get("role") == "system"]
+    schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
+    if schema is not None:
+        system.append(f"The answer is one JSON object of this schema, and nothing else: {encode_json(schema).decode()}")
+    body = {name: request[name] for name in ("model", "temperature", "top_p") if request.get(name) is not None}
+    body["max_tokens"] = request.get("max_tokens") or request.get("max_completion_tokens") or _MAX_TOKENS
+    body["messages"] = [one for one in said if one.get("role") != "system"]
+    return "/v1/messages", {**body, "system": "\n\n".join(system)} if system else body
+
+
+def chat_response(kind: ModelKind, answer: dict[str, Json]) -> dict[str, Json]:
+    """Return a provider's answer to `chat_request` in OpenAI's form."""
+    if kind is ModelKind.OPENAI:
+        return answer
+    parts = answer.get("content")
+    text = (
+        "".join(str(one.get("text", "")) for one in parts if isinstance(one, dict)) if isinstance(parts, list) else ""
+    )
+    asked, answered = tokens_of(answer) or (0, 0)
+    message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    usage = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+    return {"object": "chat.completion", "model": answer.get("model"), "choices": [message], "usage": usage}
 
 
 class EventStream:

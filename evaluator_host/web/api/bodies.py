@@ -1,5 +1,7 @@
 """Request bodies of `/v1`, and their conversion to the host's types. Unknown fields are refused by name."""
 
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Self, TypeAlias
 
@@ -17,6 +19,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from evaluator_host.evaluators.judges import JudgeIn
+from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import (
     Contract,
     EncodedRow,
@@ -135,7 +139,32 @@ class PinIn(Wire):
 def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...]:
     """Return the pins of a request as texts; the service checks them."""
     between = "==" if language is Language.PYTHON else "@"
-    return tuple(pin if isinstance(pin, str) else f"{pin.name}{between}{pin.version}" for pin in packages)
+    return tuple(
+        text
+        for pin in packages
+        for text in (_lines(pin) if isinstance(pin, str) else (f"{pin.name}{between}{pin.version}",))
+    )
+
+
+def _lines(pins: str) -> Iterable[str]:
+    """Return the pins of a text; a requirements.txt in one text has several, and comments."""
+    if "\n" not in pins:
+        return (pins,)
+    lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in pins.splitlines()[:_PINS])
+    return [line for line in lines if line]
+
+
+def _language(given: Any) -> Any:
+    """Return the name of a language for what people call it."""
+    return _LANGUAGES.get(given.lower(), given) if isinstance(given, str) else given
+
+
+_LANGUAGES: Final = {
+    **dict.fromkeys(("py", "python3", "python"), "python"),
+    **dict.fromkeys(("js", "node", "javascript"), "javascript"),
+    **dict.fromkeys(("ts", "typescript"), "typescript"),
+}
+LanguageIn: TypeAlias = Annotated[Language, BeforeValidator(_language)]
 
 
 Minor: TypeAlias = Annotated[
@@ -169,8 +198,9 @@ GrantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=300)]
 class EvaluatorIn(Wire):
     """An evaluator: its code and settings."""
 
+    judge: JudgeIn | None = Field(None, description="A judge without code, in place of `code`; see docs/models.md.")
     code: str = Field(description="Source code as pasted. A code fence, line numbers, CRLF and BOM are removed.")
-    language: Language = Language.PYTHON
+    language: LanguageIn = Language.PYTHON
     contract: Contract = Field(Contract.AUTO, description="How the code is called. auto: inferred from the code.")
     packages: Annotated[list[str | PinIn], FailFast()] = Field(
         default_factory=list,
@@ -209,8 +239,21 @@ class EvaluatorIn(Wire):
         description='Variables of the code that hold secrets, if the operator allows it: {"TOKEN": {"secret": "crm"}}.',
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_code(cls, given: Any) -> Any:
+        judged = isinstance(given, dict) and given.get("judge") is not None and "code" not in given
+        return {**given, "code": ""} if judged else given
+
     def to_model(self) -> Evaluator:
         """Return the evaluator that the service takes."""
+        made = self._to_model()
+        if self.judge is not None and self.code:
+            problem = Problem("evaluator.judge", "there is code beside it", "give one of the two")
+            raise InvalidRequest("an evaluator has code or is a judge", problems=(problem,))
+        return made if self.judge is None else self.judge.to_model(made)
+
+    def _to_model(self) -> Evaluator:
         return Evaluator(
             code=self.code,
             language=self.language,
@@ -346,7 +389,7 @@ class EnvironmentIn(Wire):
         json_schema_extra={"examples": [{"language": "javascript", "packages": ["nanoid@5.1.5"]}]}
     )
 
-    language: Language = Language.PYTHON
+    language: LanguageIn = Language.PYTHON
     packages: Annotated[list[str | PinIn], FailFast()] = Field(
         min_length=1, max_length=_PINS, description="Exact pins of pip or npm packages: numpy==2.1.0, lodash@4.17.21."
     )

@@ -1,19 +1,23 @@
 """Routes of data sets: upload, list, read, delete. An upload goes to disk while it arrives."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, StreamingResponse
+from pydantic import ConfigDict, Field
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.service import DatasetService
-from evaluator_host.schemas.stored import DatasetReport
-from evaluator_host.web.api.bodies import WholeNumber
+from evaluator_host.evaluators.live_traffic import Traffic
+from evaluator_host.jobs.service import JobService
+from evaluator_host.schemas.stored import ColumnFacts, DatasetReport, FoundRows
+from evaluator_host.web.api.bodies import WholeNumber, Wire
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.json_routes import json_response
+from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
 
 _MISSING = describe_error(404, "No such data set.")
+_QUERIED = {**_MISSING, **describe_error(422, "A condition is invalid, or the data set is too large to be searched.")}
 _REFUSED = {
     **describe_error(409, "There is already a data set of that name."),
     **describe_error(413, "The file is too large."),
@@ -24,15 +28,58 @@ _FILE: dict[str, Any] = {
         "required": True,
         "content": {
             media_type: {"schema": {"type": "string", "format": "binary"}}
-            for media_type in ("application/x-ndjson", "text/csv", "application/json", "application/vnd.apache.parquet")
+            for media_type in (
+                "application/x-ndjson",
+                "text/csv",
+                "application/json",
+                "application/vnd.apache.parquet",
+                Format.XLSX.media_type,
+            )
         },
     }
 }
 
 
-def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
+_Numbers: TypeAlias = list[Annotated[int, Field(ge=0, le=1 << 53)]]
+
+
+class JobRowsIn(Wire):
+    """Rows of a job's data set, to add to another one."""
+
+    job: str = Field(min_length=1, max_length=100, description="Id of the job.")
+    rows: _Numbers = Field(min_length=1, max_length=1000, description="Numbers of rows, from 0.")
+
+
+class TraceRowsIn(Wire):
+    """Scored live traces, to add to a data set as rows."""
+
+    evaluator: str = Field(min_length=1, max_length=100, description="Name of the evaluator that scored them.")
+    traces: _Numbers = Field(min_length=1, max_length=100, description="`number` of the traces.")
+
+
+class EditIn(Wire):
+    """Body of `PATCH /v1/datasets/{name}`: what to change; the result is the next version."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"set": {"7": {"question": "Capital of Peru?", "gold": "Lima"}}, "remove": [3]}]
+        }
+    )
+
+    set: dict[Annotated[int, Field(ge=0)], dict[str, Any]] = Field(
+        default_factory=dict, max_length=1000, description="New rows by the number of the old one, from 0."
+    )
+    remove: _Numbers = Field(default_factory=list, max_length=100_000, description="Numbers of rows to remove.")
+    add: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000, description="Rows to append.")
+    add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
+    create: bool = Field(False, description="Make the data set if there is none of that name.")  # noqa: FBT003
+
+
+def datasets_api(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:
     """Return the routes of data sets. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+    router.routes.extend(_queries(shelf).routes)
+    router.routes.extend(_edits(shelf, jobs, traffic, access).routes)
 
     @router.post("", status_code=201, response_model=DatasetReport, responses=_REFUSED, openapi_extra=_FILE)
     async def upload(
@@ -89,3 +136,62 @@ def datasets_api(shelf: DatasetService, access: Access) -> APIRouter:
         return Response(status_code=204)
 
     return router
+
+
+def _queries(shelf: DatasetService) -> APIRouter:
+    router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+    @router.get("/{name}/search", response_model=FoundRows, responses=_QUERIED)
+    async def search(
+        name: str,
+        request: Request,
+        text: Annotated[str, Query(max_length=200, description="Only rows with this text, in any case.")] = "",
+        where: Annotated[
+            list[str] | None, Query(max_length=20, description="Conditions: city=Rome, answer~paris, score>=0.5.")
+        ] = None,
+        sort: Annotated[str | None, Query(max_length=200, description="A column; `-` before it: descending.")] = None,
+        first: Annotated[WholeNumber, Query(ge=0, description="How many of the found rows to leave out.")] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        """Find rows of a data set by a text and by conditions on columns, and sort them."""
+        workspace = caller_of(request.scope).workspace
+        found = await shelf.search_rows(
+            workspace, name, text=text, where=where or (), sort=sort, first=first, limit=limit
+        )
+        return await large_json_response(found)
+
+    @router.get("/{name}/columns", response_model=list[ColumnFacts], responses=_QUERIED)
+    async def columns(name: str, request: Request) -> Response:
+        """Show what the columns of a data set hold: kinds, missing and frequent values, ranges."""
+        return json_response(await shelf.describe_columns(caller_of(request.scope).workspace, name))
+
+    @router.get("/{name}/versions", response_model=list[DatasetReport], responses=_MISSING)
+    async def versions(name: str, request: Request) -> Response:
+        """List the kept versions of a data set, newest first; `qa@2` names one."""
+        return json_response(await shelf.list_versions(caller_of(request.scope).workspace, name))
+
+    return router
+
+
+def _edits(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:
+    edits = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=JsonRoute)
+
+    @edits.patch("/{name}", response_model=DatasetReport, responses=_REFUSED)
+    async def edit(name: str, body: EditIn, request: Request) -> Response:
+        """Change, remove and add rows; the result is the next version of the data set."""
+        with AuditedCall(access, caller_of(request.scope), "datasets.edit") as caller:
+            added = list(body.add)
+            match body.add_from:
+                case JobRowsIn(job=job_id, rows=rows):
+                    dataset = (await jobs.get_job(caller.workspace, job_id)).dataset
+                    added += await shelf.rows_by_number(caller.workspace, dataset, rows)
+                case TraceRowsIn(evaluator=evaluator, traces=numbers):
+                    added += await traffic.rows_of_traces(caller.workspace, evaluator, numbers)
+                case None:
+                    pass
+            report = await shelf.edit_dataset(
+                caller.workspace, name, changed=body.set, removed=body.remove, added=added, create=body.create
+            )
+        return json_response(report)
+
+    return edits

@@ -13,6 +13,7 @@ from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import PART_BYTES, RowReader
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.schemas.results import (
+    Agreement,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -101,6 +102,21 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         """Group the failed rows by error, largest group first."""
         workspace = caller_of(request.scope).workspace
         return json_response(await results.failures(workspace, job_id, evaluator=evaluator))
+
+    @router.get(
+        "/agreement",
+        response_model=list[Agreement],
+        responses={**_MISSING, **describe_error(422, "There are no such labels.")},
+    )
+    async def agreement(
+        job_id: str,
+        request: Request,
+        label: Annotated[str, Query(min_length=1, max_length=200, description="Column with the labels of people.")],
+        evaluator: str | None = None,
+    ) -> Response:
+        """Compare each evaluator with labels of people: accuracy, kappa, confusion matrix, intervals."""
+        workspace = caller_of(request.scope).workspace
+        return json_response(await results.agreement(workspace, job_id, label=label, evaluator=evaluator))
 
     @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
     async def evaluators(job_id: str, request: Request) -> Response:

@@ -9,11 +9,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
 from evaluator_host.dialects.table import row_document
+from evaluator_host.jobs.estimates import JobEstimates
 from evaluator_host.jobs.service import JobService
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Replay
-from evaluator_host.schemas.jobs import EvaluatorScore, Failures, JobConfig, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import EvaluatorScore, Failures, JobConfig, JobEstimate, JobReport, JobStatus, Target
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import (
     EXACT_MATCH,
@@ -196,7 +197,7 @@ class JobNameIn(Wire):
     name: JobName | None = Field(description="null removes the name.")
 
 
-def jobs_api(service: JobService, access: Access) -> APIRouter:
+def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> APIRouter:
     """Return the routes of jobs. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/jobs", route_class=JsonRoute, tags=["jobs"])
 
@@ -211,6 +212,17 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
         return json_response(report, 202, {"Location": f"/v1/jobs/{report.id}"})
 
+    @router.post("/estimate", response_model=JobEstimate, responses=_REFUSED)
+    async def estimate(
+        body: JobIn,
+        request: Request,
+        rows: Annotated[int, Query(ge=1, le=100, description="Rows to score for it, from the first on.")] = 3,
+    ) -> Response:
+        """Score the first rows of a job, and tell what all of them would use of models."""
+        with AuditedCall(access, caller_of(request.scope), "jobs.estimate") as caller:
+            found = await estimates.estimate_job(body.to_spec(), caller.workspace, rows=rows)
+        return json_response(found)
+
     @router.get("", response_model=list[JobReport])
     async def jobs(
         request: Request,
@@ -223,10 +235,11 @@ def jobs_api(service: JobService, access: Access) -> APIRouter:
             str | None,
             Query(max_length=200, description="Only jobs with this text in their name, data set or evaluators."),
         ] = None,
+        schedule: Annotated[str | None, Query(description="Only jobs that this schedule made.")] = None,
     ) -> Response:
         """List jobs, newest first, with what each evaluator scored so far."""
         workspace = caller_of(request.scope).workspace
-        chosen = {"before": before, "status": status, "search": search}
+        chosen = {"before": before, "status": status, "search": search, "schedule": schedule}
         return json_response(await service.list_jobs(workspace, limit=limit, **chosen))
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)

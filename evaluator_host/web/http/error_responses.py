@@ -1,7 +1,9 @@
 """Builds error responses: RFC 9457 `application/problem+json`, naming every faulty field. A 500 has no user's data."""
 
+import difflib
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -26,6 +28,36 @@ SECURITY_HEADERS: Final = (
 
 FOREIGN: Final = "evaluator_host.foreign"
 """Where the scope of a request in another platform's format has what reads and refuses it (`dialects/wires`)."""
+
+_OTHER_NAMES: Final = {
+    "input": "inputs",
+    "output": "outputs",
+    "prediction": "outputs",
+    "response": "outputs",
+    "expected": "inputs, with the expected value in it",
+    "reference": "inputs, with the expected value in it",
+    "ground_truth": "inputs, with the expected value in it",
+    "data": "rows or dataset",
+    "requirements": "packages",
+    "dependencies": "packages",
+    "source": "code",
+    "script": "code",
+    "lang": "language",
+    "timeout": "timeout_s, in limits",
+    "memory": "memory_mb, in limits",
+    "evaluate": "evaluator",
+    "scorer": "evaluator",
+    "metrics": "evaluators",
+}
+"""What people call fields elsewhere."""
+
+_FIELDS: Final = (
+    "code", "language", "contract", "packages", "threshold", "settings", "limits", "policy", "python", "files", "path",
+    "models", "budget", "evaluator", "evaluators", "inputs", "outputs", "trace", "variables", "criteria", "messages",
+    "rows", "isolation", "replay", "dataset", "mapping", "target", "config", "name", "timeout_s", "memory_mb",
+    "processes", "disk_mb", "log_kb", "result_kb", "correct_answer_key", "entry", "score_output", "parallelism",
+    "limit_samples", "max_failures", "failures", "description", "sampling", "network", "secrets", "cron", "timezone",
+)  # fmt: skip
 
 _HINTS = {
     "extra_forbidden": "remove it, or check its spelling",
@@ -101,11 +133,18 @@ def _headers(error: HostError) -> dict[str, str]:
     return headers
 
 
-def install_error_handlers(app: FastAPI) -> None:
-    """Make errors raised by routes return problem+json; the middleware handles all other errors."""
+def install_error_handlers(app: FastAPI, complete: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Make errors raised by routes return problem+json; the middleware handles all other errors.
+
+    Args:
+      app: The application.
+      complete: Completes the OpenAPI document, see `web.http.openapi`.
+    """
     describe = app.openapi
 
     def openapi() -> dict[str, Any]:
+        if app.openapi_schema is not None:
+            return app.openapi_schema
         schema = describe()
         body = ProblemBody.model_json_schema(ref_template=_REFERENCE)
         schemas = schema.setdefault("components", {}).setdefault("schemas", {})
@@ -115,7 +154,8 @@ def install_error_handlers(app: FastAPI) -> None:
         for responses in (route["responses"] for routes in schema["paths"].values() for route in routes.values()):
             if "application/json" in responses.get("422", {}).get("content", ()):
                 responses.update(describe_error("422", "The request is invalid; every faulty field is named."))
-        return schema
+        app.openapi_schema = complete(schema)
+        return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend it
 
@@ -157,10 +197,23 @@ def _problem(fault: Mapping[str, Any]) -> Problem:
     path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
     kind, message = fault["type"], str(fault["msg"])
     if kind == "extra_forbidden":
-        message = "unknown field"
-    elif kind == "json_invalid":
+        return Problem(path, "unknown field", _meant_field(path.rpartition(".")[2]) or _HINTS[kind])
+    if kind in ("model_attributes_type", "dict_type", "model_type") and not path:
+        return Problem("", "the body is no JSON object", _HINTS["json_invalid"])
+    if kind == "enum" and isinstance(given := fault.get("input"), str):
+        close = difflib.get_close_matches(given, re.findall(r"'([^']+)'", message), n=1)
+        return Problem(path, message, f"did you mean {close[0]}?" if close else None)
+    if kind == "json_invalid":
         message, path = f"not valid JSON: {fault.get('ctx', {}).get('error', '')}", ""
     return Problem(path, message, _HINTS.get(kind))
+
+
+def _meant_field(name: str) -> str | None:
+    """Return a hint with the field that a misspelt one is like."""
+    if (known := _OTHER_NAMES.get(name.lower())) is not None:
+        return f"did you mean {known}?"
+    close = difflib.get_close_matches(name.lower(), _FIELDS, n=1, cutoff=0.75)
+    return f"did you mean {close[0]}?" if close else None
 
 
 def _is_tag(part: object) -> bool:

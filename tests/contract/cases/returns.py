@@ -176,8 +176,8 @@ ROWS = [
     refused("null", "return None", "return null;", "returned nothing"),
     refused("no-return", "pass", "", "returned nothing"),
     refused("undefined", None, "return undefined;", "returned nothing (undefined)"),
-    refused("nan", "return float('nan')", "return NaN;", "$", error="non_finite"),
-    refused("infinity", "return float('inf')", "return -Infinity;", "$", error="non_finite"),
+    refused("nan", "return float('nan')", "return NaN;", "the returned value", error="non_finite"),
+    refused("infinity", "return float('inf')", "return -Infinity;", "the returned value", error="non_finite"),
     refused("nan-score", "return {'score': float('nan')}", "return { score: NaN };", "$.score", error="non_finite"),
     refused(
         "nan-inside",
@@ -190,7 +190,7 @@ ROWS = [
         name="huge-integer",
         py="return 10 ** 400",
         js="return 10n ** 400n;",
-        evaluate=failed("non_finite", "$", optional_warnings="coerced"),
+        evaluate=failed("non_finite", "the returned value", optional_warnings="coerced"),
     ),
     Returning(
         name="huger-integer",

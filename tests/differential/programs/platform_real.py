@@ -99,6 +99,20 @@ def deepeval(namespace, given):
     return [{"score": stored.score, "success": stored.success, "reason": stored.reason}]
 
 
+def mlflow(namespace, given):
+    from mlflow.genai.evaluation.utils import standardize_scorer_value
+    from mlflow.genai.scorers import Scorer
+
+    made = [one for one in namespace.values() if isinstance(one, Scorer)]
+    kinds = own(namespace, lambda one: isinstance(one, type) and issubclass(one, Scorer))
+    scorer = made[0] if made else kinds[0]()
+    value = scorer.run(**{name: given.get(name) for name in ("inputs", "outputs", "expectations")})
+    found = standardize_scorer_value(scorer.name, value)
+    if any(one.error is not None for one in found):
+        raise Refused("a feedback with an error")
+    return [{name: getattr(one, name) for name in ("name", "value", "rationale")} for one in found]
+
+
 def main(platform, cases, found):
     call = globals()[platform]
     made = {}

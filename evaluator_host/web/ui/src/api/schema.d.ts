@@ -21,6 +21,71 @@ export interface components {
             sum: number | null;
             variance: number | null;
         };
+        Agreement: {
+            accuracy: number;
+            accuracy_interval: [
+                number,
+                number
+            ] | null;
+            classes: components["schemas"]["ClassAgreement"][];
+            confusion: components["schemas"]["AgreementCell"][];
+            evaluator: string;
+            kappa: number | null;
+            kappa_interval: [
+                number,
+                number
+            ] | null;
+            label: string;
+            rows: number;
+            unlabelled: number;
+            weighted_kappa: number | null;
+        };
+        AgreementCell: {
+            human: string;
+            judged: string;
+            rows: number;
+        };
+        AlertChangeIn: {
+            paused: boolean;
+        };
+        AlertIn: {
+            above?: number | null;
+            below?: number | null;
+            evaluator?: string | null;
+            job?: string | null;
+            live?: string | null;
+            metric: components["schemas"]["Metric"];
+            min_rows?: number;
+            name: string;
+            schedule?: string | null;
+            secret?: string | null;
+            url: string;
+            window_minutes?: number;
+        };
+        AlertReport: {
+            checked_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            deliveries: components["schemas"]["DeliveryReport"][];
+            firing: boolean;
+            name: string;
+            paused: boolean;
+            rule: components["schemas"]["AlertRule"];
+            value: number | null;
+        };
+        AlertRule: {
+            above: number | null;
+            below: number | null;
+            evaluator: string | null;
+            job: string | null;
+            live: string | null;
+            metric: components["schemas"]["Metric"];
+            min_rows: number;
+            schedule: string | null;
+            secret: string | null;
+            url: string;
+            window_minutes: number;
+        };
         BadLine: {
             line: number;
             message: string;
@@ -87,8 +152,38 @@ export interface components {
             };
             slices: components["schemas"]["Slice"][];
         };
+        ClassAgreement: {
+            human: number;
+            judged: number;
+            name: string;
+            precision: number | null;
+            precision_interval: [
+                number,
+                number
+            ] | null;
+            recall: number | null;
+            recall_interval: [
+                number,
+                number
+            ] | null;
+        };
         CodeSecretIn: {
             secret: string;
+        };
+        ColumnFacts: {
+            distinct: number | null;
+            kinds: {
+                [key: string]: number;
+            };
+            max: number | null;
+            max_length: number | null;
+            mean: number | null;
+            min: number | null;
+            min_length: number | null;
+            missing: number;
+            name: string;
+            present: number;
+            top: components["schemas"]["TopValue"][];
         };
         Comparison: {
             after: string;
@@ -111,8 +206,10 @@ export interface components {
             format: string;
             id: string;
             name: string;
+            notes: string[];
             rows: number;
             size_bytes: number;
+            version: number;
         };
         DayUsage: {
             cost: number;
@@ -122,6 +219,15 @@ export interface components {
             output_tokens: number;
             replayed: number;
             requests: number;
+        };
+        DeliveryReport: {
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            error: string | null;
+            id: string;
+            status: string;
+            type: string;
         };
         Difference: {
             after: number | null;
@@ -136,6 +242,19 @@ export interface components {
             n: number;
             significant: boolean;
             worse: number;
+        };
+        EditIn: {
+            add?: {
+                [key: string]: unknown;
+            }[];
+            add_from?: components["schemas"]["JobRowsIn"] | components["schemas"]["TraceRowsIn"] | null;
+            create?: boolean;
+            remove?: number[];
+            set?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
         };
         EnvironmentIn: {
             language?: components["schemas"]["Language"];
@@ -237,6 +356,9 @@ export interface components {
             files: {
                 [key: string]: string;
             };
+            judge: {
+                [key: string]: unknown;
+            } | null;
             language: components["schemas"]["Language"];
             limits: components["schemas"]["Limits"];
             models: string[];
@@ -287,6 +409,7 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
@@ -343,6 +466,14 @@ export interface components {
             repair: boolean;
             score_output: string | null;
         };
+        ExampleIn: {
+            answer: number | string;
+            inputs?: {
+                [key: string]: unknown;
+            };
+            outputs?: unknown;
+            reason?: string;
+        };
         FailureGroup: {
             code: string;
             count: number;
@@ -368,6 +499,16 @@ export interface components {
         FixCandidate: {
             code: string;
             diff: string;
+        };
+        FoundRow: {
+            index: number;
+            row: {
+                [key: string]: unknown;
+            };
+        };
+        FoundRows: {
+            rows: components["schemas"]["FoundRow"][];
+            total: number;
         };
         HostInfo: {
             backend: string;
@@ -464,6 +605,14 @@ export interface components {
             message: string;
             row: number | null;
         };
+        JobEstimate: {
+            failed: number;
+            over: string[];
+            rows: number;
+            sample: components["schemas"]["ModelUsage"];
+            sampled: number;
+            usage: components["schemas"]["ModelUsage"];
+        };
         JobEvaluatorReport: {
             digest: string;
             evaluator: components["schemas"]["Evaluator"];
@@ -510,6 +659,7 @@ export interface components {
             };
             name: string | null;
             progress: components["schemas"]["JobProgress"];
+            schedule: string | null;
             scores: components["schemas"]["JobScore"][];
             started_at: string | null;
             status: components["schemas"]["JobStatus"];
@@ -544,6 +694,10 @@ export interface components {
             rows: components["schemas"]["JobRow"][];
             total: number | null;
         };
+        JobRowsIn: {
+            job: string;
+            rows: number[];
+        };
         JobScore: {
             change: number | null;
             evaluator: string;
@@ -557,6 +711,25 @@ export interface components {
         };
         /** @enum {string} */
         JobStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled";
+        JudgeIn: {
+            examples?: components["schemas"]["ExampleIn"][];
+            explains?: boolean;
+            inference?: {
+                [key: string]: unknown;
+            };
+            labels?: components["schemas"]["LabelIn"][];
+            model: string;
+            name?: string;
+            prompt: string;
+            scale?: components["schemas"]["ScaleIn"] | null;
+            structured?: boolean;
+            system?: string | null;
+        };
+        LabelIn: {
+            description?: string | null;
+            label: string;
+            score: number;
+        };
         /** @enum {string} */
         Language: "python" | "javascript" | "typescript";
         Latency: {
@@ -589,6 +762,8 @@ export interface components {
             stdout: string;
             truncated: boolean;
         };
+        /** @enum {string} */
+        Metric: "mean" | "pass_rate" | "failure_rate";
         MigrateIn: {
             adapt?: boolean;
             budget?: components["schemas"]["BudgetIn"];
@@ -599,6 +774,7 @@ export interface components {
                 [key: string]: string;
             };
             job?: string | null;
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             mapping?: {
@@ -694,6 +870,7 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
@@ -718,6 +895,7 @@ export interface components {
             files?: {
                 [key: string]: string;
             };
+            judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
             models?: string[];
@@ -886,6 +1064,40 @@ export interface components {
             peak_memory_kb: number | null;
             warm: boolean;
         };
+        ScaleIn: {
+            max: number;
+            min: number;
+        };
+        ScheduleChangeIn: {
+            cron?: string | null;
+            paused?: boolean | null;
+            timezone?: string | null;
+        };
+        ScheduleIn: {
+            cron: string;
+            job: components["schemas"]["JobIn"];
+            name: string;
+            timezone?: string;
+        };
+        ScheduleReport: {
+            config: components["schemas"]["JobConfig"];
+            /** Format: date-time */
+            created_at: string;
+            cron: string;
+            dataset: string | null;
+            evaluators: string[];
+            last_at: string | null;
+            last_error: string | null;
+            last_job: string | null;
+            mapping: {
+                [key: string]: string;
+            };
+            missed: number;
+            name: string;
+            next_runs: string[];
+            paused: boolean;
+            timezone: string;
+        };
         SecretIn: {
             /** Format: password */
             value: string;
@@ -970,6 +1182,10 @@ export interface components {
             run: number;
             total: number;
         };
+        TopValue: {
+            count: number;
+            value: string;
+        };
         TraceReport: {
             evaluator: string;
             number: number;
@@ -982,6 +1198,10 @@ export interface components {
                 [key: string]: unknown;
             };
             trace_id: string;
+        };
+        TraceRowsIn: {
+            evaluator: string;
+            traces: number[];
         };
         UsageReport: {
             datasets_bytes: number;

@@ -41,6 +41,8 @@ export interface JobForm {
   failuresCount: boolean;
   asksModel: boolean;
   target: TargetForm;
+  /** Of the job that is run again: what the form has no fields for. */
+  kept: Pick<JobReport["config"], "replay" | "budget"> | null;
 }
 
 const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "", prompt: "", messages: [], inference: "", concurrency: "8", timeout_s: "60", retries: "4" };
@@ -48,7 +50,7 @@ const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "",
 /** Returns a form with the values of the address; everything else is empty. */
 export function newForm(query: URLSearchParams): JobForm {
   const evaluators = query.getAll("evaluator");
-  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", name: query.get("name") ?? "", failuresCount: false, asksModel: false, target: NO_TARGET };
+  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", name: query.get("name") ?? "", failuresCount: false, asksModel: false, target: NO_TARGET, kept: null };
 }
 
 /** Returns the form that runs a job again. Evaluators without a name are included as they were. */
@@ -68,6 +70,7 @@ export function formOf(job: JobReport, ran: readonly JobEvaluator[]): JobForm {
     failuresCount: job.config.failures === "zero",
     asksModel: job.target !== null,
     target: job.target === null ? NO_TARGET : targetForm(job.target),
+    kept: { replay: job.config.replay, budget: job.config.budget },
   };
 }
 
@@ -120,6 +123,7 @@ export function jobBody(form: JobForm): JobIn {
     isolation: form.batch ? "batch" : "row",
     max_failures: number(form.maxFailures),
     failures: form.failuresCount ? "zero" : "exclude",
+    ...form.kept,
   };
   const mapping = Object.fromEntries(form.mapping.map(({ field, source }) => [field.trim(), source.trim()]).filter(([field, source]) => field && source));
   return { evaluators: form.evaluators.map((reference) => evaluatorOf(form, reference)), name: form.name.trim() === "" ? null : form.name.trim(), dataset: form.dataset, mapping, target: form.asksModel ? targetOf(form.target) : null, config };

@@ -1,0 +1,208 @@
+"""`test`, `watch`, `login`: assertions on rows beside the code, a run at each save, and the host that commands call."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+from xml.etree import ElementTree as ET
+
+import typer
+
+from evaluator_host.cli import options
+from evaluator_host.cli.command import load_settings, run_async
+from evaluator_host.cli.console import err, out, plain, print_json
+from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
+from evaluator_host.cli.remote_service import host
+from evaluator_host.cli.summary import message_of
+from evaluator_host.config.settings import Settings
+from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.datasets.rows import FileRow, RowFile
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Isolation
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.service.model_grants import ModelTerms
+from evaluator_host.system.files import replace_file
+
+_CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
+_EXPECT: Final = "expect"
+_EXPECTED: Final = ("score", "tolerance", "passed", "label", "error")
+_TOLERANCE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """A row with assertions, and how it went. `problem` is None when all of them hold."""
+
+    evaluator: str
+    case: str
+    problem: str | None
+
+
+def run_cases(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Evaluators, or folders of them.")],
+    *,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
+    url: options.UrlOption = None,
+    sandbox: options.SandboxOption = None,
+    data_dir: options.DataDirOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Run the rows in NAME.cases.jsonl (.json .csv .xlsx) beside each evaluator, and compare what they `expect`.
+
+    A row has `expect`: {"score": 1, "tolerance": 0.05, "passed": true, "label": "good", "error": "timeout"}.
+    """
+    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
+    found = [pair for path in paths for pair in _pairs(path)]
+    if not found:
+        raise InvalidRequest("there are no cases: put NAME.cases.jsonl beside NAME.py, one row with `expect` a line")
+    outcomes = run_async(lambda: _tested(found, settings, url))
+    bad = [one for one in outcomes if one.problem is not None]
+    if junit is not None:
+        replace_file(junit, _junit(outcomes))
+    if as_json:
+        print_json(outcomes)
+    else:
+        for one in bad:
+            out.print(plain(f"{one.evaluator}: {one.case}: {one.problem}"))
+        out.print(f"{len(outcomes) - len(bad)} of {len(outcomes)} cases hold")
+    raise typer.Exit(1 if bad else 0)
+
+
+def _pairs(path: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield each evaluator at a path with the file of its cases."""
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.suffix in _CODE)
+    if not path.exists():
+        raise InvalidRequest(f"there is no {path}")
+    for file in files:
+        for cases in sorted(file.parent.glob(f"{file.stem}.cases.*")):
+            yield file, cases
+
+
+async def _tested(found: list[tuple[Path, Path]], settings: Settings, url: str | None) -> list[CaseOutcome]:
+    outcomes: list[CaseOutcome] = []
+    async with open_evaluation_service(settings, url) as target:
+        for file, cases in found:
+            given = options.read_evaluator(file, None, host=settings)
+            rows = list(_cases(cases, settings))
+            await prepare(target, given, shown=False)
+            stream = target.evaluate_rows(
+                given.evaluator,
+                [row.row for row in rows],
+                isolation=Isolation.ROW,
+                parallelism=None,
+                terms=ModelTerms(),
+            )
+            made: dict[int, CaseOutcome] = {}
+            async with aclosing(stream) as answers:
+                async for index, result in answers:
+                    record = rows[index].record
+                    name = str(record.get("case") or f"row {index}")
+                    made[index] = CaseOutcome(str(file), name, unmet(record[_EXPECT], result))
+            outcomes += [made[index] for index in sorted(made)]
+    return outcomes
+
+
+def _cases(file: Path, settings: Settings) -> Iterator[FileRow]:
+    def report(line: int, message: str) -> None:
+        raise InvalidRequest(f"{file}:{line}: {message}")
+
+    for row in RowFile(file, Mapping.parse([]), max_row_bytes=settings.body_mb << 20, limit=None, report=report):
+        expected = row.record.get(_EXPECT)
+        if isinstance(expected, str):
+            expected = json.loads(expected)
+        if not isinstance(expected, dict) or not expected or not expected.keys() <= set(_EXPECTED):
+            raise InvalidRequest(f"{file}:{row.line}: `expect` is an object with some of {', '.join(_EXPECTED)}")
+        row.record[_EXPECT] = expected
+        yield row
+
+
+def unmet(expected: dict[str, Any], result: EvaluationResult) -> str | None:
+    """Return what a result has otherwise than expected; None when all of it is as expected."""
+    if (error := result.error) is not None:
+        if "error" not in expected:
+            return f"{error.code}: {message_of(error)}"
+        return None if expected["error"] in (error.code, error.type) else f"{error.code}, not {expected['error']}"
+    if "error" in expected:
+        return f"score {result.score}, not {expected['error']}"
+    if "score" in expected:
+        wanted, tolerance = expected["score"], expected.get("tolerance", _TOLERANCE)
+        if (result.score is None or wanted is None) and result.score != wanted:
+            return f"score {result.score}, not {wanted}"
+        if result.score is not None and abs(result.score - wanted) > tolerance:
+            return f"score {result.score:g}, not {wanted:g} ± {tolerance:g}"
+    for name in ("passed", "label"):
+        if name in expected and getattr(result, name) != expected[name]:
+            return f"{name} {getattr(result, name)}, not {expected[name]}"
+    return None
+
+
+def _junit(outcomes: list[CaseOutcome]) -> bytes:
+    failures = sum(one.problem is not None for one in outcomes)
+    counts = {"name": "evaluators", "tests": str(len(outcomes)), "failures": str(failures)}
+    suite = ET.Element("testsuite", counts)
+    for one in outcomes:
+        case = ET.SubElement(suite, "testcase", {"classname": one.evaluator, "name": one.case})
+        if one.problem is not None:
+            ET.SubElement(case, "failure", {"message": plain(one.problem)})
+    return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def watch(
+    context: typer.Context,
+    file: options.FileArgument,
+    data: Annotated[Path, typer.Option(help="Rows, as for `run`.")],
+) -> None:
+    """Run an evaluator over rows now and at each save of a file beside it; takes the options of `run`."""
+    from watchfiles import watch as changes  # noqa: PLC0415 - of this command alone
+
+    options.require_file(file)
+    command = [sys.executable, "-m", "evaluator_host", "run", str(file), "--data", str(data), *context.args]
+    folders = {file.resolve().parent, data.resolve().parent}
+    subprocess.run(command, check=False)  # noqa: S603 - the user's own
+    try:
+        for changed in changes(*folders, watch_filter=lambda _, path: path.endswith((*_CODE, data.suffix))):
+            names = ", ".join(sorted({Path(path).name for _, path in changed}))
+            err.print(plain(f"\n{names} changed"))
+            subprocess.run(command, check=False)  # noqa: S603 - the user's own
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+
+
+def login(
+    url: Annotated[str, typer.Argument(help="Address of the host: https://evaluators.example")],
+    *,
+    key: Annotated[
+        str, typer.Option(prompt="Key (empty for a host without keys)", hide_input=True, help="Key of the host.")
+    ] = "",
+) -> None:
+    """Keep the address and the key of a host: commands that call a host use them from then on."""
+    os.environ["EVALUATOR_HOST_KEY"] = key
+    with host(url) as client:
+        version = client.info().version
+    file = login_file()
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace_file(file, json.dumps({"url": url, "key": key}).encode())
+    file.chmod(0o600)
+    err.print(plain(f"{url} answers ({version}); it is kept in {file}"))
+
+
+def login_file() -> Path:
+    """Return where `login` keeps the address and the key of a host."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evaluator-host" / "login.json"
+
+
+def use_login() -> None:
+    """Use the host of `login` where the environment names none."""
+    try:
+        kept = json.loads(login_file().read_bytes())
+    except (OSError, ValueError):
+        return
+    if "EVALUATOR_HOST_URL" not in os.environ and isinstance(kept.get("url"), str):
+        os.environ["EVALUATOR_HOST_URL"] = kept["url"]
+        if kept.get("key"):
+            os.environ.setdefault("EVALUATOR_HOST_KEY", kept["key"])

@@ -1,0 +1,216 @@
+"""`schedules` and `alerts`: jobs at fixed times, and messages when their figures go out of bounds."""
+
+from typing import Annotated
+
+import typer
+
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, table
+from evaluator_host.cli.options import JsonOption
+from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.client import DEFAULT_URL
+from evaluator_host.schemas.alerts import AlertReport, AlertRule, Metric, ScheduleReport
+
+app = typer.Typer(name="schedules", help="Jobs at fixed times, on a host.", no_args_is_help=True)
+alerts = typer.Typer(name="alerts", help="Messages when figures go out of bounds.", no_args_is_help=True)
+
+_NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
+
+
+@app.command(name="list")
+def list_schedules(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+    """List schedules by name."""
+    with host(url) as client:
+        found = client.schedules.all()
+    none = "there are no schedules; make one with evaluator-host jobs schedule"
+    header = ("NAME", "CRON", "TIME ZONE", "NEXT RUN", "LAST JOB", "MISSED", "DATA SET", "EVALUATORS")
+    print_found(found, lambda all_: table(header, list(map(_schedule_row, all_))), as_json=as_json, none=none)
+
+
+@app.command(name="show")
+def show_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+    """Show a schedule, and when it runs next."""
+    with host(url) as client:
+        found = client.schedules.get(name)
+    print_found(found, schedule_facts, as_json=as_json)
+
+
+@app.command(name="pause")
+def pause_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Run nothing until the schedule is resumed."""
+    with host(url) as client:
+        client.schedules.change(name, paused=True)
+    err.print(plain(f"{name} is paused"))
+
+
+@app.command(name="resume")
+def resume_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Run a paused schedule again."""
+    with host(url) as client:
+        found = client.schedules.change(name, paused=False)
+    err.print(plain(f"{name} runs next at {format_time(found.next_runs[0])}" if found.next_runs else f"{name} is on"))
+
+
+@app.command(name="run")
+def run_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Make the job of a schedule now, and print its id."""
+    with host(url) as client:
+        out.print(client.schedules.run(name).id)
+
+
+@app.command(name="remove")
+def remove_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Remove a schedule. Its jobs stay."""
+    with host(url) as client:
+        client.schedules.delete(name)
+    err.print(plain(f"removed {name}"))
+
+
+def schedule_facts(one: ScheduleReport) -> object:
+    """Return a table with all of a schedule."""
+    return facts(
+        (
+            ("schedule", one.name),
+            ("cron", f"{one.cron} ({one.timezone})"),
+            ("next runs", "\n".join(map(format_time, one.next_runs)) or ("paused" if one.paused else "never")),
+            ("last run", format_time(one.last_at) if one.last_at else None),
+            ("last job", one.last_job),
+            ("last error", one.last_error),
+            ("missed", one.missed or None),
+            ("evaluators", ", ".join(one.evaluators)),
+            ("data set", one.dataset or "(own rows)"),
+        )
+    )
+
+
+def _schedule_row(one: ScheduleReport) -> tuple[object, ...]:
+    upcoming = format_time(one.next_runs[0]) if one.next_runs else "paused" if one.paused else "never"
+    last = one.last_job or one.last_error
+    return one.name, one.cron, one.timezone, upcoming, last, one.missed, one.dataset, ", ".join(one.evaluators)
+
+
+@alerts.command(name="create")
+def create_alert(
+    name: _NameArgument,
+    *,
+    webhook: Annotated[str, typer.Option(help="URL that receives a POST: https://hooks.example.com/…")],
+    schedule: Annotated[str | None, typer.Option(help="Watch the jobs of this schedule.")] = None,
+    job: Annotated[str | None, typer.Option(help="Watch one job: its id, or `last`.")] = None,
+    live: Annotated[str | None, typer.Option(help="Watch the live traces of this evaluator.")] = None,
+    evaluator: Annotated[str | None, typer.Option(help="Watch only this evaluator of the job.")] = None,
+    metric: Annotated[Metric, typer.Option(help="The figure to watch.")] = Metric.MEAN,
+    below: Annotated[float | None, typer.Option(help="Fire when the figure is below this.")] = None,
+    above: Annotated[float | None, typer.Option(help="Fire when the figure is above this.")] = None,
+    window_minutes: Annotated[int, typer.Option(min=1, help="With --live: traces of the last minutes.")] = 60,
+    min_rows: Annotated[int, typer.Option(min=1, help="Fire for no fewer rows than this.")] = 1,
+    secret: Annotated[str | None, typer.Option(help="Secret that signs the messages.")] = None,
+    url: HostOption = DEFAULT_URL,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell a webhook when a figure of a job, a schedule or live traces goes out of bounds."""
+    with host(url) as client:
+        rule = AlertRule(
+            metric,
+            webhook,
+            job=None if job is None else named_job(client, job).id,
+            schedule=schedule,
+            live=live,
+            evaluator=evaluator,
+            below=below,
+            above=above,
+            window_minutes=window_minutes,
+            min_rows=min_rows,
+            secret=secret,
+        )
+        made = client.alerts.create(name, rule)
+    print_found(made, alert_facts, as_json=as_json)
+
+
+@alerts.command(name="list")
+def list_alerts(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+    """List alerts by name."""
+    with host(url) as client:
+        found = client.alerts.all()
+    none = "there are no alerts; make one with evaluator-host alerts create"
+    header = ("NAME", "WATCHES", "RULE", "STATE", "VALUE", "CHECKED", "LAST MESSAGE")
+    print_found(found, lambda all_: table(header, list(map(_alert_row, all_))), as_json=as_json, none=none)
+
+
+@alerts.command(name="show")
+def show_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+    """Show an alert and its last messages."""
+    with host(url) as client:
+        found = client.alerts.get(name)
+    print_found(found, alert_facts, as_json=as_json)
+
+
+@alerts.command(name="pause")
+def pause_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Watch nothing until the alert is resumed."""
+    with host(url) as client:
+        client.alerts.pause(name)
+    err.print(plain(f"{name} is paused"))
+
+
+@alerts.command(name="resume")
+def resume_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Watch again what ends from now on."""
+    with host(url) as client:
+        client.alerts.pause(name, paused=False)
+    err.print(plain(f"{name} watches again"))
+
+
+@alerts.command(name="test")
+def send_test(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Send a test message. Exit code 1: the webhook did not take it."""
+    with host(url) as client:
+        sent = client.alerts.test(name).deliveries[0]
+    out.print(plain(f"{sent.status}: {sent.error}" if sent.error else sent.status))
+    raise typer.Exit(0 if sent.status == "sent" else 1)
+
+
+@alerts.command(name="remove")
+def remove_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Remove an alert."""
+    with host(url) as client:
+        client.alerts.delete(name)
+    err.print(plain(f"removed {name}"))
+
+
+def alert_facts(one: AlertReport) -> object:
+    """Return a table with all of an alert."""
+    messages = [
+        f"{format_time(sent.created_at)} {sent.type} {sent.status} {sent.error or ''}" for sent in one.deliveries
+    ]
+    return facts(
+        (
+            ("alert", one.name),
+            ("watches", _watched(one.rule)),
+            ("rule", _rule(one.rule)),
+            ("state", _state(one)),
+            ("value", one.value),
+            ("checked", format_time(one.checked_at) if one.checked_at else None),
+            ("webhook", one.rule.url),
+            ("messages", "\n".join(messages)),
+        )
+    )
+
+
+def _alert_row(one: AlertReport) -> tuple[object, ...]:
+    last = f"{one.deliveries[0].type} {one.deliveries[0].status}" if one.deliveries else None
+    checked = format_time(one.checked_at) if one.checked_at else None
+    return one.name, _watched(one.rule), _rule(one.rule), _state(one), one.value, checked, last
+
+
+def _watched(rule: AlertRule) -> str:
+    if rule.live is not None:
+        return f"live traces of {rule.live}, {rule.window_minutes} min"
+    return f"job {rule.job}" if rule.job is not None else f"schedule {rule.schedule}"
+
+
+def _rule(rule: AlertRule) -> str:
+    bound = f"< {rule.below:g}" if rule.below is not None else f"> {rule.above:g}"
+    return f"{rule.metric} {bound}" + (f" of {rule.evaluator}" if rule.evaluator else "")
+
+
+def _state(one: AlertReport) -> str:
+    return "paused" if one.paused else "firing" if one.firing else "ok"

@@ -1,0 +1,170 @@
+"""Client methods for schedules and alerts: `client.schedules`, `client.alerts`."""
+
+from dataclasses import asdict
+from types import NoneType
+from typing import Any
+
+from evaluator_host.client.calls import Call, encode, path_part
+from evaluator_host.client.jobs import job_body
+from evaluator_host.client.transport import TransportT, Verbs, verb
+from evaluator_host.schemas.alerts import AlertReport, AlertRule, ScheduleReport
+from evaluator_host.schemas.jobs import JobReport
+
+
+class ScheduleVerbs(Verbs[TransportT]):
+    """Methods for the schedules in the workspace of the caller's key."""
+
+    @verb
+    async def create(self, /, name: str, cron: str, *, timezone: str = "UTC", **job: Any) -> ScheduleReport:
+        """Make a job at each time of a cron expression.
+
+        Args:
+          name: Name of the schedule.
+          cron: `0 7 * * 1` is every Monday at 7.
+          timezone: Time zone of `cron`, such as `Europe/Berlin`.
+          job: `evaluators`, `dataset`, … as in `jobs.create`.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such evaluator, data set or secret.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        body = {"name": name, "cron": cron, "timezone": timezone, "job": job_body(**job)}
+        return await self._transport.send(Call("POST", "/v1/schedules", ScheduleReport, encode(body)))
+
+    @verb
+    async def all(self) -> list[ScheduleReport]:
+        """Return the schedules by name."""
+        return await self._transport.send(Call("GET", "/v1/schedules", list[ScheduleReport]))
+
+    @verb
+    async def get(self, name: str) -> ScheduleReport:
+        """Return a schedule.
+
+        Args:
+          name: Name of the schedule.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("GET", f"/v1/schedules/{path_part(name)}", ScheduleReport))
+
+    @verb
+    async def change(
+        self, name: str, *, paused: bool | None = None, cron: str | None = None, timezone: str | None = None
+    ) -> ScheduleReport:
+        """Pause, resume or change a schedule, and return it; None keeps a field.
+
+        Args:
+          name: Name of the schedule.
+          paused: Whether it runs nothing for now.
+          cron: Another expression.
+          timezone: Another time zone.
+
+        Raises:
+          NotFound: there is none of that name.
+          InvalidRequest: a field is not valid.
+        """
+        body = encode({"paused": paused, "cron": cron, "timezone": timezone})
+        return await self._transport.send(Call("PATCH", f"/v1/schedules/{path_part(name)}", ScheduleReport, body))
+
+    @verb
+    async def run(self, name: str) -> JobReport:
+        """Make the job of a schedule now, and return it.
+
+        Args:
+          name: Name of the schedule.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("POST", f"/v1/schedules/{path_part(name)}/run", JobReport))
+
+    @verb
+    async def delete(self, name: str) -> None:
+        """Delete a schedule; its jobs stay.
+
+        Args:
+          name: Name of the schedule.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._transport.send(Call("DELETE", f"/v1/schedules/{path_part(name)}", NoneType))
+
+
+class AlertVerbs(Verbs[TransportT]):
+    """Methods for the alerts in the workspace of the caller's key."""
+
+    @verb
+    async def create(self, name: str, rule: AlertRule) -> AlertReport:
+        """Tell a webhook when a figure goes out of bounds.
+
+        Args:
+          name: Name of the alert.
+          rule: What it watches, its bound and its webhook.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such job, schedule, evaluator or secret.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        return await self._transport.send(
+            Call("POST", "/v1/alerts", AlertReport, encode({"name": name, **asdict(rule)}))
+        )
+
+    @verb
+    async def all(self) -> list[AlertReport]:
+        """Return the alerts by name."""
+        return await self._transport.send(Call("GET", "/v1/alerts", list[AlertReport]))
+
+    @verb
+    async def get(self, name: str) -> AlertReport:
+        """Return an alert and its last messages.
+
+        Args:
+          name: Name of the alert.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("GET", f"/v1/alerts/{path_part(name)}", AlertReport))
+
+    @verb
+    async def pause(self, name: str, *, paused: bool = True) -> AlertReport:
+        """Pause an alert, or resume it with `paused=False`.
+
+        Args:
+          name: Name of the alert.
+          paused: Whether it watches nothing for now.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(
+            Call("PATCH", f"/v1/alerts/{path_part(name)}", AlertReport, encode({"paused": paused}))
+        )
+
+    @verb
+    async def test(self, name: str) -> AlertReport:
+        """Send a test message; the newest delivery says how that went.
+
+        Args:
+          name: Name of the alert.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return await self._transport.send(Call("POST", f"/v1/alerts/{path_part(name)}/test", AlertReport))
+
+    @verb
+    async def delete(self, name: str) -> None:
+        """Delete an alert.
+
+        Args:
+          name: Name of the alert.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._transport.send(Call("DELETE", f"/v1/alerts/{path_part(name)}", NoneType))

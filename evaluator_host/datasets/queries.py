@@ -1,0 +1,259 @@
+"""Searches and edits the rows of a data set, and counts its columns. Called in limited processes."""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_host.datasets.files import write_rows
+from evaluator_host.datasets.readers import Record
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import decode_json
+from evaluator_host.schemas.stored import ColumnFacts, DatasetFacts, FoundRow, FoundRows, TopValue
+
+_CONDITION: Final = re.compile(r"(?P<column>[^=!<>~]+)(?P<sign>!=|>=|<=|=|~|>|<)(?P<value>.*)", re.DOTALL)
+_PAGE_BYTES: Final = 4 << 20
+_COLUMNS: Final = 200
+_DISTINCT: Final = 10_000
+_TOP: Final = 5
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on a column: `score>=0.5`, `city=Rome`, `city!=Rome`, `answer~paris` (contains, in any case)."""
+
+    column: str
+    sign: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Return the condition that a text names.
+
+        Raises:
+          InvalidRequest: it names none.
+        """
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            hint = "write COLUMN, one of = != ~ > < >= <=, and a value: city=Rome, answer~paris, meta.score>=0.5"
+            raise InvalidRequest(
+                f"{text[:80]!r} is no condition", problems=(Problem("where", "is no condition", hint),)
+            )
+        return cls(found["column"].strip(), found["sign"], found["value"].strip())
+
+    def holds(self, row: dict[str, Any]) -> bool:
+        """Return whether a row meets it. A value that is a number is compared as a number where it can be."""
+        value = value_at(row, self.column)
+        if self.sign in ("=", "!="):
+            return (_text(value) == self.value or _number(value) == _number(self.value) is not None) == (
+                self.sign == "="
+            )
+        if self.sign == "~":
+            return self.value.lower() in _text(value).lower()
+        one, other = _number(value), _number(self.value)
+        if one is None or other is None:
+            return False
+        return {">": one > other, "<": one < other, ">=": one >= other, "<=": one <= other}[self.sign]
+
+
+def value_at(row: dict[str, Any], column: str) -> Any:
+    """Return the value of a column, or of a dotted path into objects; None where there is none."""
+    if column in row:
+        return row[column]
+    value: Any = row
+    for part in column.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def search_rows(
+    file: Path, text: str, conditions: Sequence[Condition], sort: str | None, first: int, limit: int
+) -> FoundRows:
+    """Return the rows of a file of JSON lines that have a text and meet all conditions.
+
+    Args:
+      file: The rows.
+      text: A text in a value or a name of a column, in any case; empty for all rows.
+      conditions: Each has to hold.
+      sort: A column; `-` before it is descending. Rows without a value come last.
+      first: How many of the found rows to leave out.
+      limit: Most rows to return; fewer when they have 4 MB.
+    """
+    places, numbers, keys = array("Q"), array("Q"), list[tuple[Any, ...]]()
+    wanted = text.lower()
+    with file.open("rb") as lines:
+        place = 0
+        for number, line in enumerate(lines):
+            row = decode_json(line) if wanted or conditions or sort else {}
+            if _contains(row, wanted) and all(one.holds(row) for one in conditions):
+                places.append(place)
+                numbers.append(number)
+                if sort:
+                    keys.append(_order(value_at(row, sort.removeprefix("-"))))
+            place += len(line)
+        order = range(len(places))
+        chosen = order if sort is None else _sorted(keys, descending=sort.startswith("-"))
+        found, held = list[FoundRow](), 0
+        for at in chosen[first : first + limit]:
+            lines.seek(places[at])
+            line = lines.readline()
+            held += len(line)
+            if found and held > _PAGE_BYTES:
+                break
+            found.append(FoundRow(numbers[at], decode_json(line)))
+    return FoundRows(tuple(found), len(places))
+
+
+def describe_columns(file: Path) -> list[ColumnFacts]:
+    """Return what the columns of a file of JSON lines hold, in the order of their first appearance; at most 200."""
+    columns: dict[str, _Column] = {}
+    rows = 0
+    with file.open("rb") as lines:
+        for line in lines:
+            rows += 1
+            for name, value in decode_json(line).items():
+                if name not in columns and len(columns) < _COLUMNS:
+                    columns[name] = _Column()
+                if name in columns:
+                    columns[name].note_value(value)
+    return [column.facts(name, rows) for name, column in columns.items()]
+
+
+@dataclass(slots=True)
+class _Column:
+    """Counts the values of one column."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    values: Counter[str] = field(default_factory=Counter)
+    is_complete: bool = True
+    numbers: int = 0
+    mean: float = 0.0
+    least: float | None = None
+    greatest: float | None = None
+    shortest: int | None = None
+    longest: int | None = None
+
+    def note_value(self, value: Any) -> None:
+        kind = _kind(value)
+        self.kinds[kind] += 1
+        if kind == "null":
+            return
+        text = _text(value)[:_SHOWN]
+        if text in self.values or len(self.values) < _DISTINCT:
+            self.values[text] += 1
+        else:
+            self.is_complete = False
+        if (number := _number(value)) is not None:
+            self.numbers += 1
+            self.mean += (number - self.mean) / self.numbers
+            self.least = number if self.least is None else min(self.least, number)
+            self.greatest = number if self.greatest is None else max(self.greatest, number)
+        if isinstance(value, str):
+            self.shortest = len(value) if self.shortest is None else min(self.shortest, len(value))
+            self.longest = max(self.longest or 0, len(value))
+
+    def facts(self, name: str, rows: int) -> ColumnFacts:
+        present = self.kinds.total() - self.kinds["null"]
+        is_number = self.numbers == present > 0
+        return ColumnFacts(
+            name=name,
+            present=present,
+            missing=rows - present,
+            kinds=dict(self.kinds.most_common()),
+            distinct=len(self.values) if self.is_complete else None,
+            top=tuple(TopValue(value, count) for value, count in self.values.most_common(_TOP)),
+            min=self.least if is_number else None,
+            max=self.greatest if is_number else None,
+            mean=self.mean if is_number else None,
+            min_length=self.shortest,
+            max_length=self.longest,
+        )
+
+
+def edit_rows(
+    stage: Path,
+    file: Path,
+    changed: dict[int, dict[str, Json]],
+    removed: Sequence[int],
+    added: Sequence[dict[str, Json]],
+    format_: str,
+    max_bytes: int,
+    max_row_bytes: int,
+) -> DatasetFacts:
+    """Write the edited rows of a file of JSON lines into a folder, as `write_rows`.
+
+    Raises:
+      InvalidRequest: there is no row of such a number, or no row is left.
+    """
+    gone = frozenset(removed)
+    unknown = {*changed, *gone}
+
+    def rows() -> Iterator[Record]:
+        count = 0
+        with file.open("rb") as lines:
+            for count, line in enumerate(lines, start=1):
+                unknown.discard(count - 1)
+                if count - 1 not in gone:
+                    yield count, changed[count - 1] if count - 1 in changed else decode_json(line)
+        yield from enumerate(added, start=count + 1)
+
+    facts = write_rows(stage, rows(), format_=format_, max_bytes=max_bytes, max_row_bytes=max_row_bytes)
+    if unknown:
+        raise InvalidRequest(f"the data set has no row {min(unknown)}; rows are numbered from 0")
+    if facts.bad_rows:
+        raise InvalidRequest(f"a row cannot be stored: {facts.bad_lines[0].message}")
+    return facts
+
+
+def _sorted(keys: list[tuple[Any, ...]], *, descending: bool) -> Sequence[int]:
+    present = [at for at, key in enumerate(keys) if key]
+    present.sort(key=keys.__getitem__, reverse=descending)
+    return [*present, *(at for at, key in enumerate(keys) if not key)]
+
+
+def _order(value: Any) -> tuple[Any, ...]:
+    """Return what orders values: numbers before texts; empty for none."""
+    if value is None:
+        return ()
+    number = _number(value)
+    return (1, _text(value)) if number is None else (0, number)
+
+
+def _contains(row: dict[str, Any], text: str) -> bool:
+    return not text or text in _text(row).lower()
+
+
+def _text(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case None:
+            return ""
+        case dict():
+            return "\n".join(f"{name}\n{_text(inner)}" for name, inner in value.items())
+        case list():
+            return "\n".join(map(_text, value))
+        case bool():
+            return str(value).lower()
+        case _:
+            return str(value)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < float("inf") else None
+
+
+def _kind(value: Any) -> str:
+    kinds = {bool: "bool", int: "number", float: "number", str: "text", list: "list", dict: "object"}
+    return kinds.get(type(value), "null")

@@ -1,0 +1,433 @@
+"""Watches figures of jobs and of live traces, and tells webhooks when they go out of bounds.
+
+An alert is one object in the store, with its state and its messages: a host that changes it compares it with what it
+read (`swap_object`), so that of several hosts one alone adds a message, and one alone sends it. A host that dies
+meanwhile leaves the message to the next attempt: a receiver may get it twice, with the same id.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import ipaddress
+import logging
+import secrets
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import httpx
+from pydantic import TypeAdapter
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.jobs.service import JobService
+from evaluator_host.model.errors import HostError, InvalidRequest, NotFound, Problem, StoreUnavailable
+from evaluator_host.model.json_values import encode_json
+from evaluator_host.models.access import PORTS, is_listed, make_http_client, require_url
+from evaluator_host.schemas.alerts import AlertReport, AlertRule, DeliveryReport, Metric
+from evaluator_host.schemas.jobs import JobReport, JobScore, JobStatus
+from evaluator_host.store.objects import Objects, StoredObject
+from evaluator_host.store.secrets import Secrets
+from evaluator_host.store.traces import Traces
+
+KIND: Final = "alert"
+PUBLIC: Final = "public"  # in EVALUATOR_HOST_WEBHOOK_HOSTS: every host whose addresses are public
+_MOST: Final = 100  # of a workspace
+_LOOK_EVERY_S: Final = 5.0
+_JOBS_AT_ONCE: Final = 100
+_KEPT: Final = 20  # messages
+_WAITS_S: Final = (10, 60, 300, 1800, 7200)  # between two attempts to send a message
+_SEND_S: Final = 10.0
+_NOT_SENT: Final = "the host ended before it was sent"
+_OVERLAP: Final = timedelta(minutes=1)  # hosts' clocks differ, and a job is stored a moment after it ended
+_AT_ONCE: Final = 8
+_TRIES: Final = 5  # to change an alert that a host changes at the same time
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """A message. `next_at` is None once it was sent, or after the last attempt."""
+
+    id: str
+    type: str
+    body: str
+    created_at: datetime
+    next_at: datetime | None
+    attempts: int = 0
+    sent: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Alert:
+    """An alert as it is stored.
+
+    Attributes:
+      since: Jobs that ended before are not looked at.
+      seen_at: The end of the newest job that was looked at.
+      seen: Ids of the last jobs that were looked at.
+    """
+
+    rule: AlertRule
+    since: datetime
+    seen_at: datetime | None = None
+    seen: tuple[str, ...] = ()
+    paused: bool = False
+    firing: bool = False
+    value: float | None = None
+    checked_at: datetime | None = None
+    deliveries: tuple[_Delivery, ...] = ()
+
+
+_STORED: Final = TypeAdapter(_Alert)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A figure, and what a message tells of it. `out`: whether it is out of bounds; None with too few rows to tell."""
+
+    out: bool | None
+    value: float | None
+    about: dict[str, Any]
+
+
+class Alerts:
+    """The alerts of one host.
+
+    Args:
+      objects: Alerts in the store.
+      jobs: Figures of jobs.
+      traces: Figures of live traces.
+      secret_store: Secrets that sign messages.
+      settings: Hosts that may be called, proxy and certificates.
+    """
+
+    def __init__(
+        self, objects: Objects, jobs: JobService, traces: Traces, secret_store: Secrets, settings: Settings
+    ) -> None:
+        self._objects = objects
+        self._jobs = jobs
+        self._traces = traces
+        self._secrets = secret_store
+        self._settings = settings
+        self._wake = asyncio.Event()
+
+    async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
+        """Store an alert; it watches what ends from now on, and a job also when it has ended.
+
+        Raises:
+          InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
+          NotFound: there is no such job, schedule, evaluator or secret.
+          NameTaken: there is an alert of that name.
+          InUse: the workspace has too many.
+        """
+        await self._require(workspace_id, rule)
+        made = _Alert(rule, datetime.now(UTC))
+        stored = await self._objects.add_object(KIND, workspace_id, name, _json(made), most=_MOST)
+        self._wake.set()
+        return _report(stored)
+
+    async def list_alerts(self, workspace_id: str) -> list[AlertReport]:
+        """Return the alerts of a workspace, by name."""
+        return [_report(one) for one in await self._objects.list_objects(KIND, workspace_id)]
+
+    async def get_alert(self, workspace_id: str, name: str) -> AlertReport:
+        """Return an alert.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return _report(await self._objects.get_object(KIND, workspace_id, name))
+
+    async def pause_alert(self, workspace_id: str, name: str, *, paused: bool) -> AlertReport:
+        """Pause or resume an alert; what ended while it was paused is not looked at.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._change(workspace_id, name, lambda kept: replace(kept, paused=paused, since=datetime.now(UTC)))
+        return await self.get_alert(workspace_id, name)
+
+    async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
+        """Send a message of the type `alert.test`, and return the alert; its newest delivery says how that went.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        text = f"alert {name}: this is a test"
+        await self._change(workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text}))
+        await self._send_due(await self._objects.get_object(KIND, workspace_id, name))
+        return await self.get_alert(workspace_id, name)
+
+    async def delete_alert(self, workspace_id: str, name: str) -> None:
+        """Delete an alert.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._objects.delete_object(KIND, workspace_id, name)
+
+    async def run(self) -> None:
+        """Look at figures and send messages until cancelled."""
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def look(stored: StoredObject) -> None:
+            async with places:
+                await self.look(stored)
+
+        while True:
+            try:
+                alerts = await self._objects.list_objects(KIND)
+                async with asyncio.TaskGroup() as tasks:
+                    for stored in alerts:
+                        tasks.create_task(look(stored))
+            except* StoreUnavailable as error:
+                _log.warning("alerts are not looked at: %s", error.exceptions[0])
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
+            self._wake.clear()
+
+    async def look(self, stored: StoredObject) -> None:
+        """Look at the figures of one alert, and send its messages that are due."""
+        kept = _STORED.validate_json(stored.content)
+        if not kept.paused:
+            new = await self._looked(stored, kept)
+            if new != kept and not await self._objects.swap_object(stored, _json(new)):
+                return
+            stored = replace(stored, content=_json(new)) if new != kept else stored
+        await self._send_due(stored)
+
+    async def _looked(self, stored: StoredObject, kept: _Alert) -> _Alert:
+        rule = kept.rule
+        if rule.live is not None:
+            since = datetime.now(UTC) - timedelta(minutes=rule.window_minutes)
+            figures = await self._traces.live_figures(stored.workspace_id, rule.live, since=since)
+            sample = _sample(rule, figures, {"live": rule.live, "window_minutes": rule.window_minutes})
+            return _told(kept, stored.name, sample, each=False)
+        for job in await self._ended_jobs(stored.workspace_id, kept):
+            for score in job.scores:
+                if rule.evaluator in (None, score.evaluator, score.evaluator.partition("@")[0]):
+                    kept = _told(kept, stored.name, _job_sample(rule, job, score), each=True)
+            assert job.finished_at is not None  # noqa: S101 - it has ended
+            seen_at = max(kept.seen_at or kept.since, job.finished_at)
+            seen = (*kept.seen, job.id)[-_JOBS_AT_ONCE:]
+            kept = replace(kept, seen_at=seen_at, seen=seen, paused=rule.job is not None)
+        return kept
+
+    async def _ended_jobs(self, workspace_id: str, kept: _Alert) -> Sequence[JobReport]:
+        """Return the jobs that ended since the last look, the oldest first."""
+        if kept.rule.job is not None:
+            with suppress(NotFound):
+                job = await self._jobs.get_job(workspace_id, kept.rule.job)
+                return [job] if job.status.final else []
+            return []
+        after = max(kept.since, (kept.seen_at or kept.since) - _OVERLAP)
+        jobs = await self._jobs.list_jobs(
+            workspace_id, limit=_JOBS_AT_ONCE, schedule=kept.rule.schedule, finished_after=after
+        )
+        return sorted(
+            (job for job in jobs if job.id not in kept.seen), key=lambda job: job.finished_at or job.created_at
+        )
+
+    async def _send_due(self, stored: StoredObject) -> None:
+        """Send the messages of an alert that are due, each claimed first by moving its next attempt."""
+        kept, now = _STORED.validate_json(stored.content), datetime.now(UTC)
+        for one in kept.deliveries:
+            if one.next_at is None or one.next_at > now:
+                continue
+            wait = _WAITS_S[one.attempts] if one.attempts < len(_WAITS_S) else None
+            next_at = None if wait is None else now + timedelta(seconds=wait)
+            claimed = replace(one, attempts=one.attempts + 1, next_at=next_at, error=_NOT_SENT)
+            fresh = await self._objects.get_object(KIND, stored.workspace_id, stored.name)
+            before = _STORED.validate_json(fresh.content)
+            if one not in before.deliveries or not await self._objects.swap_object(fresh, _json(_put(before, claimed))):
+                continue  # another host sends it
+            error = await self._send(stored.workspace_id, kept.rule, claimed)
+            sent = replace(claimed, sent=error is None, error=error, next_at=None if error is None else next_at)
+            with suppress(NotFound):
+                await self._change(stored.workspace_id, stored.name, lambda now_kept, sent=sent: _put(now_kept, sent))
+
+    async def _change(self, workspace_id: str, name: str, change: Any) -> None:
+        for _ in range(_TRIES):
+            stored = await self._objects.get_object(KIND, workspace_id, name)
+            if await self._objects.swap_object(stored, _json(change(_STORED.validate_json(stored.content)))):
+                return
+
+    async def _send(self, workspace_id: str, rule: AlertRule, message: _Delivery) -> str | None:
+        """Send a message once; return why it failed, None when the receiver took it."""
+        try:
+            headers = {"Content-Type": "application/json", "User-Agent": "evaluator-host"}
+            headers |= await self._signature(workspace_id, rule, message)
+            url, extensions = await self._address(rule.url)
+            if url.host != httpx.URL(rule.url).host:
+                headers["Host"] = httpx.URL(rule.url).netloc.decode()
+            client = make_http_client(self._settings, rule.url, timeout_s=_SEND_S, at_once=1)
+            async with asyncio.timeout(2 * _SEND_S), client:
+                request = client.build_request("POST", url, content=message.body, headers=headers)
+                request.extensions.update(extensions)
+                answer = await client.send(request, stream=True)
+                await answer.aclose()
+        except (HostError, httpx.HTTPError, OSError) as error:  # TimeoutError is an OSError
+            return f"{type(error).__name__}: {getattr(error, 'detail', error)}"[:300]
+        return None if answer.is_success else f"the webhook answered {answer.status_code}"
+
+    async def _signature(self, workspace_id: str, rule: AlertRule, message: _Delivery) -> dict[str, str]:
+        """Return the headers of standardwebhooks.com."""
+        at = str(int(datetime.now(UTC).timestamp()))
+        headers = {"webhook-id": message.id, "webhook-timestamp": at}
+        if rule.secret is None:
+            return headers
+        key = await self._secrets.reveal(workspace_id, rule.secret)
+        raw = base64.b64decode(key.removeprefix("whsec_")) if key.startswith("whsec_") else key.encode()
+        digest = hmac.digest(raw, f"{message.id}.{at}.{message.body}".encode(), hashlib.sha256)
+        return {**headers, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}"}
+
+    async def _address(self, given: str) -> tuple[httpx.URL, dict[str, Any]]:
+        """Return the URL to call, with the checked address in place of its host, and what TLS then needs.
+
+        Raises:
+          InvalidRequest: the operator does not allow the host.
+        """
+        url = httpx.URL(given)
+        parts = require_url(given, field="url", path_only=False)
+        allowed = self._settings.webhook_hosts
+        if is_listed(parts, allowed):
+            return url, {}
+        found = await asyncio.get_running_loop().getaddrinfo(
+            url.host, parts.port or PORTS[parts.scheme], type=socket.SOCK_STREAM
+        )
+        addresses = [entry[4][0] for entry in found]
+        if PUBLIC not in allowed or not all(ipaddress.ip_address(one).is_global for one in addresses):
+            raise _refused(
+                "url",
+                f"alerts may not call {url.host}",
+                f'the operator allows it by EVALUATOR_HOST_WEBHOOK_HOSTS=\'["public", "{url.host}"]\'',
+            )
+        if self._settings.proxy is not None:  # which looks up the name itself
+            return url, {}
+        return url.copy_with(host=addresses[0]), {"sni_hostname": url.host}
+
+    async def _require(self, workspace_id: str, rule: AlertRule) -> None:
+        """Check a rule, and that what it watches exists."""
+        if sum(one is not None for one in (rule.job, rule.schedule, rule.live)) != 1:
+            raise _refused("job", "an alert watches one of job, schedule and live", "name one of the three")
+        if (rule.below is None) == (rule.above is None):
+            raise _refused("below", "an alert has one bound", "set below or above")
+        if rule.job is not None:
+            await self._jobs.get_job(workspace_id, rule.job)
+        elif rule.schedule is not None:
+            await self._objects.get_object("schedule", workspace_id, rule.schedule)
+        else:
+            await self._traces.require_evaluator(workspace_id, str(rule.live))
+        if rule.secret is not None:
+            await self._secrets.reveal(workspace_id, rule.secret)
+        with suppress(OSError):  # a name that cannot be looked up now; its messages will tell
+            await self._address(rule.url)
+
+
+def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
+    """Return an alert after a look, with a message when it begins or ends firing; `each`: for every bad job."""
+    if sample.out is None:
+        return kept
+    new = replace(kept, firing=sample.out, value=sample.value, checked_at=datetime.now(UTC))
+    if sample.out and (each or not kept.firing):
+        return _with_message(new, name, "alert.firing", sample.about)
+    if not sample.out and kept.firing:
+        return _with_message(new, name, "alert.resolved", sample.about)
+    return new if (new.firing, new.value) != (kept.firing, kept.value) or each else kept
+
+
+def _with_message(kept: _Alert, name: str, type_: str, about: dict[str, Any]) -> _Alert:
+    now = datetime.now(UTC)
+    rule = kept.rule
+    bounds = {"metric": rule.metric, "below": rule.below, "above": rule.above, "value": kept.value}
+    text = about.get("text") or _sentence(name, type_, kept, about)
+    body = {"type": type_, "alert": name, "timestamp": now.isoformat(), **bounds, **about, "text": text}
+    made = _Delivery(f"msg_{secrets.token_hex(12)}", type_, encode_json(body).decode(), now, now)
+    return replace(kept, deliveries=(made, *kept.deliveries)[:_KEPT])
+
+
+def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str:
+    rule = kept.rule
+    figure = rule.metric.replace("_", " ")
+    bound = f"under {rule.below:g}" if rule.below is not None else f"over {rule.above:g}"
+    where = f"job {about.get('job_name') or about['job']}" if "job" in about else f"live traces of {about['live']}"
+    if about.get("status") == JobStatus.FAILED:
+        return f"alert {name}: {where} failed"
+    is_out = bound if type_ == "alert.firing" else f"no longer {bound}"
+    value = "none" if kept.value is None else f"{kept.value:.4g}"
+    counts = f"{about['scored']} of {about['rows']} rows scored, {about['failed']} failed"
+    return (
+        f"alert {name}: the {figure} of {about.get('evaluator', rule.live)} is {value}, {is_out}, in {where} ({counts})"
+    )
+
+
+def _job_sample(rule: AlertRule, job: JobReport, score: JobScore) -> _Sample:
+    about: dict[str, Any] = {
+        "job": job.id,
+        "job_name": job.name,
+        "status": job.status,
+        "schedule": job.schedule,
+        "dataset": job.dataset_name,
+        "evaluator": score.evaluator,
+    }
+    sample = _sample(rule, score, about)
+    return replace(sample, out=True) if job.status is JobStatus.FAILED else sample
+
+
+def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample:
+    """Return the figure of a rule, and whether it is out of bounds."""
+    done = score.scored + score.failed
+    about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
+    match rule.metric:
+        case Metric.MEAN:
+            value = score.mean
+        case Metric.PASS_RATE:
+            value = score.pass_rate
+        case _:
+            value = score.failed / done if done else None
+    if done < rule.min_rows or value is None:
+        return _Sample(None, None, about)
+    out = value < rule.below if rule.below is not None else rule.above is not None and value > rule.above
+    return _Sample(out, value, about)
+
+
+def _put(kept: _Alert, delivery: _Delivery) -> _Alert:
+    return replace(kept, deliveries=tuple(delivery if one.id == delivery.id else one for one in kept.deliveries))
+
+
+def _refused(field: str, message: str, hint: str | None = None) -> InvalidRequest:
+    return InvalidRequest(f"the alert cannot be taken: {message}", problems=(Problem(field, message, hint),))
+
+
+def _json(kept: _Alert) -> str:
+    return _STORED.dump_json(kept).decode()
+
+
+def _report(stored: StoredObject) -> AlertReport:
+    kept = _STORED.validate_json(stored.content)
+    return AlertReport(
+        name=stored.name,
+        rule=kept.rule,
+        paused=kept.paused,
+        firing=kept.firing,
+        value=kept.value,
+        checked_at=kept.checked_at,
+        deliveries=tuple(
+            DeliveryReport(
+                id=one.id,
+                type=one.type,
+                created_at=one.created_at,
+                attempts=one.attempts,
+                status="sent" if one.sent else "waiting" if one.next_at is not None else "failed",
+                error=None if one.sent or not one.attempts else one.error,
+            )
+            for one in kept.deliveries
+        ),
+        created_at=stored.created_at,
+    )

@@ -1,0 +1,124 @@
+"""Estimates what a job will use of models, from its first rows."""
+
+import asyncio
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.jobs.results.results import JobResults
+from evaluator_host.jobs.service import JobService
+from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import HostBusy, HostError
+from evaluator_host.model.evaluator import ModelBudget
+from evaluator_host.model.outcome import ModelUsage
+from evaluator_host.schemas.jobs import JobEstimate
+from evaluator_host.store.jobs import DesiredState
+from evaluator_host.store.models import Models
+
+_LONGEST_S: Final = 300.0
+
+
+class JobEstimates:
+    """Estimates jobs of one host.
+
+    Args:
+      jobs: Runs the first rows, as a job of their own that is deleted afterwards.
+      results: Their usage.
+      models: What workspaces have used today.
+      settings: The budget of a day.
+    """
+
+    def __init__(self, jobs: JobService, results: JobResults, models: Models, settings: Settings) -> None:
+        self._jobs = jobs
+        self._results = results
+        self._models = models
+        self._day = settings.model_day or ModelBudget()
+
+    async def estimate_job(self, spec: JobSpec, workspace_id: str, *, rows: int) -> JobEstimate:
+        """Score the first rows of a job, and return what all of them will use of models.
+
+        Raises:
+          HostBusy: the first rows are not scored within five minutes.
+          HostError: as `JobService.create_job`.
+        """
+        total = await self._jobs.count_rows(spec, workspace_id)
+        sample = replace(spec, config=replace(spec.config, limit_samples=max(1, min(rows, total))))
+        job = await self._jobs.create_job(sample, workspace_id)
+        try:
+            async with asyncio.timeout(_LONGEST_S), aclosing(self._jobs.watch_job(workspace_id, job.id)) as reports:
+                async for report in reports:
+                    job = report
+            figures = (await self._results.figures(workspace_id, job.id)).evaluators
+        except TimeoutError as error:
+            raise HostBusy(
+                f"the first {rows} rows are not scored after {_LONGEST_S:g} s; estimate from fewer"
+            ) from error
+        finally:
+            with suppress(HostError):
+                if not job.status.final:
+                    await self._jobs.set_desired_state(workspace_id, job.id, DesiredState.CANCEL)
+                await self._jobs.delete_job(workspace_id, job.id)
+        scored = sum(one.rows for one in figures)
+        used = ModelUsage()
+        for one in figures:
+            used = _added(used, one.usage or ModelUsage())
+        whole = _scaled(used, total * len(figures) / scored) if scored else ModelUsage()
+        over = [
+            *_over("the job", spec.config.budget, whole),
+            *_over("the workspace today", await self._rest(workspace_id), whole),
+        ]
+        return JobEstimate(total * len(figures), scored, sum(one.failed for one in figures), used, whole, tuple(over))
+
+    async def _rest(self, workspace_id: str) -> ModelBudget:
+        """Return what is left of the workspace's day."""
+        if self._day == ModelBudget():
+            return self._day
+        days = await self._models.list_usage(workspace_id, since=datetime.now(UTC).date().isoformat())
+        day, tokens = self._day, sum(one.input_tokens + one.output_tokens for one in days)
+        return ModelBudget(
+            requests=None if day.requests is None else max(0, day.requests - sum(one.requests for one in days)),
+            tokens=None if day.tokens is None else max(0, day.tokens - tokens),
+            cost=None if day.cost is None else max(0.0, day.cost - sum(one.cost for one in days)),
+        )
+
+
+def _added(one: ModelUsage, other: ModelUsage) -> ModelUsage:
+    cost = None if one.cost is None or other.cost is None else one.cost + other.cost
+    return ModelUsage(
+        requests=one.requests + other.requests,
+        replayed=one.replayed + other.replayed,
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cost=cost,
+        wait_ms=one.wait_ms + other.wait_ms,
+        connections=one.connections + other.connections,
+        network_bytes=one.network_bytes + other.network_bytes,
+    )
+
+
+def _scaled(used: ModelUsage, factor: float) -> ModelUsage:
+    return ModelUsage(
+        requests=round(used.requests * factor),
+        replayed=round(used.replayed * factor),
+        input_tokens=round(used.input_tokens * factor),
+        output_tokens=round(used.output_tokens * factor),
+        cost=None if used.cost is None else round(used.cost * factor, 9),
+        wait_ms=round(used.wait_ms * factor, 3),
+        connections=round(used.connections * factor),
+        network_bytes=round(used.network_bytes * factor),
+    )
+
+
+def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:
+    """Return each way in which an estimate is over a budget."""
+    tokens = used.input_tokens + used.output_tokens
+    found = []
+    if budget.requests is not None and used.requests > budget.requests:
+        found.append(f"{whose} may ask models {budget.requests} times, and would ask about {used.requests} times")
+    if budget.tokens is not None and tokens > budget.tokens:
+        found.append(f"{whose} may use {budget.tokens} tokens, and would use about {tokens}")
+    if budget.cost is not None and used.cost is not None and used.cost > budget.cost:
+        found.append(f"{whose} may cost {budget.cost:g}, and would cost about {used.cost:.4g}")
+    return found

@@ -1,0 +1,268 @@
+"""Makes jobs at the times of cron expressions; exactly one job for a time, however many hosts use the database.
+
+The job of a time has an idempotency key with that time, so that a second host gets the same job. Times that passed
+while no host ran are made up for once, by the newest of them; the others count as missed.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+from pydantic import TypeAdapter
+
+from evaluator_host.jobs.service import JobService
+from evaluator_host.jobs.spec import JobSpec, label_of
+from evaluator_host.model.errors import HostError, InvalidRequest, NotFound, Problem, StoreUnavailable
+from evaluator_host.schemas.alerts import ScheduleReport
+from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.store.objects import Objects, StoredObject
+
+KIND: Final = "schedule"
+_MOST: Final = 100  # of a workspace
+_MOST_BYTES: Final = 256 << 10  # read at each look
+_LOOK_EVERY_S: Final = 5.0
+_MISSED_COUNTED: Final = 1000
+_SHOWN: Final = 3
+_TRIES: Final = 5  # to change a schedule that a host changes at the same time
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """A schedule as it is stored. `next_at` is None for an expression that has no later time."""
+
+    spec: JobSpec
+    cron: str
+    timezone: str
+    next_at: datetime | None
+    paused: bool = False
+    last_at: datetime | None = None
+    last_job: str | None = None
+    last_error: str | None = None
+    missed: int = 0
+
+
+_STORED: Final = TypeAdapter(_Schedule)
+
+
+class Schedules:
+    """The schedules of one host.
+
+    Args:
+      objects: Schedules in the store.
+      jobs: Makes jobs.
+    """
+
+    def __init__(self, objects: Objects, jobs: JobService) -> None:
+        self._objects = objects
+        self._jobs = jobs
+        self._wake = asyncio.Event()
+
+    async def add_schedule(
+        self, workspace_id: str, name: str, spec: JobSpec, *, cron: str, timezone: str = "UTC"
+    ) -> ScheduleReport:
+        """Store a schedule.
+
+        Raises:
+          InvalidRequest: the name, the expression, the time zone or the job is not valid.
+          NotFound: there is no such evaluator or data set.
+          NameTaken: there is a schedule of that name.
+          InUse: the workspace has too many.
+        """
+        first = next(iter(_times(cron, timezone, datetime.now(UTC))), None)
+        if first is None:
+            raise _refused("cron", f"{cron!r} is never, such as on 31 February")
+        await self._jobs.require_job(spec, workspace_id)
+        made = _Schedule(spec, cron, timezone, first)
+        if len(_json(made)) > _MOST_BYTES:
+            message = f"its job has over {_MOST_BYTES >> 10} KB"
+            raise _refused("job", message, "upload the rows as a data set, and store the evaluators; then name them")
+        stored = await self._objects.add_object(KIND, workspace_id, name, _json(made), most=_MOST)
+        self._wake.set()
+        return _report(stored)
+
+    async def list_schedules(self, workspace_id: str) -> list[ScheduleReport]:
+        """Return the schedules of a workspace, by name."""
+        return [_report(one) for one in await self._objects.list_objects(KIND, workspace_id)]
+
+    async def get_schedule(self, workspace_id: str, name: str) -> ScheduleReport:
+        """Return a schedule.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        return _report(await self._objects.get_object(KIND, workspace_id, name))
+
+    async def change_schedule(
+        self,
+        workspace_id: str,
+        name: str,
+        *,
+        paused: bool | None = None,
+        cron: str | None = None,
+        timezone: str | None = None,
+    ) -> ScheduleReport:
+        """Pause, resume or change a schedule. Times that passed while it was paused are not made up for.
+
+        Raises:
+          NotFound: there is none of that name.
+          InvalidRequest: the expression or the time zone is not valid.
+        """
+        for _ in range(_TRIES):
+            stored = await self._objects.get_object(KIND, workspace_id, name)
+            was = _STORED.validate_json(stored.content)
+            new = replace(
+                was,
+                paused=was.paused if paused is None else paused,
+                cron=was.cron if cron is None else cron,
+                timezone=was.timezone if timezone is None else timezone,
+            )
+            new = replace(new, next_at=next(iter(_times(new.cron, new.timezone, datetime.now(UTC))), None))
+            if await self._objects.swap_object(stored, _json(new)):
+                break
+        self._wake.set()
+        return await self.get_schedule(workspace_id, name)
+
+    async def run_schedule(self, workspace_id: str, name: str) -> JobReport:
+        """Make the job of a schedule now, besides its times.
+
+        Raises:
+          NotFound: there is none of that name, or its evaluator or data set is gone.
+        """
+        stored = await self._objects.get_object(KIND, workspace_id, name)
+        kept = _STORED.validate_json(stored.content)
+        return await self._jobs.create_job(_named(stored, kept, datetime.now(UTC)), workspace_id)
+
+    async def delete_schedule(self, workspace_id: str, name: str) -> None:
+        """Delete a schedule; its jobs stay.
+
+        Raises:
+          NotFound: there is none of that name.
+        """
+        await self._objects.delete_object(KIND, workspace_id, name)
+
+    async def run(self) -> None:
+        """Make the jobs whose time has come, until cancelled."""
+        while True:
+            try:
+                for stored in await self._objects.list_objects(KIND):
+                    await self.look(stored, datetime.now(UTC))
+            except StoreUnavailable as error:
+                _log.warning("no schedule is looked at: %s", error.detail)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
+            self._wake.clear()
+
+    async def look(self, stored: StoredObject, now: datetime) -> None:
+        """Make the job of a schedule if its time has come.
+
+        Raises:
+          StoreUnavailable: the database does not answer; the next look tries again.
+        """
+        kept = _STORED.validate_json(stored.content)
+        if kept.paused or kept.next_at is None or kept.next_at > now:
+            return
+        later = _times(kept.cron, kept.timezone, kept.next_at)
+        passed = list(itertools.takewhile(lambda at: at <= now, itertools.islice(later, _MISSED_COUNTED)))
+        made = replace(
+            kept,
+            last_at=passed[-1] if passed else kept.next_at,
+            last_job=None,
+            last_error=None,
+            missed=kept.missed + len(passed),
+            next_at=next(iter(_times(kept.cron, kept.timezone, now)), None),
+        )
+        if await self._is_running(stored.workspace_id, kept.last_job):
+            error = f"the job before, {kept.last_job}, had not ended"
+            made = replace(made, last_job=kept.last_job, last_error=error, missed=made.missed + 1)
+        else:
+            made = await self._made(stored, made)
+        if await self._objects.swap_object(stored, _json(made)) and made.last_error:
+            _log.warning("schedule %s made no job: %s", stored.name, made.last_error)
+
+    async def _made(self, stored: StoredObject, kept: _Schedule) -> _Schedule:
+        assert kept.last_at is not None  # noqa: S101 - the caller has set it
+        key = f"schedule:{stored.id}:{kept.last_at.isoformat()}"
+        try:
+            job = await self._jobs.create_job(
+                _named(stored, kept, kept.last_at), stored.workspace_id, idempotency_key=key
+            )
+        except StoreUnavailable:
+            raise
+        except HostError as error:
+            return replace(kept, last_error=error.detail)
+        return replace(kept, last_job=job.id)
+
+    async def _is_running(self, workspace_id: str, job_id: str | None) -> bool:
+        if job_id is None:
+            return False
+        try:
+            return not (await self._jobs.get_job(workspace_id, job_id)).status.final
+        except NotFound:
+            return False
+
+
+def _named(stored: StoredObject, kept: _Schedule, at: datetime) -> JobSpec:
+    local = at.astimezone(ZoneInfo(kept.timezone))
+    return replace(kept.spec, name=f"{stored.name} {local:%Y-%m-%d %H:%M}", schedule=stored.name)
+
+
+def _times(cron: str, timezone: str, after: datetime) -> Iterator[datetime]:
+    """Yield the times of a cron expression after a time, in UTC; daylight saving as in Debian's cron.
+
+    Raises:
+      InvalidRequest: the expression or the time zone is not valid.
+    """
+    try:
+        zone = ZoneInfo(timezone)
+    except (KeyError, ValueError, OSError) as error:
+        raise _refused(
+            "timezone", f"there is no time zone {timezone[:60]!r}", "such as Europe/Berlin or UTC"
+        ) from error
+    try:
+        times = CronSim(cron, after.astimezone(zone))
+    except CronSimError as error:
+        hint = "minute, hour, day of the month, month, day of the week: '0 7 * * 1' is every Monday at 7"
+        raise _refused("cron", f"{cron[:60]!r} is no cron expression: {error}", hint) from error
+    return (at.astimezone(UTC) for at in times)
+
+
+def _refused(field: str, message: str, hint: str | None = None) -> InvalidRequest:
+    return InvalidRequest(f"the schedule cannot be taken: {message}", problems=(Problem(field, message, hint),))
+
+
+def _json(kept: _Schedule) -> str:
+    return _STORED.dump_json(kept).decode()
+
+
+def _report(stored: StoredObject) -> ScheduleReport:
+    kept = _STORED.validate_json(stored.content)
+    now = datetime.now(UTC)
+    labels = [
+        one if isinstance(one, str) else label_of(one, place, taken=())
+        for place, one in enumerate(kept.spec.evaluators)
+    ]
+    return ScheduleReport(
+        name=stored.name,
+        cron=kept.cron,
+        timezone=kept.timezone,
+        paused=kept.paused,
+        next_runs=() if kept.paused else tuple(itertools.islice(_times(kept.cron, kept.timezone, now), _SHOWN)),
+        last_at=kept.last_at,
+        last_job=kept.last_job,
+        last_error=kept.last_error,
+        missed=kept.missed,
+        evaluators=tuple(labels),
+        dataset=kept.spec.dataset if isinstance(kept.spec.dataset, str) else None,
+        mapping=kept.spec.mapping,
+        config=kept.spec.config,
+        created_at=stored.created_at,
+    )

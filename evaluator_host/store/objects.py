@@ -1,0 +1,96 @@
+"""Stores small JSON objects by kind and name in workspaces; hosts of one database change them one after the other."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from evaluator_host.model.errors import InUse, NameTaken, NotFound
+from evaluator_host.store.database import Repository, columns_of, row_values
+from evaluator_host.store.tables import EntityTable
+from evaluator_host.store.workspaces import require_name
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object. `content` is JSON."""
+
+    id: str
+    workspace_id: str
+    name: str
+    content: str
+    created_at: datetime
+
+
+class Objects(Repository):
+    """The objects in the database."""
+
+    async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
+        """Store an object.
+
+        Raises:
+          InvalidRequest: the name is not valid.
+          NameTaken: there is an object of that kind and name.
+          InUse: the workspace has `most` objects of that kind.
+        """
+        require_name(name, kind)
+        counting = select(func.count()).select_from(EntityTable).where(_of(kind), _in(workspace_id))
+        if int(await self._database.fetch_value(counting)) >= most:
+            raise InUse(f"a workspace may have {most} {kind}s; remove one first")
+        now = datetime.now(UTC)
+        made = StoredObject(f"{kind[:3]}-{secrets.token_hex(8)}", workspace_id, name, content, now)
+        values: dict[str, Any] = {**row_values(made), "kind": kind, "namespace": "", "updated_at": now}
+        try:
+            await self._database.change_rows(insert(EntityTable).values(**values))
+        except IntegrityError as error:
+            raise NameTaken(f"there is {kind} {name} already; remove it first, or take another name") from error
+        return made
+
+    async def list_objects(self, kind: str, workspace_id: str | None = None) -> list[StoredObject]:
+        """Return the objects of a kind by name, of one workspace or of all."""
+        query = _objects().where(_of(kind)).order_by(EntityTable.name, EntityTable.id)
+        if workspace_id is not None:
+            query = query.where(_in(workspace_id))
+        return [StoredObject(*row) for row in await self._database.fetch_all(query)]
+
+    async def get_object(self, kind: str, workspace_id: str, name: str) -> StoredObject:
+        """Return an object.
+
+        Raises:
+          NotFound: there is none of that kind and name.
+        """
+        query = _objects().where(_of(kind), _in(workspace_id), EntityTable.name == name)
+        found = await self._database.fetch_first(query)
+        if found is None:
+            raise NotFound(f"there is no {kind} {name[:80]!r}; `evaluator-host {kind}s list` has their names")
+        return StoredObject(*found)
+
+    async def swap_object(self, before: StoredObject, content: str) -> bool:
+        """Replace the content of an object, unless it is gone or another host was first; return whether it was done."""
+        same = (EntityTable.id == before.id) & (EntityTable.content == before.content)
+        values = {"content": content, "updated_at": datetime.now(UTC)}
+        return await self._database.change_rows(update(EntityTable).where(same).values(**values)) == 1
+
+    async def delete_object(self, kind: str, workspace_id: str, name: str) -> None:
+        """Delete an object.
+
+        Raises:
+          NotFound: there is none of that kind and name.
+        """
+        found = await self.get_object(kind, workspace_id, name)
+        await self._database.change_rows(delete(EntityTable).where(EntityTable.id == found.id))
+
+
+def _objects() -> Select[Any]:
+    return select(*columns_of(EntityTable, StoredObject))
+
+
+def _of(kind: str) -> ColumnElement[bool]:
+    return (EntityTable.kind == kind) & (EntityTable.namespace == "")
+
+
+def _in(workspace_id: str) -> ColumnElement[bool]:
+    return EntityTable.workspace_id == workspace_id

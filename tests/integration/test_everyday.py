@@ -1,0 +1,128 @@
+"""What people do every day with one running host: names and figures of jobs, schedules, edits of data sets, labels."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.schemas.jobs import Failures
+from tests import forked
+from tests.server import Server
+
+EXACT = Evaluator(
+    "def evaluate(inputs, outputs, trace):\n    return float(outputs['x'] if outputs == '!' else outputs == inputs['gold'])\n",
+    threshold=0.5,
+)
+ROWS = [
+    {"question": "France?", "gold": "Paris", "answer": "Paris", "n": 1},
+    {"question": "Italy?", "gold": "Rome", "answer": "Milan", "n": 2.5},
+    {"question": "Peru?", "gold": "Lima", "answer": "!", "n": None},
+]
+MAPPING = {"outputs": "answer", "correct_answer": "gold"}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with Server(log=tmp_path_factory.mktemp("server") / "log") as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def client(url: str) -> Iterator[Client]:
+    with Client(url) as opened:
+        yield opened
+
+
+def command(url: str, *arguments: str, code: int = 0) -> str:
+    done = forked.run([*arguments, "--url", url], timeout=60)
+    assert done.returncode == code, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str, tmp_path: Path) -> None:
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for row in (list(ROWS[0]), *(list(one.values()) for one in ROWS)):
+        book.active.append(row)
+    book.save(file)
+    (tmp_path / "qa.xlsx").write_bytes(file.getvalue())
+    assert command(url, "datasets", "upload", str(tmp_path / "qa.xlsx")).startswith(
+        "qa: 3 rows, columns question, gold"
+    )
+    client.evaluators.create("everyday-exact", EXACT)
+    jobs = [
+        client.jobs.wait(
+            client.jobs.create(["everyday-exact"], "qa", mapping=MAPPING, name=f"run {failures}", failures=failures).id
+        )
+        for failures in (Failures.EXCLUDE, Failures.ZERO)
+    ]
+    first, second = (job.scores[0] for job in jobs)
+    assert (first.mean, first.pass_rate, first.scored, first.failed, first.rows, first.change) == (
+        0.5,
+        0.5,
+        2,
+        1,
+        3,
+        None,
+    )
+    assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (second.previous, second.change) == (jobs[0].id, 0)  # failed rows are counted alike in both
+    figures = client.jobs.results(jobs[1].id).evaluators[0]
+    assert (figures.metrics[0].mean, figures.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert [job.id for job in client.jobs.all(search="RUN ZERO")] == [jobs[1].id]
+    assert client.jobs.rename(jobs[0].id, "baseline").name == "baseline"
+    listed = command(url, "jobs", "list", "--search", "baseline").splitlines()[1]
+    assert ("baseline" in listed, "2/3" in listed, " qa " in listed, "50%" in listed) == (True,) * 4
+    trend = client.evaluators.scores("everyday-exact", dataset="qa")
+    assert [(one.job, one.version) for one in trend] == [(jobs[1].id, 1), (jobs[0].id, 1)]
+    assert "run zero" in command(url, "evaluators", "scores", "everyday-exact")
+
+
+def test_rows_are_found_edited_and_kept_in_versions(client: Client, url: str) -> None:
+    client.datasets.upload("capitals", ROWS)
+    assert [one.index for one in client.datasets.search("capitals", "ROME").rows] == [1]
+    assert [one.index for one in client.datasets.search("capitals", where=["n>=1"], sort="-n").rows] == [1, 0]
+    assert [one.index for one in client.datasets.search("capitals", where=["gold!=Rome", "answer~a"]).rows] == [0]
+    assert client.datasets.search("capitals", limit=1).total == 3
+    with pytest.raises(InvalidRequest):
+        client.datasets.search("capitals", where=["gold"])
+    columns = {one.name: one for one in client.datasets.columns("capitals")}
+    assert (columns["n"].present, columns["n"].missing, columns["n"].mean) == (2, 1, 1.75)
+    assert (columns["gold"].distinct, columns["gold"].max_length, columns["gold"].min) == (3, 5, None)
+    edited = client.datasets.edit(
+        "capitals", set={1: {**ROWS[1], "answer": "Rome"}}, remove=[2], add=[{"question": "?"}]
+    )
+    assert (edited.rows, edited.version) == (3, 2)
+    assert [row["question"] for row in client.datasets.rows("capitals")] == ["France?", "Italy?", "?"]
+    assert [row["question"] for row in client.datasets.rows("capitals@1")] == ["France?", "Italy?", "Peru?"]
+    assert [one.version for one in client.datasets.versions("capitals")] == [2, 1]
+    with pytest.raises(InvalidRequest, match="has no row 7"):
+        client.datasets.edit("capitals", remove=[7])
+    with pytest.raises(NotFound):
+        client.datasets.edit("nowhere", add=[{"a": 1}])
+    job = client.jobs.wait(client.jobs.create([EXACT], "capitals@1", mapping=MAPPING).id)
+    made = client.datasets.edit("hard", add_from={"job": job.id, "rows": [2]}, create=True)
+    assert list(client.datasets.rows("hard")) == [ROWS[2]]
+    assert (made.rows, made.version) == (1, 1)
+    assert "hard@2: 2 rows" in command(url, "datasets", "edit", "hard", "--add", '{"question": "!"}')
+    assert "Peru?" in command(url, "datasets", "search", "hard", "--where", "gold=Lima")
+    assert command(url, "datasets", "columns", "hard").startswith("COLUMN")
+
+
+def test_a_schedule_by_command(client: Client, url: str) -> None:
+    client.datasets.upload("weekly-rows", ROWS)
+    client.evaluators.create("weekly-exact", EXACT)
+    base = ("-e", "weekly-exact", "-d", "weekly-rows", "--map", "outputs=answer", "--map", "correct_answer=gold")
+    cron = ("--name", "weekly", "--cron", "0 7 * * 1", "--timezone", "Europe/Berlin")
+    assert "0 7 * * 1 (Europe/Berlin)" in command(url, "jobs", "schedule", *base, *cron)
+    job = client.jobs.wait(command(url, "schedules", "run", "weekly").strip())
+    assert (job.schedule, job.scores[0].scored) == ("weekly", 2)
+    alert = ("alerts", "create", "low", "--schedule", "weekly", "--below", "0.9", "--webhook")
+    assert forked.run([*alert, "http://127.0.0.1:1/", "--url", url], timeout=60).returncode == 2
+    command(url, "schedules", "pause", "weekly")
+    assert "paused" in command(url, "schedules", "list")
+    command(url, "schedules", "remove", "weekly")

@@ -1,0 +1,223 @@
+"""Schedules and alerts on a real database and a real receiver: one job for a time, one message for a figure."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.jobs.alerts import Alerts
+from evaluator_host.jobs.schedules import Schedules
+from evaluator_host.jobs.spec import JobSpec
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
+from evaluator_host.schemas.alerts import AlertRule, Metric
+from tests.jobs.desk import OK, WORKSPACE, Desk, opened
+
+ROWS = [{"inputs": {}, "outputs": "1"}]
+SPEC = JobSpec([OK], ROWS)
+MONDAYS = "0 7 * * 1"
+
+
+class Receiver:
+    """A webhook that keeps what it is sent, and answers with the given statuses, then 200."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[dict[str, str], bytes]] = []
+        self.statuses: list[int] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.messages.append((dict(self.headers), body))
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hook?token=1"
+        Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for _, body in self.messages]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
+    async with opened(database_url, tmp_path) as one:
+        yield one
+
+
+def alerts_of(desk: Desk, tmp_path: Path, *hosts: str) -> Alerts:
+    settings = Settings(data_dir=tmp_path, webhook_hosts=hosts or ("127.0.0.1",))
+    return Alerts(desk.store.objects, desk.board, desk.store.traces, desk.store.secrets, settings)
+
+
+async def test_two_hosts_make_one_job_for_a_time_and_missed_times_are_made_up_for_once(desk: Desk) -> None:
+    hosts = [Schedules(desk.store.objects, desk.board) for _ in range(2)]
+    made = await hosts[0].add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS, timezone="Europe/Berlin")
+    assert [one.weekday() for one in made.next_runs] == [0, 0, 0]
+    assert len({one.astimezone(UTC).hour for one in made.next_runs} - {5, 6}) == 0  # 7 in Berlin
+    (stored,) = await desk.store.objects.list_objects("schedule")
+    early, late = made.next_runs[0] - timedelta(seconds=1), made.next_runs[2] + timedelta(days=1)
+    await hosts[0].look(stored, early)
+    assert await desk.board.list_jobs(WORKSPACE) == []
+    await asyncio.gather(*(host.look(stored, late) for host in hosts))
+    (job,) = await desk.board.list_jobs(WORKSPACE, schedule="weekly")
+    now = await hosts[0].get_schedule(WORKSPACE, "weekly")
+    assert (now.missed, now.last_at, now.last_job, now.last_error) == (2, made.next_runs[2], job.id, None)
+    assert job.name is not None
+    assert job.name.startswith("weekly 20")
+    assert job.name.endswith("07:00")
+    await desk.ended(job)
+
+
+async def test_a_schedule_waits_for_its_job_and_tells_what_it_cannot_make(desk: Desk) -> None:
+    schedules = Schedules(desk.store.objects, desk.board)
+    slow = JobSpec([OK], [{"inputs": {}, "outputs": "hang"}])
+    made = await schedules.add_schedule(WORKSPACE, "often", slow, cron="*/5 * * * *")
+    for run in (0, 1):
+        (stored,) = await desk.store.objects.list_objects("schedule")
+        await schedules.look(stored, made.next_runs[run])
+    (job,) = await desk.board.list_jobs(WORKSPACE)
+    now = await schedules.get_schedule(WORKSPACE, "often")
+    assert (now.missed, now.last_error) == (1, f"the job before, {job.id}, had not ended")
+    await schedules.change_schedule(WORKSPACE, "often", paused=True)
+    (stored,) = await desk.store.objects.list_objects("schedule")
+    await schedules.look(stored, made.next_runs[2])
+    assert len(await desk.board.list_jobs(WORKSPACE)) == 1
+    assert (await schedules.get_schedule(WORKSPACE, "often")).next_runs == ()
+    another = await schedules.run_schedule(WORKSPACE, "often")
+    assert another.schedule == "often"
+    await schedules.delete_schedule(WORKSPACE, "often")
+    assert await schedules.list_schedules(WORKSPACE) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"cron": "7 o'clock"}, "is no cron expression"),
+        ({"cron": "0 0 31 2 *"}, "31 2"),
+        ({"timezone": "Berlin"}, "there is no time zone 'Berlin'"),
+        ({"spec": JobSpec([], ROWS)}, "needs an evaluator"),
+        ({"spec": JobSpec([OK], "nowhere")}, "there is no data set nowhere"),
+        ({"name": "a b"}, "name"),
+    ],
+)
+async def test_a_schedule_that_could_never_run_is_refused(desk: Desk, changes: dict[str, Any], says: str) -> None:
+    schedules = Schedules(desk.store.objects, desk.board)
+    given: dict[str, Any] = {"name": "weekly", "spec": SPEC, "cron": MONDAYS, "timezone": "UTC", **changes}
+    with pytest.raises((InvalidRequest, NotFound), match=says):
+        await schedules.add_schedule(WORKSPACE, given.pop("name"), given.pop("spec"), **given)
+
+
+async def test_an_alert_fires_once_for_a_bad_job_and_tells_when_it_is_good_again(
+    desk: Desk, receiver: Receiver, tmp_path: Path
+) -> None:
+    hosts = [alerts_of(desk, tmp_path) for _ in range(2)]
+    schedules = Schedules(desk.store.objects, desk.board)
+    await schedules.add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
+    await desk.store.secrets.set_secret(WORKSPACE, "hook", "a-key-to-sign-with")
+    rule = AlertRule(Metric.FAILURE_RATE, receiver.url, schedule="weekly", above=0.5, secret="hook")
+    await hosts[0].add_alert(WORKSPACE, "failing", rule)
+
+    async def looked(words: list[str]) -> None:
+        rows = [{"inputs": {}, "outputs": word} for word in words]
+        job = await desk.board.create_job(JobSpec([OK], rows, name="run", schedule="weekly"), WORKSPACE)
+        await desk.ended(job)
+        (stored,) = await desk.store.objects.list_objects("alert")
+        await asyncio.gather(*(host.look(stored) for host in hosts))
+        for host in hosts:
+            (stored,) = await desk.store.objects.list_objects("alert")
+            await host.look(stored)
+
+    await looked(["garbage", "garbage", "1"])
+    (body,) = receiver.bodies
+    assert (body["type"], body["alert"], body["scored"], body["failed"]) == ("alert.firing", "failing", 1, 2)
+    assert "the failure rate of evaluator 1 is 0.6667, over 0.5, in job run (1 of 3 rows scored" in body["text"]
+    headers, raw = receiver.messages[0]
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + raw
+    digest = hmac.digest(b"a-key-to-sign-with", signed, hashlib.sha256)
+    assert headers["webhook-signature"] == f"v1,{base64.b64encode(digest).decode()}"
+    await looked(["1"])
+    await looked(["1"])
+    assert [one["type"] for one in receiver.bodies] == ["alert.firing", "alert.resolved"]
+    found = await hosts[0].get_alert(WORKSPACE, "failing")
+    assert (found.firing, found.value, [one.status for one in found.deliveries]) == (False, 0.0, ["sent", "sent"])
+
+
+async def test_a_message_that_is_not_taken_is_tried_again(desk: Desk, receiver: Receiver, tmp_path: Path) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    job = await desk.ended(await desk.start(["1", "0"]))
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2))
+    receiver.statuses = [503]
+    (stored,) = await desk.store.objects.list_objects("alert")
+    await alerts.look(stored)
+    found = await alerts.get_alert(WORKSPACE, "low")
+    (sent,) = found.deliveries
+    assert (sent.status, sent.attempts, sent.error) == ("waiting", 1, "the webhook answered 503")
+    assert found.paused  # its one job has been looked at
+    (stored,) = await desk.store.objects.list_objects("alert")
+    earlier = stored.content.replace(str(datetime.now(UTC).year), "2020")
+    assert await desk.store.objects.swap_object(stored, earlier)
+    (stored,) = await desk.store.objects.list_objects("alert")
+    await alerts.look(stored)
+    (sent,) = (await alerts.get_alert(WORKSPACE, "low")).deliveries
+    assert (sent.status, sent.attempts, sent.error) == ("sent", 2, None)
+    assert len({headers["webhook-id"] for headers, _ in receiver.messages}) == 1
+
+
+async def test_a_test_message_says_how_it_went(desk: Desk, receiver: Receiver, tmp_path: Path) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    job = await desk.ended(await desk.start(["1"]))
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=0))
+    assert (await alerts.test_alert(WORKSPACE, "low")).deliveries[0].status == "sent"
+    assert receiver.bodies[0]["text"] == "alert low: this is a test"
+    with pytest.raises(NameTaken):
+        await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=0))
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"url": "http://169.254.169.254/latest", "live": "x"}, "there is no evaluator x"),
+        ({"url": "http://169.254.169.254/latest"}, "may not call 169.254.169.254"),
+        ({"url": "http://localhost:1/"}, "may not call localhost"),
+        ({"url": "http://[::1]:1/"}, "may not call ::1"),
+        ({"url": "http://2130706433/"}, "may not call 2130706433"),
+        ({"url": "file:///etc/passwd"}, "http:// or https://"),
+        ({"url": "http://user:password@example.com"}, "user or password"),
+        ({"url": "https://example.com", "schedule": "weekly"}, "watches one of"),
+        ({"url": "https://example.com", "above": 1.0}, "one bound"),
+        ({"url": "https://example.com", "job": "job_0"}, "there is no job"),
+    ],
+)
+async def test_an_alert_calls_nothing_inside_and_watches_what_exists(
+    desk: Desk, tmp_path: Path, rule: dict[str, Any], says: str
+) -> None:
+    alerts = alerts_of(desk, tmp_path, "public")
+    job = await desk.start(["1"])
+    given = {"job": None if "live" in rule else job.id, "below": 0.5, **rule}
+    with pytest.raises((InvalidRequest, NotFound), match=says):
+        await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, **given))
+    await desk.ended(job)

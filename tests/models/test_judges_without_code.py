@@ -1,0 +1,198 @@
+"""Judges without code: stored, versioned, scored and counted as any evaluator; agreement with people; estimates."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.client import Client
+from evaluator_host.jobs.results.agreement import agreement, human_label, judged_as, wilson
+from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.model.evaluator import Contract, Evaluator, ModelBudget, Replay
+from evaluator_host.schemas.jobs import JobStatus
+from tests.model_server import ModelServer
+from tests.models.conftest import KEY
+from tests.models.test_gateway import ONE
+from tests.models.test_host import command
+from tests.server import Server, new_home
+
+engine = [pytest.mark.engine, pytest.mark.timeout(200)]
+FORM = {
+    "model": "judge",
+    "prompt": "Question: {{ inputs.question }}\nAnswer:\n{{ outputs }}",
+    "system": "You are strict.",
+    "labels": [
+        {"label": "polite", "score": 1, "description": "kind words"},
+        {"label": "rude", "score": 0},
+    ],
+    "examples": [
+        {"inputs": {"question": "{{ 7 * 7 }}"}, "outputs": "Go away.", "answer": "rude", "reason": "an order"}
+    ],
+}
+ROWS = [
+    {"question": "hello", "answer": text, "human": human}
+    for text, human in [
+        ("polite a", "polite"),
+        ("polite b", "rude"),
+        ("rude c", "rude"),
+        ("rude d", "rude"),
+        ("polite e", "polite"),
+    ]
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_home(tmp_path_factory.mktemp("judges"))
+
+
+@pytest.fixture(scope="module")
+def host(home: Path, provider: ModelServer) -> Iterator[Server]:
+    models = {
+        "judge": {"base_url": provider.url, "model": "real", "key": KEY, "input_price": 1000, "output_price": 2000},
+        "claude": {"base_url": provider.url, "kind": "anthropic", "model": "real", "key": KEY},
+    }
+    environment = {
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{home / 'evaluator-host.db'}",
+        "EVALUATOR_HOST_MODELS": json.dumps(models),
+    }
+    with Server(data_dir=home, log=home.parent / "log", environment=environment) as running:
+        yield running
+
+
+class TestOnAHost:
+    pytestmark = engine
+
+    def test_a_judge_is_stored_scored_and_compared_with_people(
+        self, host: Server, provider: ModelServer, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "polite.json"
+        file.write_text(json.dumps(FORM))
+        assert "polite" in command(host, "evaluators", "create", "polite", str(file), "--judge", "--threshold", "0.5")
+        with Client(host.url) as client:
+            kept = client.evaluators.get("polite")
+            assert kept.contract is Contract.NEMO
+            assert kept.evaluator.judge is not None
+            assert (kept.evaluator.models, kept.evaluator.judge["model"]) == (("judge",), "judge")
+            result = client.evaluate("polite", inputs={"question": "hello"}, outputs="that is rude")
+            assert (result.score, result.label, result.passed, result.reason) == (
+                0,
+                "rude",
+                False,
+                "said of that is rude",
+            )
+            assert result.usage is not None
+            assert (result.usage.requests, result.usage.cost is not None) == (1, True)
+            sent = provider.bodies[-1]
+            roles = [one["role"] for one in sent["messages"]]
+            assert roles == ["system", "user", "assistant", "user"]
+            assert "You are strict." in sent["messages"][0]["content"]
+            assert sent["messages"][1]["content"] == "Question: {{ 7 * 7 }}\nAnswer:\nGo away."
+            assert json.loads(sent["messages"][2]["content"]) == {"reason": "an order", "score": "rude"}
+            assert sent["messages"][3]["content"] == "Question: hello\nAnswer:\nthat is rude"
+            assert (sent["model"], sent["temperature"]) == ("real", 0)
+            assert sent["response_format"]["type"] == "json_schema"
+            again = client.evaluators.update("polite", kept.evaluator)
+            assert again.version == 1
+
+            options = {"mapping": {"outputs": "answer"}, "replay": Replay.PREFER}
+            estimate = client.jobs.estimate(["polite"], ROWS, budget=ModelBudget(requests=2), rows=2, **options)
+            assert (estimate.rows, estimate.sampled, estimate.failed, estimate.usage.requests) == (5, 2, 0, 5)
+            assert estimate.over == ("the job may ask models 2 times, and would ask about 5 times",)
+            assert client.jobs.all() == []
+            job = client.jobs.wait(client.jobs.create(["polite"], ROWS, **options).id)
+            assert job.status is JobStatus.COMPLETED
+            usage = client.jobs.results(job.id).evaluators[0].usage
+            assert usage is not None
+            assert (usage.requests, usage.replayed) == (3, 2)  # those of the estimate were recorded
+            found = client.jobs.agreement(job.id, label="human")[0]
+            assert (found.rows, found.unlabelled, found.accuracy) == (5, 0, 0.8)
+            assert found.kappa == pytest.approx(0.6153846)
+            assert [(one.human, one.judged, one.rows) for one in found.confusion] == [
+                ("polite", "polite", 2), ("rude", "polite", 1), ("rude", "rude", 2)
+            ]  # fmt: skip
+            with pytest.raises(InvalidRequest, match="no scored row has a label"):
+                client.jobs.agreement(job.id, label="nobody")
+        shown = command(host, "jobs", "agreement", job.id, "--label", "human")
+        assert "accuracy 0.800" in shown
+        assert "kappa 0.615" in shown
+
+    def test_a_judge_asks_on_a_scale_and_of_anthropic(self, host: Server, provider: ModelServer) -> None:
+        with Client(host.url) as client:
+            form = {"model": "judge", "prompt": "Rate:\n{{ outputs }}", "scale": {"min": 1, "max": 5}}
+            judge = Evaluator("", judge=form)
+            assert client.evaluate(judge, outputs="it is 4 of 5").score == 4
+            outside = client.evaluate(judge, outputs="it is 9 of 5")
+            assert outside.error is not None
+            assert "no score (1 to 5)" in outside.error.message
+            plain = Evaluator("", judge={**form, "model": "claude"})
+            said = client.evaluate(plain, outputs="hello")  # the server's Anthropic answers in words
+            assert said.error is not None
+            assert "answer to Rate" in said.error.message
+            assert provider.bodies[-1]["max_tokens"] == 1024
+            assert "JSON object of this schema" in provider.bodies[-1]["system"]
+            over = Evaluator("", judge=form, budget=ModelBudget(requests=0))
+            result = client.evaluate(over, outputs="it is 4 of 5")
+            assert result.error is not None
+            assert result.error.code == "budget_exceeded"
+            for wrong in (
+                {**form, "labels": FORM["labels"]},
+                {**form, "scale": {"min": 2, "max": 1}},
+                {"model": "judge"},
+            ):
+                with pytest.raises(InvalidRequest):
+                    client.evaluate(Evaluator("", judge=wrong), outputs="x")
+
+    def test_a_job_with_code_is_estimated_on_the_command_line(self, host: Server, tmp_path: Path) -> None:
+        with Client(host.url) as client:
+            client.evaluators.create("asks", Evaluator(ONE, models=("judge",)))
+            client.datasets.upload("texts", [{"answer": f"text {n}"} for n in range(40)])
+        options = ("--map", "outputs=answer", "--dry-run", "--sample", "2")
+        shown = command(host, "jobs", "create", "--dataset", "texts", "--evaluator", "asks", *options)
+        assert "40 rows would use 40 requests" in shown
+        shown = command(
+            host,
+            "jobs",
+            "create",
+            "--dataset",
+            "texts",
+            "--evaluator",
+            "asks",
+            *options,
+            "--budget-requests",
+            "10",
+            code=1,
+        )
+        assert "budget_exceeded: the job may ask models 10 times" in shown
+
+
+def test_agreement_is_counted_by_class() -> None:
+    # Cohen 1960, table 1: kappa .492 of 200 cases
+    table = {("1", "1"): 88, ("1", "2"): 14, ("1", "3"): 18, ("2", "1"): 10, ("2", "2"): 40, ("2", "3"): 10}
+    table |= {("3", "1"): 2, ("3", "2"): 6, ("3", "3"): 12}
+    found = agreement("e", "human", Counter(table), unlabelled=3)
+    assert (found.rows, found.unlabelled, found.accuracy) == (200, 3, 0.7)
+    assert found.kappa == pytest.approx(0.492, abs=5e-4)
+    assert found.kappa_interval is not None
+    assert found.kappa_interval[0] < 0.492 < found.kappa_interval[1]
+    assert found.weighted_kappa is not None
+    assert [one.recall for one in found.classes] == pytest.approx([88 / 120, 40 / 60, 12 / 20])
+    assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert wilson(0, 0) is None
+    assert agreement("e", "h", Counter({("1", "1"): 5}), unlabelled=0).kappa is None
+    with pytest.raises(InvalidRequest, match="over 50 classes"):
+        agreement("e", "h", Counter({(str(n), str(n)): 1 for n in range(60)}), unlabelled=0)
+
+
+def test_rows_have_classes() -> None:
+    assert human_label({"inputs": {"a": {"b": 1}}}, "a.b") == 1
+    assert human_label({"a.b": 2, "a": {"b": 1}}, "a.b") == 2
+    assert human_label(None, "a") is None
+    result = {"score": 0.75, "label": None, "passed": None}
+    assert judged_as(True, result) == ("true", "true")
+    assert judged_as(1, result) == ("1", "0.75")
+    assert judged_as("good", {**result, "label": "bad"}) == ("good", "bad")
+    assert judged_as(None, result) is None
+    assert judged_as(3, {**result, "score": None}) is None
