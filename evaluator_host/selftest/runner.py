@@ -22,6 +22,7 @@ _ENGINE: Final = "unix:///var/run/docker.sock"  # where docker-py looks when not
 _MORE_MEMORY_MB: Final = 192.0
 # Growth that is allowed to the host: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
 _LOAD_TIMEOUT_S: Final = 2.0  # some attacks hang while they load; honest ones of the catalogue take milliseconds
+_IDLE_TTL_S: Final = 5.0  # an attack's sandbox is not asked again, and every search for processes meets its own
 _SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
 _POLL_S: Final = 0.2
 _TIMES_ALONE: Final = 2  # for an attack that ran out of time while others kept the machine busy
@@ -70,7 +71,8 @@ async def attack_deployment(
     """
     started = time.monotonic()
     settings = await _settled_on_a_backend(settings)
-    settings = settings.model_copy(update={"load_timeout_s": min(settings.load_timeout_s, _LOAD_TIMEOUT_S)})
+    lower = {"load_timeout_s": _LOAD_TIMEOUT_S, "idle_ttl_s": _IDLE_TTL_S}
+    settings = settings.model_copy(update={name: min(getattr(settings, name), most) for name, most in lower.items()})
     engine = (settings.engine_address or _ENGINE) if settings.sandbox is SandboxChoice.DOCKER else None
     before = await asyncio.to_thread(take_snapshot, engine)
     on_host = [attack for attack in attacks if attack.group is Group.HOST]

@@ -69,7 +69,8 @@ class Home:
         age(self.path)
 
     async def doctor(self, url: str | None = None) -> Finding:
-        return (await database_findings(Settings(data_dir=self.path, database_url=SecretStr(url) if url else None)))[-1]
+        settings = Settings(data_dir=self.path, database_url=SecretStr(url) if url else None)
+        return [one for one in await database_findings(settings) if one.name != "secrets"][-1]
 
 
 async def _chunks() -> AsyncIterator[bytes]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from evaluator_host.environments.build import command
 from evaluator_host.environments.build.builder import Builder
@@ -22,6 +23,7 @@ from evaluator_host.packages.npm import syntax
 from evaluator_host.packages.tools import Resolver
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.system.processes import Command, Finished
+from evaluator_host.web.http.error_responses import install_error_handlers
 from evaluator_host.web.http.middleware import AccessMiddleware
 
 NO_DESCRIPTORS = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
@@ -136,3 +138,24 @@ async def test_a_call_is_told_that_the_machine_lacks_something(caplog: pytest.Lo
     await middleware(scope, raising(OSError()), send)
     assert (sent[0]["status"], json.loads(sent[1]["body"])["code"]) == (503, "machine_exhausted")
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+async def test_a_body_that_the_machine_does_not_let_be_read_is_not_the_callers_fault() -> None:
+    sent, app = list[Any](), FastAPI()
+    install_error_handlers(app)
+    app.add_middleware(
+        AccessMiddleware, access=None, hosts=(), body_bytes=9, upload_bytes=9, body_timeout_s=1, memory_bytes=9,
+        open_paths=("/",),
+    )  # fmt: skip
+
+    @app.post("/")
+    async def take(body: dict[str, int]) -> None:
+        """Take a body."""
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"2")]
+    scope = {"type": "http", "path": "/", "method": "POST", "headers": headers, "query_string": b"", "app": app}
+    await app(scope, raising(NO_DESCRIPTORS), send)
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["code"]) == (503, "machine_exhausted")

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from evaluator_host.model.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
@@ -169,6 +170,8 @@ def install_error_handlers(app: FastAPI, complete: Callable[[dict[str, Any]], di
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
+        if isinstance(error.__cause__, OSError | ClientDisconnect):
+            raise error.__cause__  # FastAPI calls every error while it reads a body the caller's fault
         return error_response(request.scope, _of_status(error))
 
     app.add_exception_handler(HostError, host_error)
