@@ -25,7 +25,7 @@ EXTRAS := --extra docker --extra postgres # a checkout has both; a bare `pip ins
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test check types fix bench dist lock clean
+.PHONY: help setup run quick test check types fix bench dist image lock clean
 .NOTPARALLEL: # two targets install into .venv
 
 help: ## List these targets
@@ -76,6 +76,9 @@ dist: $(VENV)/.run $(UI)/node_modules/.installed ## Build the sdist, the wheel a
 	  $(CURDIR)/$(NODE) $(CURDIR)/$(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js pack --silent --ignore-scripts --pack-destination $(CURDIR)/dist >/dev/null
 	@$(BIN)/python .ci/provenance.py dist/*.whl dist/*.tar.gz dist/*.tgz
 	@ls dist
+
+image: $(VENV)/.tools $(VENV)/.dev $(UI)/dist/index.html ## Build the host's image, evaluator-host:latest (see deploy/)
+	@sh .ci/image
 
 lock: $(VENV)/.dev ## Resolve the lock files anew
 	$(COMPILE) --output-file requirements.lock $(EXTRAS) pyproject.toml

@@ -19,10 +19,10 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_found, print_json
 from evaluator_host.cli.serve import listen, require_descriptors
-from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.config.settings import UNIT_FILE, SandboxChoice, Settings
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.environments import toolchain
-from evaluator_host.model.errors import HostError, IndexUnavailable, Misconfigured, refusal_of
+from evaluator_host.model.errors import HostError, IndexUnavailable, InvalidRequest, Misconfigured, refusal_of
 from evaluator_host.packages.index import require_authorities
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python
@@ -197,3 +197,25 @@ def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption
     restricted = toolchain.restricted_python_dir(settings.data_dir)
     tools = {"node": str(toolchain.node_path()), "esbuild": str(esbuild), "RestrictedPython": str(restricted)}
     print_found(tools, lambda made: "\n".join(plain(f"{name} {path}") for name, path in made.items()), as_json=as_json)
+
+
+def install_service(
+    *,
+    to: Annotated[Path, typer.Option("--unit", help="The unit file to write.")] = Path(
+        "/etc/systemd/system/evaluator-host.service"
+    ),
+    only_print: Annotated[bool, typer.Option("--print", help="Print the unit instead of writing it.")] = False,
+) -> None:
+    """Write a systemd unit that serves this installation as a user of its own, with as few rights as it needs."""
+    command = f"{sys.executable} -m evaluator_host"
+    unit = UNIT_FILE.read_text().replace("@COMMAND@", command)
+    if only_print:
+        typer.echo(unit, nl=False)
+        return
+    try:
+        to.write_text(unit)
+    except OSError as error:
+        raise InvalidRequest(f"cannot write {to}: {error.strerror}. Run this as root, or use --print") from error
+    err.print(plain(f"wrote {to}; start it: systemctl daemon-reload && systemctl enable --now {to.stem}"))
+    if any(part in ("home", "root") for part in Path(sys.executable).parts):
+        err.print(plain(f"the service's user has to be able to read {sys.prefix}: install into a folder below /opt"))

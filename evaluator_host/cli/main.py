@@ -28,12 +28,14 @@ _COMMANDS: Final = {
     "selftest": "selftest.command",
     "mcp": "integrations.command",
     "setup": "cli.doctor",
+    "install-service": "cli.doctor",
     "audit": "cli.keys",
     "usage": "cli.keys",
     "backup": "cli.backup",
     "restore": "cli.backup",
 }
-_FUNCTIONS: Final = {"import": "import_", "test": "run_cases"}  # where the command is no name for one
+# Where the command is no name for a function.
+_FUNCTIONS: Final = {"import": "import_", "test": "run_cases", "install-service": "install_service"}
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # to `run`
 _CALLING: Final = ("evaluators", "datasets", "jobs", "schedules", "alerts", "secrets", "models")  # the host of `login`
 _GROUPS: Final = {

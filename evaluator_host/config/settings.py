@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from evaluator_host.model.evaluator import Limits, ModelBudget, ModelKind
@@ -20,6 +20,7 @@ _ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # in a checko
 
 RUNTIMES_DIR: Final = _ROOT / "runtimes"
 SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
+UNIT_FILE: Final = _ROOT / "deploy" / "evaluator-host.service"
 
 
 _IDLE_HOST_MB: Final = 192
@@ -43,8 +44,19 @@ class SandboxChoice(StrEnum):
 
 def default_data_dir() -> Path:
     """Return `$XDG_DATA_HOME/evaluator-host`, by default under `~/.local/share`."""
-    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(base) / "evaluator-host"
+    return _data_home() / "evaluator-host"
+
+
+def _home() -> Path:
+    """Return the user's home folder; the root folder for a user who has none, as in a container."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
+def _data_home() -> Path:
+    return Path(os.environ.get("XDG_DATA_HOME") or _home() / ".local" / "share")
 
 
 def system_ca_file() -> Path | None:
@@ -60,9 +72,8 @@ def search_path() -> tuple[Path, ...]:
 
 def python_homes() -> tuple[Path, ...]:
     """Return the folders in which uv and pyenv keep the interpreters that they install."""
-    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
-    return uv, Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or _data_home() / "uv" / "python")
+    return uv, Path(os.environ.get("PYENV_ROOT") or _home() / ".pyenv") / "versions"
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -207,7 +218,7 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
     port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
-    data_dir: Path = Field(
+    data_dir: Annotated[Path, AfterValidator(Path.absolute)] = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."
     )
     storage_url: str | None = Field(

@@ -113,7 +113,7 @@ def test_contracts_md_and_the_readme_have_every_contract(contract: Contract) -> 
 
 def sections() -> dict[str, str]:
     """The sections of cli.md by command."""
-    parts = re.split(r"^## `([a-z ]+)[^`\n]*`$", CLI, flags=re.MULTILINE)
+    parts = re.split(r"^## `([a-z -]+)[^`\n]*`$", CLI, flags=re.MULTILINE)
     return {title.strip(): text for title, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 

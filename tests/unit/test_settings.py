@@ -1,8 +1,11 @@
 """Which variables set what, and what an empty one means."""
 
+from pathlib import Path
+from unittest.mock import Mock
+
 import pytest
 
-from evaluator_host.config.settings import Settings
+from evaluator_host.config.settings import Settings, python_homes
 
 NAMES = ("CA_FILE", "PORT", "ALLOWED_HOSTS", "KEY", "SANDBOX", "DATA_DIR", "DATABASE_URL")
 
@@ -20,3 +23,17 @@ def test_a_variable_wins_over_the_default(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("EVALUATOR_HOST_PORT", "9000")
     assert Settings().port == 9000
     assert Settings(port=1).port == 1
+
+
+def test_a_relative_data_directory_is_one_of_the_folder_that_the_command_began_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Settings(data_dir=Path("data")).data_dir == tmp_path / "data"
+
+
+def test_a_user_without_a_home_folder_can_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError("Could not determine home directory.")))
+    for name in ("XDG_DATA_HOME", "UV_PYTHON_INSTALL_DIR", "PYENV_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    assert python_homes() == (Path("/.local/share/uv/python"), Path("/.pyenv/versions"))

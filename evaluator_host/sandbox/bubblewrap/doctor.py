@@ -27,6 +27,11 @@ _DISABLE_USERNS: Final = (0, 8)
 _HELLO_S: Final = 20.0
 _PROC_SYS: Final = Path("/proc/sys")
 
+_IN_A_CONTAINER: Final = (
+    "start it with --security-opt seccomp=unconfined, apparmor=unconfined and systempaths=unconfined, as "
+    "deploy/compose.yaml does (Kubernetes: seccompProfile and appArmorProfile Unconfined, procMount Unmasked), "
+    "or use the docker backend"
+)
 _USERNS_OFF: Final = (
     ("kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
     ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=10000"),
@@ -148,9 +153,7 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
       euid: User id of the attempt; None for this process's.
     """
     if "proc" in said and "mount" in said.lower():
-        return (
-            "This looks like a container that hides parts of /proc: run the host outside of it, or use Docker instead"
-        )
+        return f"This looks like a container that hides parts of /proc: {_IN_A_CONTAINER}"
     if (os.geteuid() if euid is None else euid) == 0:
         return "Root needs CAP_SYS_ADMIN here (in a container: --privileged), or use Docker instead"
     for name, off, fix in _USERNS_OFF:
@@ -160,4 +163,12 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
             continue
         if value == off:
             return f"User namespaces are off for ordinary users ({name.replace('/', '.')} = {value}): {fix}"
+    if _is_container():
+        return f"The container engine forbids user namespaces: {_IN_A_CONTAINER}"
     return "Try `bwrap --unshare-all --ro-bind / / true` to see whether user namespaces work, or use Docker instead"
+
+
+def _is_container() -> bool:
+    """Whether this process is in a container of Docker, Podman or Kubernetes."""
+    signs = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io")
+    return any(os.path.exists(sign) for sign in signs)  # noqa: PTH110 - shorter
