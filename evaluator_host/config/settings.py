@@ -289,9 +289,7 @@ class Settings(BaseSettings):
     )
     event_streams: int = Field(16, ge=1, description="Event streams (of jobs and builds) that one key may have open.")
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
-    ray_address: str | None = Field(
-        None, description="Ray cluster for jobs with executor ray: 10.0.0.1:6379, or auto."
-    )
+    ray_address: str | None = Field(None, description="Ray cluster for jobs with executor ray: 10.0.0.1:6379, or auto.")
     jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
     traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
