@@ -19,7 +19,7 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
-from evaluator_host.schemas.jobs import Failures, JobEstimate, JobReport, JobScore, JobStatus, Target
+from evaluator_host.schemas.jobs import Executor, Failures, JobEstimate, JobNode, JobReport, JobScore, JobStatus, Target
 from evaluator_host.schemas.results import (
     Agreement,
     Comparison,
@@ -82,6 +82,9 @@ def create(
     isolation: Annotated[
         Isolation, typer.Option(help="batch: rows may share a process (faster; state can leak).")
     ] = Isolation.ROW,
+    executor: Annotated[
+        Executor, typer.Option(help="ray: evaluate on the nodes of the host's Ray cluster.")
+    ] = Executor.LOCAL,
     max_failures: Annotated[
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
@@ -126,6 +129,7 @@ def create(
         "parallelism": parallelism,
         "limit_samples": limit,
         "shard": shard,
+        "executor": executor,
         "isolation": isolation,
         "max_failures": max_failures,
         "failures": failures,
@@ -425,6 +429,7 @@ def job_facts(job: JobReport) -> Text:
             ("model", _model(job)),
             ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
             ("failed", progress.failed),
+            ("nodes", "; ".join(_node(one) for one in job.nodes) or None),
             *((one.evaluator, _score_text(one)) for one in job.scores),
             ("created", format_time(job.created_at)),
             ("finished", format_time(job.finished_at) if job.finished_at else None),
@@ -439,6 +444,11 @@ def _score_text(score: JobScore) -> str | None:
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
     change = "" if score.change is None else f", {score.change:+.4g} since {score.previous}"
     return f"mean {score.mean:.4g} over {score.scored} of {score.rows} rows{rate}{change}"
+
+
+def _node(node: JobNode) -> str:
+    reason = f" ({node.reason})" if node.reason else ""
+    return f"{node.name} {node.state}{reason}, {node.rows} rows"
 
 
 def _model(job: JobReport) -> str | None:

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 app = typer.Typer(name="packages", help="Package sets installed for evaluators.", no_args_is_help=True)
 
+_EngineOption = Annotated[bool, typer.Option("--engine", help="Through a Docker engine, with its settings.")]
 _DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="The set's digest, or its key.")]
 
 
@@ -143,16 +144,17 @@ def push(
         str, typer.Argument(metavar="IMAGE", help="Where to: registry.example:5000/team/scoring:1", show_default=False)
     ],
     *,
+    engine: _EngineOption = False,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Push a set to a container registry, through a Docker engine. Prints its permanent name."""
+    """Push a set to a container registry. Prints its permanent name."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
     async def work(environments: Environments) -> str:
         with BuildProgress(shown=not as_json) as progress:
-            carrier = Carrier(settings.engine_address, settings.docker_image)
+            carrier = Carrier(settings.engine_address, settings.docker_image) if engine else None
             return await environments.transfer.push(digest, reference, carrier=carrier, progress=progress.tell)
 
     pinned = {"image": _with_environments(settings, work)}
@@ -167,6 +169,7 @@ def pull(
     ],
     *,
     digest: Annotated[str | None, typer.Option(help="Refuse any other set.", show_default="any set")] = None,
+    engine: _EngineOption = False,
     sandbox: options.SandboxOption = None,
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
@@ -176,7 +179,7 @@ def pull(
 
     async def work(environments: Environments) -> EnvironmentReport:
         with BuildProgress(shown=not as_json) as progress:
-            carrier = Carrier(settings.engine_address, settings.docker_image)
+            carrier = Carrier(settings.engine_address, settings.docker_image) if engine else None
             return await environments.transfer.pull(reference, carrier=carrier, digest=digest, progress=progress.tell)
 
     print_found(_with_environments(settings, work), _table, as_json=as_json)

@@ -13,7 +13,7 @@ from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
-from evaluator_host.schemas.jobs import Failures, JobEstimate, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import Executor, Failures, JobEstimate, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import (
     Agreement,
     Comparison,
@@ -51,6 +51,7 @@ class JobVerbs(Verbs[TransportT]):
         parallelism: int | None = None,
         limit_samples: int | None = None,
         shard: str | None = None,
+        executor: Executor = Executor.LOCAL,
         isolation: Isolation = Isolation.ROW,
         max_failures: int | None = None,
         replay: Replay = Replay.OFF,
@@ -70,6 +71,7 @@ class JobVerbs(Verbs[TransportT]):
           parallelism: Sandboxes at once.
           limit_samples: Rows to take, from the first on.
           shard: Which of them to score, `3/16`: those whose index leaves 3 when divided by 16.
+          executor: `RAY` has the rows evaluated on the nodes of the host's Ray cluster.
           isolation: `BATCH` lets rows share a process, for speed.
           max_failures: The job fails when more rows than this have failed.
           replay: Whether answers of granted models are recorded and reused.
@@ -90,6 +92,7 @@ class JobVerbs(Verbs[TransportT]):
             parallelism=parallelism,
             limit_samples=limit_samples,
             shard=shard,
+            executor=executor,
             isolation=isolation,
             max_failures=max_failures,
             replay=replay,
@@ -464,7 +467,7 @@ def job_body(
     **config: Any,
 ) -> dict[str, Any]:
     """Return the body of a new job; fields of `config` with their defaults are left out, as older hosts take it."""
-    defaults = {None, Replay.OFF, Failures.EXCLUDE}
+    defaults = {None, Executor.LOCAL, Replay.OFF, Failures.EXCLUDE}
     body = {
         "evaluators": [evaluator_body(one) for one in evaluators],
         "dataset": dataset if isinstance(dataset, str | dict) else {"rows": list(dataset)},

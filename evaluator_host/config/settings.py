@@ -224,7 +224,7 @@ class Settings(BaseSettings):
     )
     storage_url: str | None = Field(
         None,
-        description="S3-compatible storage for rows of data sets, s3://bucket/prefix; default the data directory.",
+        description="S3-compatible storage for rows and files, s3://bucket/prefix; default the data directory.",
     )
     sandbox: SandboxChoice = Field(SandboxChoice.AUTO, description="Sandbox backend: auto, bubblewrap, docker or none.")
     allowed_hosts: tuple[str, ...] = Field(
@@ -290,6 +290,7 @@ class Settings(BaseSettings):
     )
     event_streams: int = Field(16, ge=1, description="Event streams (of jobs and builds) that one key may have open.")
     jobs_at_once: int = Field(4, ge=1, description="Jobs that this host runs in parallel; more wait.")
+    ray_address: str | None = Field(None, description="Ray cluster for jobs with executor ray: 10.0.0.1:6379, or auto.")
     jobs_days: int = Field(0, ge=0, description="Days to keep ended jobs and their results; 0 keeps them forever.")
     traces_mb: int = Field(4, ge=1, description="Largest export of spans, once decompressed; exporters send 512 spans.")
     traces_days: int = Field(30, ge=0, description="Days to keep traces of live traffic; 0 keeps them forever.")
@@ -299,6 +300,9 @@ class Settings(BaseSettings):
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
 
+    packages_from: str | None = Field(
+        None, description="Registry repository to look for locked package sets in, before the index."
+    )
     pythons: tuple[Path, ...] = Field(
         (),
         description="More Python interpreters, or folders with bin/python3.13, for evaluators that choose a version.",

@@ -1,4 +1,4 @@
-"""Rows of data sets in S3-compatible storage, so that every host of a database can read them.
+"""Rows and files of data sets in S3-compatible storage, so that every host of a database can read them.
 
 The objects are the two files of a folder of rows, under `datasets/<id>/`. The host that takes an upload keeps its own
 copy; other hosts read ranges, found by the index, and keep a copy of small data sets. An id is never written twice.
@@ -18,28 +18,85 @@ _CACHED_BYTES: Final = 64 << 20  # a larger data set is read by ranges, and not 
 _RANGE_BYTES: Final = 4 << 20
 
 
-class ObjectRows(RowsFolder):
-    """The rows of all data sets of a database, in a bucket; the folder holds this host's copies. Blocking.
+class Bucket:
+    """The objects of a storage that hosts share. Blocking.
 
     Args:
-      folder: For uploads under way, and copies.
       url: `s3://bucket/prefix`. Credentials and endpoint are in the environment, as AWS names them.
 
     Raises:
       Misconfigured: the URL is none, or `evaluator-host[s3]` is not installed.
     """
 
-    def __init__(self, folder: Path, url: str) -> None:
-        super().__init__(folder)
+    def __init__(self, url: str) -> None:
         with extra("s3", "EVALUATOR_HOST_STORAGE_URL"):
             import obstore  # noqa: PLC0415 - an extra
             from obstore.store import from_url  # noqa: PLC0415 - as above
-        self._obstore = obstore
+        self.obstore = obstore
         self._url = url
         try:
-            self._store = from_url(url, retry_config={"max_retries": 3})
+            self.store = from_url(url, retry_config={"max_retries": 3})
         except (ValueError, obstore.exceptions.BaseError) as error:
             raise Misconfigured(f"EVALUATOR_HOST_STORAGE_URL is no address of a storage: {error}") from error
+
+    def put_file(self, key: str, path: Path) -> None:
+        """Store a file under a new key.
+
+        Raises:
+          StoreUnavailable: the bucket does not take it.
+        """
+        with self.translated(), path.open("rb") as file:
+            self.obstore.put(self.store, key, file, mode="create")
+
+    def copy_file(self, key: str, path: Path) -> None:
+        """Write an object to a file.
+
+        Raises:
+          StoreUnavailable: the bucket does not serve it.
+        """
+        with self.translated(), path.open("wb") as file:
+            for piece in self.obstore.get(self.store, key).stream():
+                file.write(piece)
+
+    def delete(self, *keys: str) -> None:
+        """Delete objects, if they exist.
+
+        Raises:
+          StoreUnavailable: the bucket does not answer.
+        """
+        with self.translated():
+            self.obstore.delete(self.store, list(keys))
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Convert what the storage refuses during the block.
+
+        Raises:
+          StoreUnavailable: it does not answer, refused, or has no such object.
+        """
+        failures: tuple[Any, ...] = (FileNotFoundError, self.obstore.exceptions.BaseError)
+        try:
+            yield
+        except failures as error:
+            reason = str(error).partition("\n")[0]
+            raise StoreUnavailable(f"the storage {self._url} does not serve: {reason}") from error
+
+
+class ObjectRows(RowsFolder):
+    """The rows of all data sets of a database, in a bucket; the folder holds this host's copies. Blocking.
+
+    Args:
+      folder: For uploads under way, and copies.
+      url: As `Bucket` takes it.
+
+    Raises:
+      Misconfigured: as `Bucket`.
+    """
+
+    def __init__(self, folder: Path, url: str) -> None:
+        super().__init__(folder)
+        self._bucket = Bucket(url)
+        self._obstore, self._store, self._translated = self._bucket.obstore, self._bucket.store, self._bucket.translated
 
     def keep(self, stage: Path, dataset_id: str) -> None:
         """Store a filled folder in the bucket, then here.
@@ -47,10 +104,8 @@ class ObjectRows(RowsFolder):
         Raises:
           StoreUnavailable: the bucket does not take it.
         """
-        with self._translated():
-            for name in (ROWS, INDEX):  # a data set is there once it has an index
-                with (stage / name).open("rb") as file:
-                    self._obstore.put(self._store, _key(dataset_id, name), file, mode="create")
+        for name in (ROWS, INDEX):  # a data set is there once it has an index
+            self._bucket.put_file(_key(dataset_id, name), stage / name)
         super().keep(stage, dataset_id)
 
     def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -81,8 +136,7 @@ class ObjectRows(RowsFolder):
 
     def remove(self, dataset_id: str) -> None:
         """Remove the rows of a data set from the bucket and from here, if they exist."""
-        with self._translated():
-            self._obstore.delete(self._store, [_key(dataset_id, name) for name in (INDEX, ROWS)])
+        self._bucket.delete(*(_key(dataset_id, name) for name in (INDEX, ROWS)))
         super().remove(dataset_id)
 
     def _size(self, dataset_id: str) -> int:
@@ -96,11 +150,8 @@ class ObjectRows(RowsFolder):
             return
         stage = self.stage(dataset_id)
         try:
-            with self._translated():
-                for name in (INDEX, ROWS):
-                    with (stage / name).open("wb") as file:
-                        for piece in self._obstore.get(self._store, _key(dataset_id, name)).stream():
-                            file.write(piece)
+            for name in (INDEX, ROWS):
+                self._bucket.copy_file(_key(dataset_id, name), stage / name)
             if not super().has_rows(dataset_id):
                 super().keep(stage, dataset_id)
         finally:
@@ -123,20 +174,6 @@ class ObjectRows(RowsFolder):
             place = end
         if rest:
             yield rest
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Convert what the storage refuses during the block.
-
-        Raises:
-          StoreUnavailable: it does not answer, refused, or has no such object.
-        """
-        failures: tuple[Any, ...] = (FileNotFoundError, self._obstore.exceptions.BaseError)
-        try:
-            yield
-        except failures as error:
-            reason = str(error).partition("\n")[0]
-            raise StoreUnavailable(f"the storage {self._url} does not serve: {reason}") from error
 
 
 def _key(dataset_id: str, name: str) -> str:

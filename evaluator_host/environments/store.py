@@ -120,6 +120,9 @@ class Environments:
     async def _ensure_locked(self, lock: Lock, workspace: str) -> Environment:
         """Install a lock under its own digest as key, so that nothing is resolved anew."""
         if await asyncio.to_thread(self._folder.record, lock.digest) is None:
+            repository = self._context.packages_from
+            if repository is not None and await self.transfer.pull_locked(lock, repository):
+                return await self._held(lock.digest, lock.pins, lock.language, lock.target, workspace=workspace)
             await asyncio.to_thread(self._folder.keep_lock, lock.digest, lock)
         return await self._held(lock.digest, lock.pins, lock.language, lock.target, workspace=workspace)
 

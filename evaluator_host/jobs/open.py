@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.alerts import Alerts
 from evaluator_host.jobs.estimates import JobEstimates
+from evaluator_host.jobs.nodes import RayNodes
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import RowReader
@@ -86,7 +87,13 @@ async def open_stored_resources(
     folder = swept.rows
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
+<<<<<<< HEAD
     runner = runner or scheduler_of(service, store)
+=======
+    nodes = None if settings.ray_address is None else RayNodes(settings.ray_address)
+    context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models, nodes)
+    scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
+>>>>>>> main
     supervisor = service.supervisor
     supervisor.checks.append(store.watch.require_serving)
     registry = EvaluatorRegistry(service, store.evaluators, store.usage)
@@ -108,6 +115,7 @@ async def open_stored_resources(
         ("audit entries", settings.audit_days, store.audit.delete_before),
     )
     async with (
+        AsyncExitStack() as stack,
         LimitedProcesses(most=2) as uploads,
         supervisor.running("the watch of the database", store.watch.run),
         supervisor.running("the scheduler of jobs", runner.run),
@@ -115,6 +123,8 @@ async def open_stored_resources(
         supervisor.running("the alerts", alerts.run),
         supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
     ):
+        if nodes is not None:
+            stack.push_async_callback(nodes.close)
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces, store.usage) as traffic:

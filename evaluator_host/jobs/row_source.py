@@ -77,8 +77,8 @@ class RowSource:
         self._names = None if any(field == "criteria" for field, _ in mapping.sources) else names
         self._outputs_come = outputs_come
 
-    async def chunks(self, done: bytearray) -> AsyncGenerator[Chunk, None]:
-        """Yield the rows that are not done. `done` has one byte per row, 1 for done; it may be shorter than that.
+    async def chunks(self, done: bytearray, *, most: int = CHUNK_ROWS) -> AsyncGenerator[Chunk, None]:
+        """Yield the rows that are not done, `most` at once; `done` has one byte per row, 1 for done, or fewer bytes.
 
         Raises:
           LimitExceeded: the templates take too much processor time or memory.
@@ -86,7 +86,7 @@ class RowSource:
         """
         read = line_chunks(
             unmarked_lines(self._folder, self._job.dataset_id, done, count=self._count, shard=self._shard),
-            CHUNK_ROWS,
+            most,
             CHUNK_BYTES,
         )
         while (lines := await asyncio.to_thread(next, read, None)) is not None:

@@ -8,19 +8,21 @@ rows again.
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.dialects.table import may_score_together
+from evaluator_host.jobs.nodes import ROWS, NodeUse, RayNodes
 from evaluator_host.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.jobs.result_writer import NoLongerOurs, ResultWriter
-from evaluator_host.jobs.row_source import Chunk, RowSource
-from evaluator_host.jobs.spec import evaluator_of, names_of, spec_from_json
+from evaluator_host.jobs.row_source import CHUNK_ROWS, Chunk, RowSource
+from evaluator_host.jobs.spec import evaluator_of, names_of, nodes_of, spec_from_json
 from evaluator_host.model.errors import (
     Busy,
     HostBusy,
@@ -36,7 +38,7 @@ from evaluator_host.model.evaluator import Evaluator, Json, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult
 from evaluator_host.models.access import ModelAccess
-from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.schemas.jobs import Executor, JobStatus
 from evaluator_host.service import Service
 from evaluator_host.service.model_grants import Meter, ModelTerms
 from evaluator_host.store.job_queue import JobQueue
@@ -45,6 +47,7 @@ from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.turns import Turns
 
 _TOGETHER_AT_ONCE: Final = 2
+_NODES_EVERY_S: Final = 1.0  # between two writes of the nodes that a job uses
 _ROOM_EVERY_S: Final = 5.0  # between two looks whether the workspace may store more
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
@@ -78,6 +81,7 @@ class JobContext:
       owner: Name of this host's scheduler, see `scheduler.owner_name`.
       usage: Checks whether a workspace may store more.
       models: For online jobs; None for a host without them.
+      nodes: Evaluates rows on a Ray cluster; None for a host without one.
       together: Taken while an evaluator scores all rows together, because these are all in memory: two at a time.
     """
 
@@ -87,6 +91,7 @@ class JobContext:
     owner: str
     usage: StorageUsage
     models: ModelAccess | None = None
+    nodes: RayNodes | None = None
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
 
@@ -104,9 +109,11 @@ class JobRun:
         self._began = time.monotonic()
         self.is_put_back = False
         self._host_faults: Counter[tuple[int, int]] = Counter()  # rounds, by evaluator and row
+        self._nodes_saved = 0.0
         self._unanswered = 0  # rows for which the model gave no answer
         config = self._request.config
         self._terms = ModelTerms(config.replay, Meter(config.budget, "the job"))
+        self._use = NodeUse({one.name: one for one in nodes_of(job)})
         self._failures: dict[int, str] = {}  # message of the first row that failed, by its number
         self.set_desired_state(job.wanted)
 
@@ -209,6 +216,9 @@ class JobRun:
 
     async def _release(self, status: JobStatus, error: str | None) -> None:
         pause_s = _PAUSE_S
+        self._nodes_saved = -math.inf
+        if self._use.nodes:
+            await self._save_nodes()
         while True:
             try:
                 await self._context.queue.release_job(self._job.id, self._context.owner, status, error=error)
@@ -241,10 +251,11 @@ class JobRun:
             await self._writer.flush()
             done = await self._context.queue.done_rows(self._job.id, kept.position)
             unscored = 0
-            async for chunk in self._chunks(kept, done):
-                scored = await self._run(kept, evaluator, chunk, parallelism=parallelism)
-                unscored += len(chunk.rows) - scored
-                yield scored
+            chunks = self._chunks(kept, done)
+            async with aclosing(self._run_chunks(kept, evaluator, chunks, parallelism=parallelism)) as counts:
+                async for given, scored in counts:
+                    unscored += given - scored
+                    yield scored
             if unscored:
                 raise HostBusy(f"the sandboxes of {unscored} rows were lost, or had no processor time")
 
@@ -297,7 +308,7 @@ class JobRun:
             else:
                 return
 
-    async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncIterator[Chunk]:
+    async def _chunks(self, kept: JobEvaluator, done: bytearray) -> AsyncGenerator[Chunk, None]:
         """Yield the rows that are not done."""
         rows = RowSource(
             self._context.folder,
@@ -308,7 +319,9 @@ class JobRun:
             names=names_of(kept),
             outputs_come=self._request.target is not None,
         )
-        async for chunk in rows.chunks(done):
+        config = self._request.config
+        most = ROWS[config.isolation] if config.executor is Executor.RAY else CHUNK_ROWS
+        async for chunk in rows.chunks(done, most=most):
             if self._request.target is None:
                 yield chunk
             else:
@@ -347,16 +360,68 @@ class JobRun:
         if row < min(self._failures, default=row + 1):
             self._failures = {row: error.message}
 
+    async def _run_chunks(
+        self, kept: JobEvaluator, evaluator: Evaluator, chunks: AsyncGenerator[Chunk, None], *, parallelism: int
+    ) -> AsyncGenerator[tuple[int, int], None]:
+        """Run chunks, one after the other or on several nodes at once; yield the rows of each, and those scored."""
+        running: dict[asyncio.Task[int], int] = {}
+        try:
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    while len(running) >= self._chunks_at_once:
+                        for ended in await _first_ended(running):
+                            yield running.pop(ended), ended.result()
+                    task = asyncio.create_task(self._run(kept, evaluator, chunk, parallelism=parallelism))
+                    running[task] = len(chunk.rows)
+            while running:
+                for ended in await _first_ended(running):
+                    yield running.pop(ended), ended.result()
+        finally:
+            for task in running:
+                task.cancel()
+            if running:
+                await asyncio.wait(running)
+
+    @property
+    def _chunks_at_once(self) -> int:
+        nodes = self._context.nodes
+        return nodes.at_once if nodes is not None and self._request.config.executor is Executor.RAY else 1
+
+    async def _on_nodes(
+        self, kept: JobEvaluator, evaluator: Evaluator, chunk: Chunk
+    ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
+        """Have a chunk evaluated by some node of the cluster."""
+        nodes, config = self._context.nodes, self._request.config
+        if nodes is None:
+            raise Misconfigured("this host has no Ray cluster: set EVALUATOR_HOST_RAY_ADDRESS")
+        try:
+            results = await nodes.evaluate(evaluator, chunk.rows, self._use, isolation=config.isolation, lock=kept.lock)
+        finally:
+            await self._save_nodes()
+        for numbered in enumerate(results):
+            yield numbered
+
+    async def _save_nodes(self) -> None:
+        """Store what the nodes have done, every second at most; the end of the job stores it once more."""
+        if time.monotonic() - self._nodes_saved >= _NODES_EVERY_S:
+            self._nodes_saved = time.monotonic()
+            with suppress(StoreUnavailable):
+                nodes = encode_json(list(self._use.nodes.values())).decode()
+                await self._context.queue.save_nodes(self._job.id, self._context.owner, nodes)
+
     async def _run(self, kept: JobEvaluator, evaluator: Evaluator, chunk: Chunk, *, parallelism: int) -> int:
-        stream = self._context.service.evaluate_rows(
-            evaluator,
-            chunk.rows,
-            isolation=self._request.config.isolation,
-            parallelism=parallelism,
-            workspace=self._job.workspace_id,
-            lock=kept.lock,
-            terms=self._terms,
-        )
+        if self._request.config.executor is Executor.RAY:
+            stream = self._on_nodes(kept, evaluator, chunk)
+        else:
+            stream = self._context.service.evaluate_rows(
+                evaluator,
+                chunk.rows,
+                isolation=self._request.config.isolation,
+                parallelism=parallelism,
+                workspace=self._job.workspace_id,
+                lock=kept.lock,
+                terms=self._terms,
+            )
         scored, large = 0, evaluator.limits.has_large_results
         async with aclosing(stream) as answers:
             async for index, result in answers:
@@ -384,6 +449,12 @@ class JobRun:
             for row, message in self._failures.items():
                 raise TooManyFailures(f"row {row}: {message} ({allowed})", row)
             raise TooManyFailures(allowed)
+
+
+async def _first_ended(running: Collection[asyncio.Task[int]]) -> set[asyncio.Task[int]]:
+    """Return the tasks that have ended; wait for the first."""
+    ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    return ended
 
 
 def _rows(count: int) -> str:

@@ -21,9 +21,10 @@ from datetime import datetime
 from typing import Final
 
 from evaluator_host.jobs.run import JobContext, JobRun, error_json
+from evaluator_host.jobs.spec import spec_from_json
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
-from evaluator_host.schemas.jobs import JobStatus
+from evaluator_host.schemas.jobs import Executor, JobStatus
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator, Jobs
 from evaluator_host.system.turns import most_places
 
@@ -148,7 +149,11 @@ class Scheduler:
         orphans = [job for job in running if job.id in silent or (job.owner and is_dead(job.owner))]
         readable = await self._readable({job.dataset_id for job in orphans})
         orphans = [job for job in orphans if job.dataset_id in readable]
-        return [job for job in (*orphans, *queued) if job.id not in self._running]
+        return [job for job in (*orphans, *queued) if job.id not in self._running and self._has_executor(job)]
+
+    def _has_executor(self, job: Job) -> bool:
+        """Whether this host can run a job where it is to run: another host may have a Ray cluster."""
+        return self._context.nodes is not None or spec_from_json(job.request).config.executor is Executor.LOCAL
 
     async def _queued(self) -> list[Job]:
         """Return the oldest queued jobs of each workspace whose rows can be read here."""

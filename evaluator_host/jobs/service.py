@@ -12,12 +12,26 @@ import orjson
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.rendering import require_templates
 from evaluator_host.evaluators.registry import ResolvedEvaluator
+<<<<<<< HEAD
 from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
+=======
+from evaluator_host.jobs.scheduler import Scheduler
+from evaluator_host.jobs.spec import (
+    JobSpec,
+    StoredSpec,
+    evaluator_of,
+    evaluator_to_json,
+    label_of,
+    nodes_of,
+    spec_from_json,
+    spec_to_json,
+)
+>>>>>>> main
 from evaluator_host.model.errors import InUse, InvalidPin, InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
 from evaluator_host.models.prompts import prompt_templates
-from evaluator_host.schemas.jobs import EvaluatorScore, Failures, JobError, JobProgress, JobReport, JobScore
+from evaluator_host.schemas.jobs import EvaluatorScore, Executor, Failures, JobError, JobProgress, JobReport, JobScore
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest, require_fit
 from evaluator_host.store.datasets import Dataset, Datasets, new_dataset_id
@@ -134,6 +148,8 @@ class JobService:
     async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
         _ = stored.shard  # refuses a text that is none
+        if spec.config.executor is Executor.RAY and self._service.settings.ray_address is None:
+            raise _refused_executor("this host has no Ray cluster; its operator sets EVALUATOR_HOST_RAY_ADDRESS")
         templates = [(f"mapping.{field}", source) for field, source in stored.parse_mapping().templates]
         await self._require_target(spec, workspace_id)
         if spec.target is not None:
@@ -142,6 +158,11 @@ class JobService:
         evaluators: list[JobEvaluator] = []
         for given in spec.evaluators:
             evaluators.append(await self._evaluator(given, workspace_id, before=evaluators))
+            made = evaluator_of(evaluators[-1])
+            if spec.config.executor is Executor.RAY and (made.models or made.network or made.secrets):
+                raise _refused_executor(
+                    "evaluators with models, network or secrets run on hosts only, which grant these"
+                )
         if not evaluators:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         return stored, evaluators
@@ -311,6 +332,10 @@ class JobService:
         return await self._datasets.add_dataset(dataset_id, workspace_id, None, facts)
 
 
+def _refused_executor(message: str) -> InvalidRequest:
+    return InvalidRequest(message, problems=(Problem("config.executor", message, "leave it out"),))
+
+
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
     progress = _progress(job, stored.shard.count(job.rows) * len(overview.evaluators))
@@ -331,17 +356,19 @@ def _report(overview: JobOverview) -> JobReport:
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
+        nodes=tuple(nodes_of(job)),
     )
 
 
 def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> JobScore:
-    zero = (stored or spec_from_json(job.request)).config.failures is Failures.ZERO
+    stored = stored or spec_from_json(job.request)
+    zero = stored.config.failures is Failures.ZERO
     mean, before = (
         None if tally is None else tally.mean_score(failures_are_zero=zero) for tally in (one.tally, one.previous)
     )
     return JobScore(
         evaluator=one.label,
-        rows=job.rows,
+        rows=stored.shard.count(job.rows),
         scored=one.tally.scored,
         failed=one.tally.failed,
         skipped=one.tally.skipped,

@@ -10,8 +10,8 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import ALL, Shard
 from evaluator_host.dialects.table import name_in_config
 from evaluator_host.model.evaluator import Evaluator, Json
-from evaluator_host.schemas.jobs import JobConfig, Target
-from evaluator_host.store.jobs import JobEvaluator
+from evaluator_host.schemas.jobs import JobConfig, JobNode, Target
+from evaluator_host.store.jobs import Job, JobEvaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class StoredSpec:
 _LABEL: Final = 63
 _REQUEST: Final = TypeAdapter(StoredSpec)
 _EVALUATOR: Final = TypeAdapter(Evaluator)
+_NODES: Final = TypeAdapter(list[JobNode])
 
 
 def spec_to_json(request: StoredSpec) -> str:
@@ -95,6 +96,11 @@ def names_of(kept: JobEvaluator) -> frozenset[str]:
     evaluator = evaluator_of(kept)
     names = (kept.name, kept.label, evaluator.settings.entry, name_in_config(evaluator.settings.config))
     return frozenset(name for name in names if name is not None)
+
+
+def nodes_of(job: Job) -> list[JobNode]:
+    """Return the nodes that a job has used."""
+    return [] if job.nodes is None else _NODES.validate_json(job.nodes)
 
 
 def evaluator_of(kept: JobEvaluator) -> Evaluator:

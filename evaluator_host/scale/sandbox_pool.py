@@ -17,7 +17,7 @@ from typing import Any, Final, Self, TypedDict, TypeVar, Unpack
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json, Row
-from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.model.outcome import EvaluationResult, Given
 from evaluator_host.schemas.evaluation import Batch, CheckReport
 from evaluator_host.service import Service
 from evaluator_host.service.summaries import summarise
@@ -157,10 +157,11 @@ class AsyncSandboxPool:
     async def evaluate_stream(
         self,
         evaluator: Evaluator,
-        rows: AsyncIterable[Row] | Iterable[Row],
+        rows: AsyncIterable[Given] | Iterable[Given],
         *,
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
+        lock: str | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
         """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
 
@@ -171,11 +172,14 @@ class AsyncSandboxPool:
           rows: An iterable that does not block, or an asynchronous one.
           isolation: `BATCH` lets rows share a process, for speed.
           parallelism: Sandboxes at once; None for as many as the pool has.
+          lock: Of the evaluator's packages, as a host exports it; None for what their pins resolve to here.
 
         Raises:
           HostError: as `evaluate`.
         """
-        stream = self._open_service.evaluate_rows(evaluator, rows, isolation=isolation, parallelism=parallelism)
+        stream = self._open_service.evaluate_rows(
+            evaluator, rows, isolation=isolation, parallelism=parallelism, lock=lock
+        )
         async with aclosing(stream) as results:
             async for numbered in results:
                 yield numbered
@@ -280,10 +284,11 @@ class SandboxPool:
     def evaluate_stream(
         self,
         evaluator: Evaluator,
-        rows: Iterable[Row],
+        rows: Iterable[Given],
         *,
         isolation: Isolation = Isolation.ROW,
         parallelism: int | None = None,
+        lock: str | None = None,
     ) -> Iterator[tuple[int, EvaluationResult]]:
         """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
 
@@ -295,12 +300,13 @@ class SandboxPool:
           rows: Any iterable.
           isolation: `BATCH` lets rows share a process, for speed.
           parallelism: Sandboxes at once; None for as many as the pool has.
+          lock: As in `AsyncSandboxPool.evaluate_stream`.
 
         Raises:
           HostError: as `evaluate`.
         """
         source = _RowsOfThread(rows, self._loop)
-        stream = self._pool.evaluate_stream(evaluator, source, isolation=isolation, parallelism=parallelism)
+        stream = self._pool.evaluate_stream(evaluator, source, isolation=isolation, parallelism=parallelism, lock=lock)
         results = _ResultsForThread(stream)
         running = asyncio.run_coroutine_threadsafe(results.run(), self._loop)
         try:
@@ -336,7 +342,7 @@ class SandboxPool:
 class _RowsOfThread:
     """The rows of an iterable that may block, drawn by a thread of its own; an asynchronous iterable of them."""
 
-    def __init__(self, rows: Iterable[Row], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, rows: Iterable[Given], loop: asyncio.AbstractEventLoop) -> None:
         self._rows = rows
         self._loop = loop
         self._drawn: asyncio.Queue[Any] = asyncio.Queue()
@@ -348,7 +354,7 @@ class _RowsOfThread:
         self._stopped = True
         self._room.release()
 
-    async def __aiter__(self) -> AsyncIterator[Row]:
+    async def __aiter__(self) -> AsyncIterator[Given]:
         threading.Thread(target=self._draw, name="rows of a sandbox pool", daemon=True).start()
         while (item := await self._drawn.get()) is not _END:
             if isinstance(item, BaseException):

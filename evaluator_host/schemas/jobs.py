@@ -24,6 +24,39 @@ class JobStatus(StrEnum):
         return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
 
 
+class Executor(StrEnum):
+    """Where the rows of a job are evaluated."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class NodeState(StrEnum):
+    """What a node of a cluster does for a job."""
+
+    STARTING = "starting"
+    READY = "ready"
+    EXCLUDED = "excluded"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class JobNode:
+    """A node that evaluates rows of a job.
+
+    Attributes:
+      name: Its address in the cluster.
+      state: Whether it works; `excluded` when it cannot start sandboxes or install the packages.
+      rows: Results that came from it, over all evaluators.
+      reason: Why it is excluded or lost.
+    """
+
+    name: str
+    state: NodeState = NodeState.READY
+    rows: int = 0
+    reason: str | None = None
+
+
 class Failures(StrEnum):
     """How failed rows count in the mean score and the pass rate: not at all, or as a score of 0 that did not pass."""
 
@@ -43,6 +76,7 @@ class JobConfig:
       max_failures: The job fails when more rows than this fail; None for no limit.
       replay: Whether answers of granted models are recorded and reused.
       budget: What the job may use of granted models; each evaluator has its own budget for a row.
+      executor: `ray` to have the rows evaluated on the nodes of the operator's Ray cluster.
       failures: How failed rows count in the mean and the pass rate.
     """
 
@@ -53,6 +87,7 @@ class JobConfig:
     max_failures: int | None = None
     replay: Replay = Replay.OFF
     budget: ModelBudget = field(default_factory=ModelBudget)
+    executor: Executor = Executor.LOCAL
     failures: Failures = Failures.EXCLUDE
 
 
@@ -217,6 +252,7 @@ class JobReport:
       created_at: In UTC.
       started_at: When a host first ran it, in UTC.
       finished_at: When it ended, in UTC.
+      nodes: The nodes of a job with executor `ray`, so far.
     """
 
     id: str
@@ -235,3 +271,4 @@ class JobReport:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    nodes: tuple[JobNode, ...] = ()

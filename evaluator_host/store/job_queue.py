@@ -172,6 +172,10 @@ class JobQueue(Repository):
                 await _count(connection, job_id, results)
         return wanted
 
+    async def save_nodes(self, job_id: str, owner: str, nodes: str) -> None:
+        """Store the nodes that a job has used, as a JSON list, while this host owns the job."""
+        await self._database.change_rows(update(JobTable).where(_owned(job_id, owner)).values(nodes=nodes))
+
     async def save_outputs(
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:

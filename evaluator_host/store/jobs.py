@@ -81,6 +81,7 @@ class Job:
       running_s: Seconds during which a host ran the job.
       attempts: How often a host has claimed the job since something was stored for it, or a host released it.
       error: `{"code", "message"}` as JSON, for a job that failed.
+      nodes: The nodes of a cluster that it has used, as a JSON list; None for a job that has used none.
     """
 
     id: str
@@ -104,6 +105,7 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    nodes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

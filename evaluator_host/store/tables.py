@@ -232,7 +232,7 @@ class DatasetTable(Table):
 
 
 class JobTable(Table):
-    """Jobs, see `store.job.Job`. `request` is JSON; `wanted` is the state that a caller requested.
+    """Jobs, see `store.job.Job`. `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
     `dataset_name` is the name that the data set had when the job was made; `stored_bytes` is the size of the job's
     results and of the answers of its model.
@@ -271,6 +271,7 @@ class JobTable(Table):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     stored_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    nodes: Mapped[str | None]
 
 
 class JobEvaluatorTable(Table):

@@ -184,6 +184,7 @@ def _environments(settings: Settings, backend: Backend, pool: Pool) -> Environme
         index=index_settings(settings, folder.downloads, work_dir=builder.work),
         allow_source_builds=settings.allow_source_builds,
         ceiling_mb=settings.environments_mb,
+        packages_from=settings.packages_from,
     )
     return Environments(context, in_use=pool.capacity.environments.keys, on_changed=pool.forget)
 

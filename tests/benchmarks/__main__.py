@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import ExitStack
@@ -21,10 +22,11 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.dialects.wires.table import WIRES
 from evaluator_host.model.evaluator import Isolation, Language
 from evaluator_host.wiring.backends import build_images
 from evaluator_host.wiring.service import open_service
-from tests.benchmarks import figures, floors, jobs, nemo, packages, peers, tenants
+from tests.benchmarks import engines, figures, floors, jobs, nemo, packages, peers, tenants, wires
 from tests.benchmarks.figures import p50
 from tests.engines import docker_command, engine_address
 
@@ -70,7 +72,8 @@ async def measure(settings: Settings, parts: Collection[str]) -> list[Line]:
         floor: float | None = None,
     ) -> None:
         lines.append(Line(figure, value, unit, against, floor, sense, bar))
-        print(f"  {figure}: {value:.2f} {unit}", file=sys.stderr)
+        beside = f" ({against} {floor:.2f})" if floor else ""
+        print(f"  {figure}: {value:.2f} {unit}{beside}", file=sys.stderr)
 
     for part in parts:
         await PARTS[part](settings, add)
@@ -220,6 +223,31 @@ async def _of_peers(settings: Settings, add: Add) -> None:
         process.wait(30)
 
 
+async def _of_wires(settings: Settings, add: Add) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        named = {"EVALUATOR_HOST_WIRES": ",".join(WIRES), "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder}/host.db"}
+        process, port = await _serve(settings, **named)
+        try:
+            for name, pair in (await asyncio.to_thread(wires.pairs, port)).items():
+                wire_ms, own_ms = await asyncio.to_thread(wires.overhead_ms, port, process.pid, pair)
+                add(f"wire {name}, processor time of a warm call", wire_ms, "ms", "≤", 1.15, "own route", own_ms)
+            ours, theirs = await asyncio.to_thread(wires.opik_ms, port)
+            add("wire opik, warm call", ours, "ms", "≤", None, "Opik's package in a waiting process", theirs)
+            ours, theirs = await asyncio.to_thread(wires.promptfoo_ms, port, Path(folder))
+            add("wire webhook, promptfoo's assertion", ours, "ms", "≤", None, "its own assertion in Python", theirs)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+async def _of_engines(settings: Settings, add: Add) -> None:
+    for isolation, bar in ((Isolation.ROW, 0.9), (Isolation.BATCH, 0.8)):
+        found = await asyncio.to_thread(engines.rows_per_s, settings.data_dir, isolation)
+        alone = found.pop("alone")
+        for name, rate in found.items():
+            add(f"rows/s over {name}, isolation {isolation}", rate, "rows/s", "≥", bar, "the pool alone", alone)
+
+
 def _large_row() -> dict[str, object]:
     text = 'Paris is the capital of France, 12345 people say. "yes"\n' * 80_000
     return {"inputs": {"correct_answer": text[:10], "text": text[: 4 << 20]}, "outputs": text[:10]}
@@ -233,13 +261,15 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
     "nemo": _of_nemo,
     "tenants": _of_tenants,
     "peers": _of_peers,
+    "wires": _of_wires,
+    "engines": _of_engines,
     "docker": _against_docker,
 }
 
 
-async def _serve(settings: Settings) -> tuple["subprocess.Popen[bytes]", int]:
+async def _serve(settings: Settings, **variables: str) -> tuple["subprocess.Popen[bytes]", int]:
     port = 18_710 + os.getpid() % 1000
-    environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or ""}
+    environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or "", **variables}
     if not settings.docker_host:
         del environment["EVALUATOR_HOST_DOCKER_HOST"]
     command = [sys.executable, "-m", "evaluator_host", "serve", "--port", str(port)]

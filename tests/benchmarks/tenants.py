@@ -55,10 +55,10 @@ async def load(service: Service, calls: Iterator[Evaluator]) -> Load:
             assert result.score == 1.0, result.error
             made, warm = made + 1, warm + result.sandbox.warm
 
-    started, cpu = time.perf_counter(), _processor_s()
+    started, cpu = time.perf_counter(), processor_s()
     await asyncio.gather(*(caller() for _ in range(CALLERS)))
     seconds = time.perf_counter() - started
-    return Load(made / seconds, (_processor_s() - cpu) * 1000 / made, warm / made)
+    return Load(made / seconds, (processor_s() - cpu) * 1000 / made, warm / made)
 
 
 async def beside_one(service: Service, calls: list[Evaluator]) -> tuple[Load, Load]:
@@ -79,9 +79,9 @@ def _mean(loads: list[Load]) -> Load:
     return Load(calls_per_s, sum(one.cpu_ms for one in loads) / count, sum(one.warm for one in loads) / count)
 
 
-def _processor_s() -> float:
-    """Return the processor time of this process, its living descendants, and the dead ones that were waited for."""
-    ticks, line = 0, [os.getpid()]
+def processor_s(pid: int | None = None) -> float:
+    """Return the processor time of a process (this one), its living descendants, and the dead ones that were waited for."""
+    ticks, line = 0, [pid or os.getpid()]
     while line:
         pid = line.pop()
         try:

@@ -30,7 +30,7 @@ def environment() -> Iterator[dict[str, str]]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
-    httpx.put(f"http://127.0.0.1:{port}/rows").raise_for_status()
+    httpx.put(f"http://127.0.0.1:{port}/rows", timeout=120).raise_for_status()
     with pytest.MonkeyPatch.context() as patched:
         found = {
             "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
@@ -95,10 +95,15 @@ def test_a_host_scores_rows_that_another_host_took(
         home = new_home(tmp_path / name)
         servers.append(Server(data_dir=home, log=tmp_path / f"{name}.log", environment=variables))
     first, second = servers
+    files = "/apis/files/v2/workspaces/default/filesets"
     with first, Client(first.url) as client:
+        first.client.post(files, json={"name": "kept"}).raise_for_status()
+        first.client.put(f"{files}/kept/-/a/one.txt", content=b"as it was").raise_for_status()
         client.datasets.upload("numbers", ({"n": n, "outputs": n} for n in range(ROWS)))
     code = f"def evaluate(inputs, outputs, trace):\n    return outputs / {ROWS}"
     with second, Client(second.url) as client:  # the first has ended, its disk with it
+        assert second.client.get(f"{files}/kept/-/a/one.txt").content == b"as it was"
+        second.client.delete(f"{files}/kept").raise_for_status()
         job = client.jobs.create([Evaluator(code)], "numbers", isolation=Isolation.BATCH)
         ended = client.jobs.wait(job.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, 0)

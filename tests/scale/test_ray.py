@@ -12,12 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from evaluator_host import Evaluator
+from evaluator_host import Client, Evaluator
 from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.model.evaluator import Isolation
+from evaluator_host.schemas.jobs import Executor, JobReport, JobStatus, NodeState
 from tests.conftest import DATA_DIR
 from tests.docs.blocks import ROOT, blocks
+from tests.server import Server
 
 ray = pytest.importorskip("ray")
 
@@ -33,10 +37,17 @@ VERL = """
 def compute_score(data_source, solution_str, ground_truth, extra_info=None):
     return 1.0 if ground_truth in solution_str else 0.0
 """
+NODE = {
+    "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap",
+    "EVALUATOR_HOST_MAX_SANDBOXES": "2", "EVALUATOR_HOST_SANDBOX_MEMORY_MB": "1024",
+}  # fmt: skip
 OPTIONS = {"max_sandboxes": 2, "memory_mb": 1024, "sandbox": "bubblewrap", "data_dir": str(DATA_DIR)}
 
 # Ray warns of its own future, and leaves files of its own open.
 pytestmark = [pytest.mark.engine, pytest.mark.ray, pytest.mark.timeout(540), pytest.mark.filterwarnings("default")]
+
+
+_STORE = 150 << 20
 
 
 class Cluster:
@@ -45,16 +56,17 @@ class Cluster:
     def __init__(self, nodes: int) -> None:
         from ray.cluster_utils import Cluster as Raylets  # noqa: PLC0415 - as above
 
-        store = 150 << 20
         self.raylets = Raylets(
             initialize_head=True,
-            head_node_args={"num_cpus": 2, "object_store_memory": store, "include_dashboard": False},
+            head_node_args={"num_cpus": 2, "object_store_memory": _STORE, "include_dashboard": False},
         )
-        self.nodes = [
-            self.raylets.add_node(num_cpus=1, resources={"sandbox_pool": 1}, object_store_memory=store)
-            for _ in range(nodes)
-        ]
+        self.nodes = [self.add() for _ in range(nodes)]
         ray.init(address=self.raylets.address, log_to_driver=False)
+
+    def add(self, **environment: str) -> Any:
+        return self.raylets.add_node(
+            num_cpus=1, resources={"sandbox_pool": 1}, object_store_memory=_STORE, env_vars=environment or None
+        )
 
     def kill(self, node: Any) -> None:
         for process in node.all_processes["raylet"]:
@@ -66,8 +78,26 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def storage() -> Iterator[str]:
+    """The address of a server that speaks S3, with a bucket; the nodes know it by their environment."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for one test
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    httpx.put(f"{address}/bucket", timeout=120).raise_for_status()
+    found = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in {**found, "AWS_ENDPOINT_URL": address}.items():
+            patched.setenv(name, value)
+        yield address
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster(storage: str) -> Iterator[Cluster]:
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name of it
+    os.environ |= NODE  # of the nodes, whose workers take their settings from there
     made = Cluster(3)
     yield made
     made.close()
@@ -90,15 +120,20 @@ def test_nodes_without_a_backend_are_named(cluster: Cluster) -> None:
         RewardPool(Evaluator(VERL), num_workers=1, pool={**OPTIONS, "sandbox": "docker", "settings": _no_engine()})
 
 
-def test_the_example_of_the_document_runs(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> None:
+    """Ten lines: Parquet on S3, a pinned numpy, scores back to S3."""
     import pyarrow as pa  # noqa: PLC0415 - comes with Ray Data
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+    from pyarrow import fs  # noqa: PLC0415 - as above
 
-    pq.write_table(pa.table({"answer": [1.0, 2.0], "gold": [1.0 + 1e-12, 3.0]}), tmp_path / "answers.parquet")
+    bucket, folder = fs.FileSystem.from_uri(f"s3://bucket?endpoint_override={storage}&allow_bucket_creation=true")
+    table = pa.table({"answer": [1.0, 2.0], "gold": [1.0 + 1e-12, 3.0]})
+    pq.write_table(table, f"{folder}/answers.parquet", filesystem=bucket)
     (example,) = [block.text for block in blocks(ROOT / "docs" / "scale.md") if "read_parquet" in block.text]
     changes = {
         "ray.init()\n": "",
-        "s3://bucket": str(tmp_path),
+        '.parquet")': f'.parquet?endpoint_override={storage}")',
+        '/scores")': f'/scores?endpoint_override={storage}")',
         "concurrency=4": "concurrency=1",
         '"mapping":': f'"pool": {OPTIONS!r}, "mapping":',
     }
@@ -106,11 +141,60 @@ def test_the_example_of_the_document_runs(cluster: Cluster, tmp_path: Path) -> N
         assert old in example
         example = example.replace(old, new)
     exec(example, {})
-    found = pq.read_table(tmp_path / "scores").to_pylist()
+    found = pq.read_table(f"{folder}/scores", filesystem=bucket).to_pylist()
     assert sorted((row["answer"], row["status"], row["score"]) for row in found) == [
         (1.0, "scored", 1.0),
         (2.0, "scored", 0.0),
     ]
+
+
+def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluster, tmp_path: Path) -> None:
+    """A node is left out and named, another is killed in the middle, then the host; a second host ends the job."""
+    cluster.add(EVALUATOR_HOST_SANDBOX="docker", EVALUATOR_HOST_DOCKER_HOST="tcp://127.0.0.1:1")
+    variables = {
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
+        "EVALUATOR_HOST_RAY_ADDRESS": cluster.raylets.address,
+    }
+    rows = ({"n": n, "outputs": n % 10} for n in range(ROWS))
+    with Server(log=tmp_path / "first", environment=variables) as first, Client(first.url) as client:
+        client.datasets.upload("numbers", rows)
+        made = client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH, executor=Executor.RAY)
+        _until(client, made.id, 0.3)
+        cluster.kill(cluster.nodes.pop(0))
+        job = _until(client, made.id, 0.5)
+        states = sorted(node.state.value for node in job.nodes)
+        assert "excluded" in states
+        (excluded,) = [node for node in job.nodes if node.state is NodeState.EXCLUDED]
+        assert "sandbox_unavailable" in (excluded.reason or "")
+        assert excluded.rows == 0
+        first.kill()
+    with Server(log=tmp_path / "second", environment=variables) as second, Client(second.url) as client:
+        ended = client.jobs.wait(made.id)
+        assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, ROWS // 1000)
+        assert sum(node.rows for node in ended.nodes) <= ROWS + 20 * 2000  # what was lost with a node or host ran twice
+        local = client.jobs.wait(client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH).id)
+        assert local.nodes == ()
+        assert _figures(client, ended.id) == _figures(client, local.id)
+        paused = client.jobs.create([Evaluator(CODE)], "numbers", executor=Executor.RAY)
+        client.jobs.pause(paused.id)
+        assert client.jobs.get(paused.id).status in (JobStatus.PAUSED, JobStatus.RUNNING)
+        client.jobs.cancel(paused.id)
+        assert client.jobs.wait(paused.id).status is JobStatus.CANCELLED
+
+
+def _until(client: Client, job_id: str, share: float) -> JobReport:
+    """Wait until so much of a job is done."""
+    until = time.monotonic() + 300
+    while (job := client.jobs.get(job_id)).progress.done < share * job.progress.rows:
+        assert time.monotonic() < until, job
+        assert not job.status.final, job
+        time.sleep(0.05)
+    return job
+
+
+def _figures(client: Client, job_id: str) -> Any:
+    (figures,) = client.jobs.results(job_id).evaluators
+    return [figures.rows, figures.scored, figures.failed, figures.metrics]
 
 
 def _no_engine() -> Any:

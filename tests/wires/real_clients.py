@@ -23,7 +23,7 @@ def run_python(pins: str, program: str, *arguments: str, **variables: str) -> An
 
 def run_node(pins: str, program: str, *arguments: str, **variables: str) -> Any:
     """Run a module with the packages of `clients/<pins>.json`; returns the JSON that it printed."""
-    home = _npm_home(pins)
+    home = npm_home(pins)
     file = home / f"{hashlib.sha256(program.encode()).hexdigest()[:16]}.mjs"
     file.write_text(program)
     return _printed([str(NODE), str(file), *arguments], variables, home)
@@ -37,7 +37,8 @@ def _printed(command: list[str], variables: dict[str, str], folder: Path) -> Any
     return json.loads(done.stdout)
 
 
-def _npm_home(name: str) -> Path:
+def npm_home(name: str) -> Path:
+    """Return the folder with the packages of `clients/<name>.json`, installed once per machine."""
     pins = (CLIENTS / f"{name}.json").read_text()
     home = _HOMES / f"npm-{name}-{hashlib.sha256(pins.encode()).hexdigest()[:16]}"
     complete = home / "complete"

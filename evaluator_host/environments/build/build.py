@@ -45,6 +45,7 @@ class BuildContext:
     index: IndexSettings
     allow_source_builds: bool
     ceiling_mb: int
+    packages_from: str | None = None  # repository of a registry, for sets whose lock is known
 
 
 class Build:

@@ -21,10 +21,10 @@ import os
 import shutil
 import tarfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import docker
 import docker.errors
@@ -38,18 +38,25 @@ from evaluator_host.model.evaluator import Environment
 from evaluator_host.packages.lock import Lock, Progress
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.environment_images import LABEL_OWNER, EnvironmentImages
-from evaluator_host.sandbox.docker.image.package_tree import BoundedHeaders, ImageFiles, as_file, tree_digest
+from evaluator_host.sandbox.docker.image.package_tree import BoundedHeaders, as_file, tree_digest
 from evaluator_host.sandbox.docker.policy import IMAGE_PACKAGES
 from evaluator_host.system.tree import DEPTH, temporary_folder
 
 MAX_BYTES: Final = 8 * 1024**3
 
-_FORMAT: Final = 1
+FORMAT: Final = 1
 _NOBODY: Final = "nobody"
 _RECORD_BYTES: Final = 64 * 1024**2  # the lock of a thousand packages has some megabytes
 _TIMEOUT_S: Final = 600  # between two reports of an engine that moves a large layer
 _BUFFER_BYTES: Final = 1024 * 1024
 _ENTRIES: Final = 1_000_000
+
+
+class Archives(Protocol):
+    """Reads the files inside an image."""
+
+    def archive(self, path: str) -> AbstractContextManager[Iterator[bytes]]:
+        """Return a tar of the file or folder at `path`, in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +98,14 @@ async def push(
         raise InvalidRequest("The set without packages has nothing to push.")
     if "@" in reference:
         raise InvalidRequest(f"{reference} names a digest, which only the registry can give; push to a tag.")
-    _check_lock(record, digest=environment.digest)
-    tell = _in_loop(progress)
+    check_lock(record, digest=environment.digest)
+    tell = in_loop(progress)
     async with _engine(docker_host, image=image) as engine, _layers(engine, image) as layers:
         tell("hashing", 0, None)
         tree = await asyncio.to_thread(tree_digest, environment.path)
         tell("building", 0, None)
         below = await layers.image_for(environment)
-        text = json.dumps({"format": _FORMAT, "tree": tree, "record": record.to_json()}).encode()
+        text = json.dumps({"format": FORMAT, "tree": tree, "record": record.to_json()}).encode()
         try:
             pinned = await engine.run(
                 publish, below, repository=repository, tag=tag, record=text, digest=environment.digest, tell=tell
@@ -138,7 +145,7 @@ async def pull(
       SandboxUnavailable: the engine does not answer.
     """
     where = split_reference(reference)
-    tell = _in_loop(progress)
+    tell = in_loop(progress)
     async with _engine(docker_host, image=reference) as engine:
         work = engine.run(_fetch, where, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
         pulled = await work
@@ -179,11 +186,11 @@ def _fetch(
 ) -> Pulled:
     repository, tag = where
     with fetched(client, repository, tag=tag, tell=tell) as found:
-        record = _take_out(found.image, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
+        record = take_out(found.image, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
     return Pulled(record, target, found.pinned)
 
 
-def _take_out(image: ImageFiles, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
+def take_out(image: Archives, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
     """Copy record and files out of an image, check them, and let them appear at `target`."""
     try:
         with temporary_folder(target.parent, ".pulled-") as stage:
@@ -191,7 +198,7 @@ def _take_out(image: ImageFiles, *, target: Path, digest: str | None, max_bytes:
             files.mkdir()
             with image.archive(RECORD_PATH) as pieces:
                 record, tree = _read_record(read_file(pieces, max_bytes=_RECORD_BYTES))
-            _check_lock(record, digest=digest or record.digest)
+            check_lock(record, digest=digest or record.digest)
             tell("extracting", 0, None)
             with image.archive(IMAGE_PACKAGES) as pieces:
                 unpack(pieces, files, max_bytes=max_bytes)
@@ -210,7 +217,12 @@ def _take_out(image: ImageFiles, *, target: Path, digest: str | None, max_bytes:
     return record
 
 
-def _check_lock(record: Record, *, digest: str) -> None:
+def check_lock(record: Record, *, digest: str) -> None:
+    """Check that a record is that of a set of a digest.
+
+    Raises:
+      PackagesFailed: it is of another set, or its lock is not valid.
+    """
     try:
         lock = Lock.from_json(record.lock)
     except ValueError as error:
@@ -227,14 +239,14 @@ def _check_lock(record: Record, *, digest: str) -> None:
 def _read_record(content: bytes) -> tuple[Record, str]:
     try:
         stored: dict[str, Any] = json.loads(content)
-        if stored["format"] != _FORMAT:
+        if stored["format"] != FORMAT:
             raise PackagesFailed("the package set was pushed by another version of this program")
         return Record.from_json(stored["record"]), str(stored["tree"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PackagesFailed(f"the record of the package set cannot be read: {error}") from error
 
 
-def _in_loop(progress: Progress | None) -> Progress:
+def in_loop(progress: Progress | None) -> Progress:
     """Return `progress` as the engine's threads may call it."""
     if progress is None:
         return lambda _phase, _done, _total: None

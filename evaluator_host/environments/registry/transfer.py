@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from evaluator_host.environments.build.build import BuildContext, adopt
 from evaluator_host.environments.folder import not_installed
 from evaluator_host.environments.record import EnvironmentReport, Record, require_fit, set_key
-from evaluator_host.model.errors import InUse, PackagesFailed, SandboxUnavailable
+from evaluator_host.model.errors import IndexUnavailable, InUse, PackagesFailed, SandboxUnavailable
 from evaluator_host.packages.lock import Lock, LockTarget, Progress
 from evaluator_host.system.extras import extra
 from evaluator_host.system.files import hold_lock
@@ -18,6 +19,9 @@ from evaluator_host.system.tree import remove
 
 if TYPE_CHECKING:
     from evaluator_host.environments.registry.push_pull import Pulled
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ class RegistryTransfer:
         self._target_of = target_of
         self._on_pulled = on_pulled
 
-    async def push(self, name: str, reference: str, *, carrier: Carrier, progress: Progress | None = None) -> str:
+    async def push(
+        self, name: str, reference: str, *, carrier: Carrier | None = None, progress: Progress | None = None
+    ) -> str:
         """Push an installed set, and return its name by digest in the registry; arguments as in `push_pull.push`.
 
         Raises:
@@ -66,7 +72,7 @@ class RegistryTransfer:
           SandboxUnavailable: the engine does not answer, or has no runtime image.
         """
         with extra("docker", "pushing and pulling package sets", SandboxUnavailable):
-            from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
+            from evaluator_host.environments.registry import http, push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
 
         record = await asyncio.to_thread(self._find, name)
         if record is None:
@@ -81,19 +87,30 @@ class RegistryTransfer:
             raise PackagesFailed(
                 f"{broken[0]} of the set is not as it was installed; run `evaluator-host packages verify`"
             )
+        environment = folder.environment(record)
+        record = replace(record, key=set_key(lock.pins, lock.language, lock.target), lock=lock.to_json())
+        if carrier is None:
+            return await http.push(environment, reference, record=record, progress=progress)
         return await push_pull.push(
-            folder.environment(record),
+            environment,
             reference,
-            record=replace(record, key=set_key(lock.pins, lock.language, lock.target), lock=lock.to_json()),
+            record=record,
             docker_host=carrier.docker_host,
             image=carrier.image,
             progress=progress,
         )
 
     async def pull(
-        self, reference: str, *, carrier: Carrier, digest: str | None = None, progress: Progress | None = None
+        self,
+        reference: str,
+        *,
+        carrier: Carrier | None = None,
+        digest: str | None = None,
+        progress: Progress | None = None,
     ) -> EnvironmentReport:
         """Pull a set, test it in a sandbox, and install it unless it is installed; arguments as in `push_pull.pull`.
+
+        Without a carrier no Docker engine is needed: the registry is asked over HTTP.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
@@ -103,27 +120,44 @@ class RegistryTransfer:
           SandboxUnavailable: the engine does not answer, or no sandbox can be started.
         """
         with extra("docker", "pushing and pulling package sets", SandboxUnavailable):
-            from evaluator_host.environments.registry import push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
+            from evaluator_host.environments.registry import http, push_pull  # noqa: PLC0415 - docker-py, which nothing else here needs
 
         folder = self._context.folder
         pulling = "sha256:" + hashlib.sha256(f"pull {reference}".encode("utf-8", "replace")).hexdigest()
         async with hold_lock(folder.build_lock(pulling)):  # a sweep leaves a locked stage alone
             stage = await asyncio.to_thread(folder.new_stage, pulling)
             try:
-                pulled = await push_pull.pull(
-                    reference,
-                    stage / "files",
-                    docker_host=carrier.docker_host,
-                    digest=digest,
-                    max_bytes=min(push_pull.MAX_BYTES, self._context.ceiling_mb << 20),
-                    progress=progress,
-                )
+                most = min(push_pull.MAX_BYTES, self._context.ceiling_mb << 20)
+                files = stage / "files"
+                if carrier is None:
+                    pulling_it = http.pull(reference, files, digest=digest, max_bytes=most, progress=progress)
+                else:
+                    pulling_it = push_pull.pull(
+                        reference,
+                        files,
+                        docker_host=carrier.docker_host,
+                        digest=digest,
+                        max_bytes=most,
+                        progress=progress,
+                    )
+                pulled = await pulling_it
                 record = await self._receive(pulled, stage)
             finally:
                 await asyncio.shield(asyncio.to_thread(remove, stage))
         self._use(record)
         await self._on_pulled()
         return record.report()
+
+    async def pull_locked(self, lock: Lock, repository: str) -> bool:
+        """Pull the set of a lock from a repository of sets, and install it; return whether it was there."""
+        with extra("docker", "pulling package sets", SandboxUnavailable):
+            from evaluator_host.environments.registry.http import tag_of  # noqa: PLC0415 - as above
+        try:
+            await self.pull(f"{repository}:{tag_of(lock.digest)}", digest=lock.digest)
+        except (PackagesFailed, IndexUnavailable, SandboxUnavailable) as error:
+            _log.info("the set %s is installed from the index: %s", lock.digest, error.detail)
+            return False
+        return True
 
     async def _receive(self, pulled: "Pulled", stage: Path) -> Record:
         lock = Lock.from_json(pulled.record.lock)

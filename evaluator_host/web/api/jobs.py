@@ -14,7 +14,16 @@ from evaluator_host.jobs.service import JobService
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Replay
-from evaluator_host.schemas.jobs import EvaluatorScore, Failures, JobConfig, JobEstimate, JobReport, JobStatus, Target
+from evaluator_host.schemas.jobs import (
+    EvaluatorScore,
+    Executor,
+    Failures,
+    JobConfig,
+    JobEstimate,
+    JobReport,
+    JobStatus,
+    Target,
+)
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.web.api.bodies import (
     EXACT_MATCH,
@@ -81,6 +90,9 @@ class JobConfigIn(Wire):
     )
     max_failures: WholeNumber | None = Field(
         None, ge=0, description="The job fails once more rows than this have failed. Default: no limit."
+    )
+    executor: Executor = Field(
+        Executor.LOCAL, description="ray: evaluate the rows on the nodes of the host's Ray cluster."
     )
     replay: ReplayField = Replay.OFF
     budget: BudgetIn = Field(BudgetIn(), description="What the whole job may use of granted models.")

@@ -4,7 +4,7 @@ Source: lmnr-ai/lmnr, the callers in app-server and frontend. Laminar's own exec
 function is not known, so one of any name that takes one argument is called.
 """
 
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 from starlette.requests import Request
@@ -16,25 +16,27 @@ from evaluator_host.dialects.wires.host.calls import WireCalls
 from evaluator_host.dialects.wires.host.wire import Probe, Wire
 from evaluator_host.model.errors import Busy, HostError, InvalidRequest
 from evaluator_host.model.evaluator import Json
-from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.web.http.json_routes import json_response
 
 _CALL: Final = """
 
-def __evaluator_host(names, mark):
-    import inspect, json, sys
-    own = [one for one in names.values() if inspect.isfunction(one) and one.__name__ != "__evaluator_host"]
+def __evaluator_host(names, given, mark):
+    function = type(lambda: 0)
+    own = [one for one in names.values() if type(one) is function and one.__name__ != "__evaluator_host"]
     named = [one for one in own if one.__name__ in ("main", "evaluate")]
-    fitting = named or [one for one in own if len(inspect.signature(one).parameters) == 1]
+    fitting = named or [one for one in own if one.__code__.co_argcount == 1]
     if not fitting:
         raise SystemExit("the code defines no function of one parameter: write def main(output): ...")
-    value = fitting[-1](json.load(sys.stdin))
-    if inspect.isawaitable(value):
+    value = fitting[-1](given)
+    if hasattr(value, "__await__"):
         import asyncio
         value = asyncio.run(value)
-    print("\\n" + mark + json.dumps(value))
+    plain = value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = float(value) if isinstance(value, float) else value  # not the text of a numpy.float64
+    print("\\n" + mark + ("" if plain else "?") + repr(number)[:400])
 
-__evaluator_host(dict(globals()), {mark!r})
+__evaluator_host(dict(globals()), {given!r}, {mark!r})
 """
 
 
@@ -48,7 +50,8 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         if not isinstance(code, str):
             raise InvalidRequest("definition.function_code is missing, or no text")
         mark = uuid4().hex
-        script = Script(code + _CALL.replace("{mark!r}", repr(mark)), stdin=encode_json(body.get("input")).decode())
+        call = _CALL.replace("{mark!r}", repr(mark)).replace("{given!r}", repr(body.get("input")))
+        script = Script(code + call)
         found = script_result(await calls.evaluate(request, script.evaluator, script.row))
         return json_response(_told(found, mark))
 
@@ -61,13 +64,12 @@ def _told(found: ScriptResult, mark: str) -> dict[str, Json]:
     text = found.stdout.rpartition(mark)[2]
     if found.exit_code != 0 or mark not in found.stdout:
         return {"error": found.stderr.strip().rpartition("\n")[2] or f"exit code {found.exit_code}"}
+    if text.startswith("?"):
+        return {"error": f"the function returned {text[1:].strip()[:80]}; a score is a number or None"}
     try:
-        value: Any = decode_json(text.encode())
+        return {"score": None if text.strip() == "None" else decode_json(text.encode())}
     except InvalidJson:
         return {"error": "the score is not finite, or the code printed after its end"}
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return {"score": value}
-    return {"error": f"the function returned {text.strip()[:80]}; a score is a number or None"}
 
 
 def refuse(error: HostError, _path: str) -> Response:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator_host.datasets.files import PARTIAL, FileFolder, at_most
+from evaluator_host.datasets.object_rows import Bucket
 from evaluator_host.model.errors import MachineExhausted
 
 
@@ -23,11 +24,18 @@ class Blob:
 
 
 class BlobFolder(FileFolder):
-    """The folder of the files of filesets."""
+    """The folder of the files of filesets.
 
-    def __init__(self, path: Path, *, max_bytes: int) -> None:
+    Args:
+      path: On this host.
+      max_bytes: Size limit of a file.
+      bucket: Where all hosts of a database find the files; None where this folder has them all.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int, bucket: Bucket | None = None) -> None:
         super().__init__(path)
         self._max_bytes = max_bytes
+        self._bucket = bucket
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Blob:
         """Store a file that arrives in chunks.
@@ -50,11 +58,38 @@ class BlobFolder(FileFolder):
                     file.flush()
                     await asyncio.to_thread(os.fsync, file.fileno())
                 blob = Blob(f"file_{secrets.token_hex(12)}", size, digest.hexdigest())
+                if self._bucket is not None:
+                    await asyncio.to_thread(self._bucket.put_file, _key(blob.id), partial)
                 await asyncio.to_thread(partial.rename, self.file(blob.id))
             finally:
                 await asyncio.to_thread(partial.unlink, missing_ok=True)
         return blob
 
+    def copied(self, blob_id: str) -> Path:
+        """Return the path of a file on this host, which is copied from the bucket where it is missing. Blocking.
+
+        Raises:
+          StoreUnavailable: the bucket does not serve it.
+        """
+        path = self.file(blob_id)
+        if self._bucket is not None and not path.exists():
+            self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=PARTIAL, dir=self.path)
+            os.close(handle)
+            partial = Path(name)
+            try:
+                self._bucket.copy_file(_key(blob_id), partial)
+                partial.rename(path)
+            finally:
+                partial.unlink(missing_ok=True)
+        return path
+
     def remove(self, blob_id: str) -> None:
-        """Remove a file, if it exists."""
+        """Remove a file, if it exists. Blocking."""
+        if self._bucket is not None:
+            self._bucket.delete(_key(blob_id))
         self.file(blob_id).unlink(missing_ok=True)
+
+
+def _key(blob_id: str) -> str:
+    return f"filesets/{blob_id}"

@@ -151,9 +151,10 @@ class Filesets:
 
         Raises:
           NotFound: there is no such file.
+          StoreUnavailable: it is in a storage that does not serve it.
         """
         found = await self._entities.get_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
-        return self._blobs.file(found.content["blob"])
+        return await asyncio.to_thread(self._blobs.copied, found.content["blob"])
 
     async def delete_file(self, workspace_id: str, namespace: str, name: str, path: str) -> dict[str, Any]:
         """Delete a file of a fileset, and return its description.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.files import FILES
+from evaluator_host.datasets.object_rows import Bucket
 from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities
 from evaluator_host.dialects.nemo.host.filesets import Filesets
@@ -40,7 +41,8 @@ def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -
 
     entities = Entities(records.database)
     namespaces = Namespaces(entities)
-    blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20)
+    bucket = None if settings.storage_url is None else Bucket(settings.storage_url)
+    blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20, bucket=bucket)
     filesets = Filesets(entities, namespaces, blobs, records.usage)
     models = Models(entities, namespaces, settings.models)
     metrics = Metrics(entities, namespaces)

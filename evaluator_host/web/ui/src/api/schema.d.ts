@@ -474,6 +474,8 @@ export interface components {
             outputs?: unknown;
             reason?: string;
         };
+        /** @enum {string} */
+        Executor: "local" | "ray";
         FailureGroup: {
             code: string;
             count: number;
@@ -582,6 +584,7 @@ export interface components {
         Isolation: "row" | "batch";
         JobConfig: {
             budget: components["schemas"]["ModelBudget"];
+            executor: components["schemas"]["Executor"];
             failures: components["schemas"]["Failures"];
             isolation: components["schemas"]["Isolation"];
             limit_samples: number | null;
@@ -592,6 +595,7 @@ export interface components {
         };
         JobConfigIn: {
             budget?: components["schemas"]["BudgetIn"];
+            executor?: components["schemas"]["Executor"];
             failures?: components["schemas"]["Failures"];
             isolation?: components["schemas"]["Isolation"];
             limit_samples?: number | null;
@@ -636,6 +640,12 @@ export interface components {
         JobNameIn: {
             name: string | null;
         };
+        JobNode: {
+            name: string;
+            reason: string | null;
+            rows: number;
+            state: components["schemas"]["NodeState"];
+        };
         JobProgress: {
             done: number;
             eta_s: number | null;
@@ -658,6 +668,7 @@ export interface components {
                 [key: string]: string;
             };
             name: string | null;
+            nodes: components["schemas"]["JobNode"][];
             progress: components["schemas"]["JobProgress"];
             schedule: string | null;
             scores: components["schemas"]["JobScore"][];
@@ -911,6 +922,8 @@ export interface components {
             settings?: components["schemas"]["SettingsIn"];
             threshold?: number | null;
         };
+        /** @enum {string} */
+        NodeState: "starting" | "ready" | "excluded" | "lost";
         Note: {
             code: string;
             message: string;

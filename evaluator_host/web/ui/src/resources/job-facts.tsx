@@ -12,6 +12,8 @@ export function JobFacts({ job }: { job: JobReport }) {
     config.parallelism !== null && `${config.parallelism} in parallel`,
     config.isolation === "batch" && "rows share a process",
     config.limit_samples !== null && `the first ${count(config.limit_samples)} rows`,
+    config.shard && `shard ${config.shard}`,
+    config.executor === "ray" && "on a Ray cluster",
     config.failures === "zero" && "failed rows count as 0",
     config.max_failures !== null && `fails after more than ${counted(config.max_failures, "failed row")}`,
   ].filter(Boolean);
@@ -24,6 +26,7 @@ export function JobFacts({ job }: { job: JobReport }) {
         mapping.length > 0 && (["Mapping", <Mapping key="mapping" mapping={mapping} />] as const),
         target !== null && (["Model", `${target.model} at ${target.base_url}`] as const),
         pace.length > 0 && (["Execution", pace.join(", ")] as const),
+        job.nodes.length > 0 && (["Nodes", <Nodes key="nodes" nodes={job.nodes} />] as const),
         ["Created", <When key="made" at={job.created_at} />],
         took !== null && (["Duration", seconds(took)] as const),
       ]}
@@ -38,6 +41,19 @@ function Mapping({ mapping }: { mapping: readonly (readonly [string, string])[] 
         <code key={field}>
           {field} ← {source}
         </code>
+      ))}
+    </span>
+  );
+}
+
+/** The nodes of a cluster with their rows; what is wrong with one is its title. */
+function Nodes({ nodes }: { nodes: JobReport["nodes"] }) {
+  return (
+    <span class="chips">
+      {nodes.map((node) => (
+        <span key={node.name} title={node.reason ?? undefined}>
+          {node.name} {node.state}, {counted(node.rows, "row")}
+        </span>
       ))}
     </span>
   );

@@ -1,0 +1,265 @@
+"""The driver of a Ray cluster for the jobs of one host, a process of its own that `jobs.nodes` starts.
+
+Standard input has chunks of rows, standard output their results (`jobs.nodes` describes both). Each node that was
+started with the resource `sandbox_pool` gets one worker with one pool of sandboxes, and is tried first, as by `doctor`.
+A node that cannot evaluate is left out, with the reason. A chunk of a node that is lost goes to another. The driver
+ends with its standard input; Ray then ends the workers, and these their sandboxes.
+"""
+
+import asyncio
+import os
+import pickle
+import sys
+import traceback
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
+
+from evaluator_host.jobs.nodes import LENGTH
+from evaluator_host.model.errors import HostError, Misconfigured, PackagesFailed, SandboxUnavailable
+from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.model.outcome import EvaluationResult, Given
+from evaluator_host.ray import RESOURCE
+from evaluator_host.scale.chunks import shared_pool
+
+_LOOK_EVERY_S: Final = 3.0  # for nodes that come and go
+_AT_ONCE: Final = 2  # chunks of a node: one works while the next one arrives
+_PROBE_S: Final = 120.0
+_EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
+
+
+class Worker:
+    """An actor with the pool of its node, which has the settings of the environment there."""
+
+    def probe(self) -> str | None:
+        """Return why no sandbox can be started on this node; None if one can."""
+        try:
+            shared_pool({}).check(Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n"))
+        except HostError as error:
+            return f"{error.code}: {error.detail}"
+        return None
+
+    def evaluate(
+        self, evaluator: Evaluator, rows: Sequence[Given], isolation: str, lock: str | None
+    ) -> list[EvaluationResult] | tuple[str, str]:
+        """Return the result of each row, or code and detail of what kept this node from evaluating them."""
+        try:
+            stream = shared_pool({}).evaluate_stream(evaluator, rows, isolation=Isolation(isolation), lock=lock)
+            found = dict(stream)
+        except HostError as error:
+            return error.code, "; ".join([error.detail, *(problem.message for problem in error.problems)])
+        except Exception as error:  # noqa: BLE001 - a fault of this program, which the host's log shows
+            return HostError.code, "".join(traceback.format_exception(error))[-2000:]
+        return [found[number] for number in range(len(rows))]
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Rows to evaluate, and the nodes that could not, with the reasons."""
+
+    number: int
+    call: tuple[Any, ...]
+    refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node with its worker: `starting`, `ready`, `excluded` or `lost`."""
+
+    name: str
+    worker: Any = None
+    state: str = "starting"
+    reason: str | None = None
+
+
+class Driver:
+    """Gives chunks to nodes, and their results to the host.
+
+    Args:
+      ray: The module.
+      out: Where frames for the host go.
+    """
+
+    def __init__(self, ray: Any, out: BinaryIO) -> None:
+        self._ray = ray
+        self._out = out
+        self._nodes: dict[str, _Node] = {}
+        self._queue: deque[_Chunk] = deque()
+        self._dropped: set[int] = set()
+        self._more = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, source: asyncio.StreamReader) -> None:
+        """Work until the host closes its end, or says `end`."""
+        watching = asyncio.create_task(self._watch())
+        try:
+            while True:
+                size = LENGTH.unpack(await source.readexactly(LENGTH.size))[0]
+                kind, *rest = pickle.loads(await source.readexactly(size))  # noqa: S301 - of the host
+                if kind == "end":
+                    return
+                if kind == "drop":
+                    self._dropped.add(rest[0])
+                    continue
+                async with self._more:
+                    self._queue.append(_Chunk(rest[0], tuple(rest[1:])))
+                    self._more.notify_all()
+        except asyncio.IncompleteReadError:
+            return
+        finally:
+            watching.cancel()
+
+    async def _watch(self) -> None:
+        """Find nodes that come and go, every few seconds."""
+        while True:
+            alive = {}
+            for one in await asyncio.to_thread(self._ray.nodes):
+                if one["Alive"] and one["Resources"].get(RESOURCE):
+                    alive[one["NodeID"]] = one["NodeManagerAddress"]
+            for node_id, name in alive.items():
+                if node_id not in self._nodes:
+                    taken = any(node.name == name for node in self._nodes.values())
+                    node = self._nodes[node_id] = _Node(f"{name} {node_id[:8]}" if taken else name)
+                    self._spawn(self._serve(node_id, node))
+            for node_id, node in self._nodes.items():
+                if node_id not in alive and node.state != "lost":
+                    self._change(node, "lost", "the node left the cluster")
+            if not any(node.state in ("starting", "ready") for node in self._nodes.values()):
+                self._fail_all()
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _serve(self, node_id: str, node: _Node) -> None:
+        """Start the worker of a node, try it, and give it chunks until the node is lost."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an extra
+
+        placed = NodeAffinitySchedulingStrategy(node_id, soft=False)
+        options = {"num_cpus": 0, "resources": {RESOURCE: 1}, "scheduling_strategy": placed, "max_concurrency": 4}
+        node.worker = self._ray.remote(Worker).options(**options).remote()
+        try:
+            reason = await asyncio.wait_for(_result(node.worker.probe.remote()), _PROBE_S)
+        except TimeoutError:
+            reason = f"its worker did not start within {_PROBE_S:g} s: another program may have its {RESOURCE}"
+        except self._ray.exceptions.RayError as error:
+            self._change(node, "lost", _last_line(error))
+            return
+        if reason is not None:
+            self._change(node, "excluded", reason)
+            self._ray.kill(node.worker)
+            return
+        self._change(node, "ready", None)
+        await asyncio.gather(*(self._work(node) for _ in range(_AT_ONCE)))
+
+    async def _work(self, node: _Node) -> None:
+        while node.state == "ready":
+            chunk = await self._next(node)
+            try:
+                found = await _result(node.worker.evaluate.remote(*chunk.call))
+            except self._ray.exceptions.RayError as error:
+                self._change(node, "lost", _last_line(error))
+                await self._give_back(chunk)
+                return
+            if isinstance(found, list):
+                self._say(("done", chunk.number, node.name, found))
+                continue
+            chunk.refused[node.name] = found
+            self._note_refusal(node, found)
+            await self._give_back(chunk)
+
+    def _note_refusal(self, node: _Node, found: tuple[str, str]) -> None:
+        """Leave a node out that cannot start sandboxes any more; one that lacks a package may evaluate other code."""
+        if found[0] != PackagesFailed.code:
+            self._change(node, "excluded", f"{found[0]}: {found[1]}")
+        else:
+            self._tell(extra=[(node.name, "excluded", f"{found[0]}: {found[1]}")])
+
+    async def _next(self, node: _Node) -> _Chunk:
+        """Return a chunk that this node has not refused; wait for one."""
+        async with self._more:
+            while True:
+                for chunk in list(self._queue):
+                    if chunk.number in self._dropped:
+                        self._queue.remove(chunk)
+                        self._dropped.discard(chunk.number)
+                    elif node.name not in chunk.refused:
+                        self._queue.remove(chunk)
+                        return chunk
+                await self._more.wait()
+
+    async def _give_back(self, chunk: _Chunk) -> None:
+        """Queue a chunk again, before others; when every node has refused it, tell the host."""
+        ready = [node for node in self._nodes.values() if node.state in ("starting", "ready")]
+        if chunk.refused and all(node.name in chunk.refused for node in ready):
+            code = next(iter(chunk.refused.values()))[0]
+            reasons = "; ".join(f"node {name}: {detail}" for name, (_, detail) in chunk.refused.items())
+            self._say(("failed", chunk.number, code, f"no node can evaluate: {reasons}"))
+            return
+        async with self._more:
+            self._queue.appendleft(chunk)
+            self._more.notify_all()
+
+    def _fail_all(self) -> None:
+        """Tell the host that no node can evaluate what waits."""
+        reasons = "; ".join(f"node {node.name}: {node.reason}" for node in self._nodes.values())
+        detail = f"no node can evaluate: {reasons}" if reasons else f"the cluster has no node with {RESOURCE}"
+        while self._queue:
+            self._say(("failed", self._queue.popleft().number, SandboxUnavailable.code, detail))
+
+    def _change(self, node: _Node, state: str, reason: str | None) -> None:
+        if node.state != "lost":
+            node.state, node.reason = state, reason
+            self._tell()
+
+    def _tell(self, extra: Sequence[tuple[str, str, str | None]] = ()) -> None:
+        found = [(node.name, node.state, node.reason) for node in self._nodes.values()]
+        named = {name for name, _, _ in extra}
+        self._say(("nodes", [*(one for one in found if one[0] not in named), *extra]))
+
+    def _say(self, message: tuple[Any, ...]) -> None:
+        send(self._out, message)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def send(out: BinaryIO, message: tuple[Any, ...]) -> None:
+    """Write a frame for the host."""
+    content = pickle.dumps(message)
+    out.write(LENGTH.pack(len(content)) + content)
+    out.flush()
+
+
+async def _result(reference: Any) -> Any:
+    return await reference
+
+
+def _last_line(error: BaseException) -> str:
+    return str(error).strip().rpartition("\n")[2][:300] or type(error).__name__
+
+
+async def _main(address: str) -> None:
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what Ray prints is no frame
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError:
+        send(out, ("ended", Misconfigured.code, _EXTRA))
+        return
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", namespace="evaluator-host")
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        detail = f"the Ray cluster at {address} cannot be reached: {_last_line(error)}"
+        send(out, ("ended", SandboxUnavailable.code, detail))
+        return
+    source = asyncio.StreamReader(limit=1 << 20)
+    protocol = asyncio.StreamReaderProtocol(source)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin.buffer)
+    await Driver(ray, out).run(source)
+    ray.shutdown()
+
+
+def main() -> None:
+    """Drive the cluster whose address is the first argument."""
+    asyncio.run(_main(sys.argv[1]))

@@ -1,0 +1,109 @@
+"""What an engine that moves rows costs: rows per second of one node's pool alone, over Dask, Ray Core and Ray Data.
+
+Each has one worker with the same pool of sandboxes; a round of each follows that of another, since the machine may have
+other work. Ray is measured where it is installed.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from evaluator_host import Evaluator
+from evaluator_host.model.evaluator import Isolation
+from evaluator_host.scale.chunks import ChunkScorer, shared_pool
+from tests.benchmarks.floors import EXACT_MATCH
+
+BATCH = 2000
+ROWS = {Isolation.ROW: 4000, Isolation.BATCH: 20_000}
+ROUNDS = 3
+Run = Callable[[ChunkScorer, list[list[tuple[int, dict[str, Any]]]]], int]
+
+
+def rows_per_s(data_dir: Path, isolation: Isolation) -> dict[str, float]:
+    """Return the best rate of each engine, and that without one (`alone`)."""
+    record = {"inputs": {"correct_answer": "Paris", "n": 1}, "outputs": "Paris"}
+    rows = [(number, record) for number in range(ROWS[isolation])]
+    chunks = [rows[first : first + BATCH] for first in range(0, len(rows), BATCH)]
+    options = {"max_sandboxes": 2, "memory_mb": 1024, "sandbox": "bubblewrap", "data_dir": str(data_dir)}
+    scorer = ChunkScorer(Evaluator(EXACT_MATCH), {}, isolation, options)
+    best: dict[str, float] = {}
+    with ExitStack() as stack:
+        engines: dict[str, Run] = {"alone": _alone, "Dask": stack.enter_context(_dask())}
+        if find_spec("ray"):
+            stack.enter_context(_ray())
+            engines |= {"Ray Core": _ray_core(), "Ray Data": _ray_data}
+        for run in engines.values():
+            assert run(scorer, chunks[:1]) == len(chunks[0])  # the pool opens, its sandboxes start
+        for _ in range(ROUNDS):
+            for name, run in engines.items():
+                began = time.perf_counter()
+                assert run(scorer, chunks) == len(rows)
+                best[name] = max(best.get(name, 0.0), len(rows) / (time.perf_counter() - began))
+    return best
+
+
+def _scored(found: list[tuple[int, dict[str, Any]]]) -> int:
+    return sum(columns["status"] == "scored" for _, columns in found)
+
+
+def _alone(scorer: ChunkScorer, chunks: list[list[tuple[int, dict[str, Any]]]]) -> int:
+    shared_pool(scorer.pool)
+    return sum(_scored(scorer(chunk)) for chunk in chunks)
+
+
+@contextmanager
+def _dask() -> Iterator[Run]:
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - a second
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        Client(cluster) as client,
+    ):
+        yield lambda scorer, chunks: sum(
+            _scored(found) for found in client.gather(client.map(scorer, chunks, pure=False))
+        )
+
+
+@contextmanager
+def _ray() -> Iterator[None]:
+    import ray  # noqa: PLC0415 - an extra
+
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name of it
+    ray.init(resources={"sandbox_pool": 1}, include_dashboard=False, log_to_driver=False, object_store_memory=200 << 20)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _ray_core() -> Run:
+    import ray  # noqa: PLC0415 - an extra
+
+    class Worker:
+        def score(
+            self, scorer: ChunkScorer, chunk: list[tuple[int, dict[str, Any]]]
+        ) -> list[tuple[int, dict[str, Any]]]:
+            return scorer(chunk)
+
+    worker = ray.remote(num_cpus=0)(Worker).remote()
+    return lambda scorer, chunks: sum(
+        _scored(found) for found in ray.get([worker.score.remote(scorer, chunk) for chunk in chunks])
+    )
+
+
+def _ray_data(scorer: ChunkScorer, chunks: list[list[tuple[int, dict[str, Any]]]]) -> int:
+    import ray  # noqa: PLC0415 - an extra
+
+    from evaluator_host.ray import EvaluateBatches  # noqa: PLC0415 - as above
+
+    rows = ray.data.from_items([record for chunk in chunks for _, record in chunk], override_num_blocks=len(chunks))
+    scored = rows.map_batches(
+        EvaluateBatches,
+        fn_constructor_kwargs={"evaluator": scorer.evaluator, "isolation": scorer.isolation, "pool": dict(scorer.pool)},
+        **EvaluateBatches.resources(concurrency=1, batch_size=BATCH),
+    )
+    return sum(row["status"] == "scored" for row in scored.iter_rows())

@@ -1,0 +1,74 @@
+"""Package sets through a registry over HTTP, on machines without a Docker engine: pushed, pulled, found by their lock."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import requests
+
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.model.errors import IndexUnavailable, PackagesFailed
+from evaluator_host.model.evaluator import Evaluator, Language, Row
+from evaluator_host.wiring.service import open_service
+from tests import package_index
+from tests.package_hosts import LABEL, Host, label
+from tests.registry_server import Registry
+
+NOWHERE = "tcp://127.0.0.1:1"  # of a Docker engine
+
+
+@pytest.mark.timeout(300)
+async def test_a_set_reaches_another_machine_without_an_engine(tmp_path: Path, registry_server: Registry) -> None:
+    repository = f"{registry_server.name}/over/http"
+    with package_index.serving() as index:
+        pin = index.add("posted", "said = 'far'\n")
+        first = Host(tmp_path / "first", "bubblewrap", index=index)
+        async with open_service(_without_engine(first), prewarm=False) as service:
+            built = await service.environments.built((await service.environments.request([pin], Language.PYTHON)).key)
+            lock = service.environments.lock_of(built.digest)
+            pinned = await service.environments.transfer.push(built.digest, f"{repository}:1")
+            assert await service.environments.transfer.push(built.digest, f"{repository}:1") == pinned
+    assert lock is not None
+    second = Host(tmp_path / "second", "bubblewrap", index=None)
+    async with open_service(_without_engine(second), prewarm=False) as service:
+        with pytest.raises(PackagesFailed, match="not sha256:"):
+            await service.environments.transfer.pull(f"{repository}:1", digest=f"sha256:{'0' * 64}")
+        pulled = await service.environments.transfer.pull(pinned, digest=built.digest)
+        assert (pulled.digest, pulled.packages) == (built.digest, built.packages)
+        assert await label(service, LABEL.format("posted"), pin) == "far"
+        assert [found.broken for found in await service.environments.verify()] == [()]
+    third = Host(tmp_path / "third", "bubblewrap", index=None)
+    settings = _without_engine(third).model_copy(update={"packages_from": repository})
+    async with open_service(settings, prewarm=False) as service:  # which knows the lock, as a node of a cluster does
+        result = await service.evaluate(Evaluator(LABEL.format("posted"), packages=(pin,)), Row(), lock=lock)
+        assert result.error is None, result.error
+        assert service.environments.lock_of(built.digest) is not None
+    await _damaged(registry_server, repository, tmp_path)
+
+
+async def _damaged(registry: Registry, repository: str, tmp_path: Path) -> None:
+    """A blob that was changed, an image that is none, and a registry that is gone are told."""
+    name = repository.partition("/")[2]
+    accept = {"Accept": "application/vnd.oci.image.manifest.v1+json"}
+    manifest = await asyncio.to_thread(
+        requests.get, f"http://{registry.name}/v2/{name}/manifests/1", headers=accept, timeout=10
+    )
+    blob = registry.blobs()[manifest.json()["layers"][0]["digest"]]
+    host = Host(tmp_path / "fourth", "bubblewrap", index=None)
+    async with open_service(_without_engine(host), prewarm=False) as service:
+        pull = service.environments.transfer.pull
+        whole = blob.read_bytes()
+        blob.write_bytes(whole[: len(whole) // 2] + bytes(8) + whole[len(whole) // 2 + 8 :])
+        with pytest.raises((PackagesFailed, IndexUnavailable)):
+            await pull(f"{repository}:1")
+        with pytest.raises(PackagesFailed, match="no such image"):
+            await pull(f"{repository}:2")
+        with pytest.raises(IndexUnavailable, match="does not answer"):
+            await pull("127.0.0.1:9/none:1")
+
+
+def _without_engine(host: Host) -> Settings:
+    return Settings(
+        sandbox=SandboxChoice.BUBBLEWRAP, data_dir=host.home, docker_host=NOWHERE, pip_index_url=host.simple,
+        index_timeout_s=30,
+    )  # fmt: skip
