@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -64,7 +64,8 @@ def scheduler_of(service: Service, store: Store) -> Scheduler:
     """Return the scheduler that runs a host's jobs on the sandboxes of a service."""
     settings = service.settings
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-    context = JobContext(service, store.job_queue, rows_folder(settings), owner_name(), store.usage, models)
+    nodes = None if settings.ray_address is None else RayNodes(settings.ray_address)
+    context = JobContext(service, store.job_queue, rows_folder(settings), owner_name(), store.usage, models, nodes)
     return Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
 
 
@@ -87,13 +88,7 @@ async def open_stored_resources(
     folder = swept.rows
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-<<<<<<< HEAD
     runner = runner or scheduler_of(service, store)
-=======
-    nodes = None if settings.ray_address is None else RayNodes(settings.ray_address)
-    context = JobContext(service, store.job_queue, folder, owner_name(), store.usage, models, nodes)
-    scheduler = Scheduler(context, store.jobs, at_once=settings.jobs_at_once)
->>>>>>> main
     supervisor = service.supervisor
     supervisor.checks.append(store.watch.require_serving)
     registry = EvaluatorRegistry(service, store.evaluators, store.usage)
@@ -115,7 +110,6 @@ async def open_stored_resources(
         ("audit entries", settings.audit_days, store.audit.delete_before),
     )
     async with (
-        AsyncExitStack() as stack,
         LimitedProcesses(most=2) as uploads,
         supervisor.running("the watch of the database", store.watch.run),
         supervisor.running("the scheduler of jobs", runner.run),
@@ -123,8 +117,6 @@ async def open_stored_resources(
         supervisor.running("the alerts", alerts.run),
         supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
     ):
-        if nodes is not None:
-            stack.push_async_callback(nodes.close)
         results = JobResults(store.jobs, store.results, store.datasets, folder)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces, store.usage) as traffic:

@@ -105,6 +105,8 @@ class Scheduler:
                     task.cancel()
                 if tasks:
                     await asyncio.wait(tasks, timeout=_STOP_S)
+            if self._context.nodes is not None:
+                await self._context.nodes.close()
 
     def wake(self) -> None:
         """Check for jobs to run now."""

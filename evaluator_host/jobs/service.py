@@ -12,10 +12,6 @@ import orjson
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.rendering import require_templates
 from evaluator_host.evaluators.registry import ResolvedEvaluator
-<<<<<<< HEAD
-from evaluator_host.jobs.spec import JobSpec, StoredSpec, evaluator_to_json, label_of, spec_from_json, spec_to_json
-=======
-from evaluator_host.jobs.scheduler import Scheduler
 from evaluator_host.jobs.spec import (
     JobSpec,
     StoredSpec,
@@ -26,7 +22,6 @@ from evaluator_host.jobs.spec import (
     spec_from_json,
     spec_to_json,
 )
->>>>>>> main
 from evaluator_host.model.errors import InUse, InvalidPin, InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.models.access import ModelAccess
