@@ -27,6 +27,7 @@ from evaluator_host.jobs.service import JobService
 from evaluator_host.model.errors import HostError, InvalidRequest, NotFound, Problem, StoreUnavailable
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.models.access import PORTS, is_listed, make_http_client, require_url
+from evaluator_host.models.gateway.hosts import is_public
 from evaluator_host.schemas.alerts import AlertReport, AlertRule, DeliveryReport, Metric
 from evaluator_host.schemas.jobs import JobReport, JobScore, JobStatus
 from evaluator_host.store.objects import Objects, StoredObject
@@ -302,7 +303,7 @@ class Alerts:
             url.host, parts.port or PORTS[parts.scheme], type=socket.SOCK_STREAM
         )
         addresses = [entry[4][0] for entry in found]
-        if PUBLIC not in allowed or not all(ipaddress.ip_address(one).is_global for one in addresses):
+        if PUBLIC not in allowed or not all(is_public(ipaddress.ip_address(one)) for one in addresses):
             raise _refused(
                 "url",
                 f"alerts may not call {url.host}",

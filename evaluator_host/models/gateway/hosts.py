@@ -65,6 +65,14 @@ def host_port(text: str, *, port: int) -> HostPort | None:
     return HostPort(found["host"].lower().strip("[]"), number) if number < 1 << 16 else None
 
 
+def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Tell whether an address is a host of the public internet, and no way to write another address."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not address.is_multicast
+    in_use = address in ipaddress.ip_network("2000::/3")  # so not mapped, translated or compatible IPv4, nor local
+    return in_use and address.is_global and address.sixtofour is None and address.teredo is None
+
+
 def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str], workspace: tuple[str, str]) -> list[HostPort]:
     """Return the hosts that an evaluator may reach.
 

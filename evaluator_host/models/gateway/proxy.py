@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeAlias
 import h11
 
 from evaluator_host.models.gateway.connection import Connection, Refused, Request, Tunnel
-from evaluator_host.models.gateway.hosts import HostPort
+from evaluator_host.models.gateway.hosts import HostPort, is_public
 
 _CONNECT_S: Final = 10.0
 _HELLO_S: Final = 10.0  # until the first bytes of a tunnel say what it is for
@@ -35,21 +35,12 @@ _HOP_BY_HOP: Final = frozenset(
 )
 _BODYLESS: Final = frozenset({204, 304})
 
-_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
 
 def look_up(host: str, port: int) -> list[str]:
     """Return the addresses of a name. Blocking."""
     return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-
-
-def is_public(address: _Address) -> bool:
-    """Tell whether an address is a host of the public internet, and no way to write another address."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address.is_global and not address.is_multicast
-    in_use = address in ipaddress.ip_network("2000::/3")  # so not mapped, translated or compatible IPv4, nor local
-    return in_use and address.is_global and address.sixtofour is None and address.teredo is None
 
 
 class Waits(Protocol):
