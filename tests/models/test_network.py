@@ -14,7 +14,7 @@ from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.model.outcome import ErrorCode, EvaluationResult
 from evaluator_host.models.gateway.connection import Refused
-from evaluator_host.models.gateway.hosts import HostPort, granted_hosts, host_port
+from evaluator_host.models.gateway.hosts import HostPort, granted_hosts, host_port, is_public
 from evaluator_host.models.gateway.proxy import Proxy, server_name
 from evaluator_host.models.judges import Judges, open_judges
 from evaluator_host.service import Service
