@@ -105,13 +105,15 @@ def neighbour(url: str, key: str, until: float) -> Calls:
     raise AssertionError("the loop has no end")
 
 
-def attack_together(url: str, key: str, stop: Event, seed: int, told: "SimpleQueue[Counter[str]]") -> None:
+def attack_together(
+    url: str, key: str, begun: Event, stop: Event, seed: int, told: "SimpleQueue[Counter[str]]"
+) -> None:
     """Attack from several threads until told to stop; then tell how often each attack was sent.
 
     In a process of its own: making large bodies would keep the neighbour's thread from measuring.
     """
     sent = Counter[str]()
-    threads = [threading.Thread(target=attack, args=(url, key, stop, seed + n, sent)) for n in range(ATTACKERS)]
+    threads = [threading.Thread(target=attack, args=(url, key, begun, stop, seed + n, sent)) for n in range(ATTACKERS)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -119,7 +121,7 @@ def attack_together(url: str, key: str, stop: Event, seed: int, told: "SimpleQue
     told.put(sent)
 
 
-def attack(url: str, key: str, stop: Event, seed: int, sent: Counter[str]) -> None:
+def attack(url: str, key: str, begun: Event, stop: Event, seed: int, sent: Counter[str]) -> None:
     """Send the attacks on the API and some hostile evaluators in a random order, again and again."""
     order = random.Random(seed)
     on_host: dict[str, Callable[[httpx.Client], None]] = {
@@ -128,6 +130,7 @@ def attack(url: str, key: str, stop: Event, seed: int, sent: Counter[str]) -> No
     on_host["traces that are never whole"] = send_traces
     hostile = {one.name: partial(evaluate, attack=one) for one in load_attacks() if one.safe and one.group in GROUPS}
     attacks = on_host | hostile
+    begun.set()
     while not stop.is_set():
         names = [*on_host, *order.sample(sorted(hostile), len(on_host) // 2)]
         for name in order.sample(names, len(names)):
@@ -183,10 +186,11 @@ def watch(client: httpx.Client, path: str, count: int) -> None:
 def attacked(url: str, key: str, seed: int) -> Iterator[Counter[str]]:
     """Attack during the block; what is yielded says after it how often each attack was sent."""
     context = multiprocessing.get_context("spawn")
-    stop, told, sent = context.Event(), context.SimpleQueue(), Counter[str]()
-    attackers = context.Process(target=attack_together, args=(url, key, stop, seed, told), daemon=True)
+    begun, stop, told, sent = context.Event(), context.Event(), context.SimpleQueue(), Counter[str]()
+    attackers = context.Process(target=attack_together, args=(url, key, begun, stop, seed, told), daemon=True)
     attackers.start()
     try:
+        assert begun.wait(ATTACK_S), "the attackers did not begin"
         yield sent
     finally:
         stop.set()
