@@ -85,7 +85,16 @@ class FakeLink:
             self._say({"type": "load_failed", "id": header["id"], "logs": None}, {"error": error})
             return
         answer = {"contract": "evaluate", "contract_source": "inferred", "reason": "", "entry": "evaluate"}
-        self._say({"type": "loaded", "id": header["id"], "parameters": ["inputs", "outputs", "trace"], "logs": None, **answer}, {})
+        self._say(
+            {
+                "type": "loaded",
+                "id": header["id"],
+                "parameters": ["inputs", "outputs", "trace"],
+                "logs": None,
+                **answer,
+            },
+            {},
+        )
 
     def _on_call(self, header: dict, body: dict) -> None:
         self.calls.append(body)

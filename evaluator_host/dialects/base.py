@@ -109,6 +109,7 @@ class Dialect:
       commands: A Typer application: the command line's group of the contract's name.
       routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
       agents: The module by which online jobs ask agents: `require`, `templates`, `payload_of`, `AgentEndpoint`.
+      judge_code: Returns the code that judges by a form, `JudgeIn` as JSON.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
         `find_model(database, workspace_id, namespace, name)`.
       stored_files: Returns the ids of the stored files that its objects in a database refer to.
@@ -138,6 +139,7 @@ class Dialect:
     commands: EntryPoint[Any] | None = None
     routes: EntryPoint[Callable[..., list[Any]]] | None = None
     agents: EntryPoint[Any] | None = None
+    judge_code: EntryPoint[Callable[[dict[str, Any]], str]] | None = None
     find_model: EntryPoint[Callable[..., Awaitable[Any]]] | None = None
     stored_files: EntryPoint[Callable[[Any], Awaitable[set[str]]]] | None = None
 

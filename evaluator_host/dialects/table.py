@@ -42,6 +42,12 @@ def agents() -> Any:
     return next(one.agents for one in all_dialects() if one.agents is not None).load()
 
 
+@cache
+def judging_dialect() -> Dialect:
+    """Return the dialect whose code judges without code are made of."""
+    return next(one for one in all_dialects() if one.judge_code is not None)
+
+
 def row_document(document: dict[str, Any]) -> RowDocument | None:
     """Return the reader for a JSON document that holds rows in a dialect's format; None when no dialect knows it."""
     readers = (one.row_document.load() for one in all_dialects() if one.row_document is not None)

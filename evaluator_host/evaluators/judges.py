@@ -1,16 +1,13 @@
-"""Evaluators of kind `judge`: a form in place of code, which becomes a metric on NeMo's judge."""
+"""Evaluators of kind `judge`: a form in place of code, which a dialect makes code of."""
 
-import json
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from evaluator_host.model.evaluator import Contract, Evaluator, Language
+from evaluator_host.dialects.table import judging_dialect
+from evaluator_host.model.evaluator import Evaluator, Language
 
-_CODE: Final = (
-    "import json\n\nfrom nemo_evaluator_sdk.metrics.judge_form import judge\n\nmetric = judge(json.loads({form!r}))\n"
-)
 _EXAMPLES: Final = 32
 _Text = Annotated[str, Field(min_length=1, max_length=65_536)]
 
@@ -78,10 +75,12 @@ class JudgeIn(_Part):
 
     def to_model(self, evaluator: Evaluator) -> Evaluator:
         """Return an evaluator with this judge as its code."""
-        form = self.model_dump(mode="json")
-        code = _CODE.format(form=json.dumps(form, ensure_ascii=False, sort_keys=True))
-        models, contract = (self.model,), Contract.NEMO
-        return replace(evaluator, code=code, language=Language.PYTHON, contract=contract, models=models, judge=form)
+        form, dialect = self.model_dump(mode="json"), judging_dialect()
+        assert dialect.judge_code is not None  # noqa: S101 - it is chosen by that
+        code, models = dialect.judge_code.load()(form), (self.model,)
+        return replace(
+            evaluator, code=code, language=Language.PYTHON, contract=dialect.contract, models=models, judge=form
+        )
 
 
 def _within(answer: float | str, scale: ScaleIn) -> bool:

@@ -139,6 +139,7 @@ DIALECT: Final = Dialect(
     sdk=SDK,
     routes=EntryPoint("evaluator_host.dialects.nemo.host.routes.routes:nemo_routes"),
     agents=EntryPoint("evaluator_host.dialects.nemo.host.agents"),
+    judge_code=EntryPoint("evaluator_host.dialects.nemo.host.judges:judge_code"),
     find_model=EntryPoint("evaluator_host.dialects.nemo.host.models:find_model"),
     stored_files=EntryPoint("evaluator_host.dialects.nemo.host.entities:stored_files"),
 )

@@ -176,7 +176,7 @@ def _queries(shelf: DatasetService) -> APIRouter:
 def _edits(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:
     edits = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=JsonRoute)
 
-    @edits.patch("/{name}", response_model=DatasetReport, responses=_REFUSED)
+    @edits.patch("/{name}", response_model=DatasetReport, responses={**_MISSING, **_REFUSED})
     async def edit(name: str, body: EditIn, request: Request) -> Response:
         """Change, remove and add rows; the result is the next version of the data set."""
         with AuditedCall(access, caller_of(request.scope), "datasets.edit") as caller:

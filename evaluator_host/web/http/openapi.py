@@ -98,7 +98,7 @@ def _singular(name: str) -> str:
 
 
 def _with_short_names(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with `JobIn` in place of `evaluator_host__web__api__jobs__JobIn`; or `NemoJobIn`."""
+    """Return the document with `JobIn` in place of `evaluator_host__…__jobs__JobIn`; a prefix where two are equal."""
     text = json.dumps(document)
     taken = set(document["components"]["schemas"])
     for name in sorted(one for one in taken if "__" in one):
