@@ -1,7 +1,7 @@
 """Evaluators of kind `judge`: a form in place of code, which a dialect makes code of."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -9,6 +9,7 @@ from evaluator_host.dialects.table import judging_dialect
 from evaluator_host.model.evaluator import Evaluator, Language
 
 _EXAMPLES: Final = 32
+_Number: TypeAlias = float | Annotated[int, Field(ge=-(1 << 53), le=1 << 53)]
 _Text = Annotated[str, Field(min_length=1, max_length=65_536)]
 
 
@@ -19,15 +20,15 @@ class _Part(BaseModel):
 class ScaleIn(_Part):
     """The numbers that a judge may give."""
 
-    min: float | int
-    max: float | int
+    min: _Number
+    max: _Number
 
 
 class LabelIn(_Part):
     """A label that a judge may give, and the score that it stands for."""
 
     label: str = Field(min_length=1, max_length=200)
-    score: float | int
+    score: _Number
     description: str | None = Field(None, max_length=4000)
 
 
@@ -36,7 +37,7 @@ class ExampleIn(_Part):
 
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: Any = None
-    answer: float | int | str = Field(description="A number of the scale, or a label.")
+    answer: _Number | str = Field(description="A number of the scale, or a label.")
     reason: str = Field("", max_length=4000)
 
 

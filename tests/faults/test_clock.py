@@ -14,7 +14,7 @@ from tests.server import new_home
 STEADY = ("pool", "sandbox", "service", "environments", "dialects", "web/http", "web/auth", "wiring", "cli/command.py")
 # How many reads a module has, and why.
 MEANT = {
-    "dialects/daytona/host/records.py": (1, "kept: when a sandbox was made"),
+    "dialects/daytona/host/entities.py": (3, "kept: when a sandbox was made and last used"),
     "dialects/wires/host/wire.py": (1, "compared with the time in a signature of a platform"),
     "sandbox/linux/instance.py": (1, "compared with the time of a file"),
     "dialects/nemo/host/entities.py": (2, "kept: when an object was made, and changed"),
