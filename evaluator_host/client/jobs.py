@@ -119,8 +119,18 @@ class JobVerbs(Verbs[TransportT]):
     ) -> JobEstimate:
         """Score the first `rows` rows of a job, and return what all of them would use of models.
 
-        The other arguments and errors are those of `create`. With `replay=Replay.PREFER` the job itself uses these
-        answers again.
+        With `replay=Replay.PREFER` the job itself uses these answers again. Errors are those of `create`.
+
+        Args:
+          evaluators: As in `create`.
+          dataset: As in `create`.
+          mapping: As in `create`.
+          target: As in `create`.
+          limit_samples: Rows of the job, from the first on.
+          isolation: As in `create`.
+          replay: As in `create`.
+          budget: What the whole job may use of granted models.
+          rows: Rows to score now.
         """
         config: dict[str, Any] = {
             "isolation": isolation,

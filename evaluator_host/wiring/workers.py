@@ -17,7 +17,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, Final
 from zlib import crc32
@@ -42,6 +41,7 @@ from evaluator_host.store.store import Store
 from evaluator_host.system.forker import Channel, ChannelClosed, Forker, ForkerEnded
 from evaluator_host.system.memory import return_large_blocks
 from evaluator_host.system.supervisor import Supervisor
+from evaluator_host.system.tree import temporary_folder
 from evaluator_host.web.auth.package_visibility import PackageVisibility
 from evaluator_host.web.http.error_log import log_loop_fault, log_to_stderr
 from evaluator_host.web.http.error_responses import error_response
@@ -109,7 +109,7 @@ class Workers(Part):
         service.metrics.of_host = self._metrics
         async with AsyncExitStack() as stack:
             if self.count > 1:
-                folder = stack.enter_context(TemporaryDirectory(prefix="evaluator-host-"))
+                folder = str(stack.enter_context(temporary_folder(None, "evaluator-host-")))
                 self._routes = await stack.enter_async_context(_open_routes(service, folder, 0, self.count))
                 for number in range(1, self.count):
                     work = partial(self._keep, number, folder)

@@ -90,7 +90,9 @@ def test_what_cannot_be_restored_is_named(tmp_path: Path, databases: Databases) 
     cli("keys", "create", "ci", **data)
     assert cli("backup", str(tmp_path / "b.tar"), **data).returncode == 0
     other = {"EVALUATOR_HOST_DATA_DIR": str(tmp_path / "other")}
-    crossed = cli("restore", str(tmp_path / "b.tar"), EVALUATOR_HOST_DATABASE_URL=databases.make_empty("postgresql"), **other)
+    crossed = cli(
+        "restore", str(tmp_path / "b.tar"), EVALUATOR_HOST_DATABASE_URL=databases.make_empty("postgresql"), **other
+    )
     assert (crossed.returncode, "the backup is of a database of sqlite" in crossed.stderr) == (2, True)
     (tmp_path / "junk.tar").write_bytes(b"junk" * 400)
     assert "cannot be restored" in cli("restore", str(tmp_path / "junk.tar"), **other).stderr

@@ -14,7 +14,7 @@ from evaluator_host.client.transport import Verbs
 from evaluator_host.model.errors import Busy, HostUnreachable, NotFound
 from tests.both_clients import FLAVOURS, open_client
 
-GROUPS = ("evaluators", "datasets", "jobs", "secrets", "models")
+GROUPS = ("evaluators", "datasets", "jobs", "secrets", "models", "schedules", "alerts")
 Answer = Callable[[httpx.Request], httpx.Response]
 
 
@@ -92,6 +92,7 @@ def report(status: str, done: int) -> bytes:
     config = {"parallelism": None, "limit_samples": None, "isolation": "row", "max_failures": None}
     times = dict.fromkeys(("started_at", "finished_at")) | {"created_at": "2026-01-01T00:00:00Z"}
     job = {"id": "j", "status": status, "evaluators": ["a"], "dataset": "d", "mapping": {}, "target": None}
+    job |= {"name": None, "scores": [], "dataset_name": "d", "schedule": None}
     return json.dumps({**job, "config": config, "progress": progress, "error": None, **times}).encode()
 
 

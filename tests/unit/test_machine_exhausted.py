@@ -142,7 +142,7 @@ async def test_a_call_is_told_that_the_machine_lacks_something(caplog: pytest.Lo
 
 async def test_a_body_that_the_machine_does_not_let_be_read_is_not_the_callers_fault() -> None:
     sent, app = list[Any](), FastAPI()
-    install_error_handlers(app)
+    install_error_handlers(app, dict)
     app.add_middleware(
         AccessMiddleware, access=None, hosts=(), body_bytes=9, upload_bytes=9, body_timeout_s=1, memory_bytes=9,
         open_paths=("/",),

@@ -53,9 +53,15 @@ def test_neither_a_request_nor_a_setting_nor_an_evaluator_can_ask_for_it() -> No
             EvaluatorIn.model_validate({"code": "def evaluate(inputs, outputs, trace): return 1", **where})
     with pytest.raises(ValidationError, match="network"):
         RowIn.model_validate({"inputs": {}, "outputs": 1, "network": True})
-    assert not [name for name in Settings.model_fields if "network" in name]
+    assert {name for name in Settings.model_fields if "network" in name} == OF_GRANTS
 
 
+# Hosts that evaluators are granted: the host's proxy carries these connections, the sandbox has no network.
+OF_GRANTS = {"network_hosts", "network_private", "network_mb"}
+GRANTING = {
+    "schemas/evaluation.py", "cli/run.py", "cli/evaluators.py", "web/api/bodies.py", "model/outcome.py",
+    "config/settings.py",
+}  # fmt: skip
 COMMANDS = {f"dialects/uipath/host/cli/{name}.py" for name in ("eval", "run")}
 
 
@@ -75,8 +81,9 @@ def test_only_the_command_asks_for_it() -> None:
                 having.add(name)
             if isinstance(node, ast.Attribute) and node.attr == "with_network":
                 calling.add(name)
-    assert having == COMMANDS | {"model/evaluator.py", "service/service.py"}
-    assert asking == COMMANDS | {"service/prepared.py"}
+    assert having == COMMANDS | GRANTING | {"model/evaluator.py", "service/service.py"}
+    handing_on = {"web/api/bodies.py", "selftest/trial.py", "cli/run.py", "cli/evaluators.py"}  # grants
+    assert asking == COMMANDS | handing_on | {"service/prepared.py"}
     assert calling == {"service/service.py"}
 
 

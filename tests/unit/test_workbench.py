@@ -19,7 +19,7 @@ FIRST_PAINT_BYTES = 100_000
 
 def browser(dist: Path) -> httpx.AsyncClient:
     app = FastAPI()
-    install_error_handlers(app)
+    install_error_handlers(app, dict)
     app.router.routes.extend(Workbench(dist).routes())
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
