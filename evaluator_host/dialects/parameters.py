@@ -1,6 +1,7 @@
 """Warns where a function would score 0 for ever: what its parameters or columns are called is not what it is given."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -40,6 +41,8 @@ _MEANING_OF_PLACE: Final = {
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Places whose values are never equal as they are."""
 _MOST_CHARS: Final = 200_000
+_MOST_NAMED: Final = 1000  # places of an entry's name that are looked at
+_BEFORE_CHARS: Final = 100  # of a line, before the name of what it defines
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
@@ -125,16 +128,18 @@ def _unread(code: str, parameters: tuple[str, ...], places: tuple[str, ...]) -> 
         return "it has no parameters and reads `arguments`"
     if parameters[0] == "arg1" and "arg1" not in code:
         return "its parameters cannot be read, as it is a bound or built-in function"
-    plain = [(name, place) for name, place in zip(parameters, places, strict=False) if name.isidentifier()]
-    for one, its_place in plain:
-        for other, other_place in plain:
-            if {its_place, other_place} in _WHOLE and _compares(code[:_MOST_CHARS], one, other):
-                return f"`{one}` is compared with `{other}`, but they are given {its_place} and {other_place}"
+    plain = {name: place for name, place in zip(parameters, places, strict=False) if name.isidentifier()}
+    if plain:
+        for one, other in _comparisons(code[:_MOST_CHARS], "|".join(plain)):
+            if {plain[one], plain[other]} in _WHOLE:
+                return f"`{one}` is compared with `{other}`, but they are given {plain[one]} and {plain[other]}"
     return None
 
 
-def _compares(code: str, one: str, other: str) -> bool:
-    return bool(re.search(rf"(?<![\w.]){one}\s*(?:[!=]==?|\bin\b)\s*{other}\b(?!\s*[\[.(?])", code))
+def _comparisons(code: str, names: str) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of names, `a|b|c`, that code compares as a whole."""
+    compared = rf"(?<![\w.])({names})\s*(?:[!=]==?|\bin\b)\s*({names})\b(?!\s*[\[.(?])"
+    return ((found[1], found[2]) for found in re.finditer(compared, code))
 
 
 def _is_plain(name: str) -> bool:
@@ -179,6 +184,15 @@ def _rewrite(
 def _line_of(entry: str, code: str) -> int | None:
     """Return the line of the pasted text where the entry is defined, from 1."""
     name = re.escape(entry)
-    pattern = rf"^[^\n#/'\"]{{0,80}}(?:\b(?:def|function)[ \t*]{{1,9}}{name}\b|\b{name}[ \t]{{0,9}}[=:])"
-    found = re.search(pattern, code, re.MULTILINE)
-    return None if found is None else code.count("\n", 0, found.end()) + 1
+    pattern = re.compile(rf"[^\n#/'\"]{{0,80}}(?:\b(?:def|function)[ \t*]{{1,9}}{name}\b|\b{name}[ \t]{{0,9}}[=:])")
+    at = -1
+    for _ in range(_MOST_NAMED):
+        at = code.find(entry, at + 1)
+        if at < 0:
+            break
+        before = code[max(0, at - _BEFORE_CHARS) : at]
+        if ("\n" in before or at < _BEFORE_CHARS) and pattern.match(
+            code, start := at - len(before.rpartition("\n")[2])
+        ):
+            return code.count("\n", 0, start) + 1
+    return None
