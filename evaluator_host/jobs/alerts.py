@@ -13,10 +13,11 @@ import ipaddress
 import logging
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import httpx
@@ -45,7 +46,6 @@ _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host ended before it was sent"
 _OVERLAP: Final = timedelta(minutes=1)  # hosts' clocks differ, and a job is stored a moment after it ended
 _AT_ONCE: Final = 8
-_TRIES: Final = 5  # to change an alert that a host changes at the same time
 
 _log = logging.getLogger(__name__)
 
@@ -151,8 +151,9 @@ class Alerts:
         Raises:
           NotFound: there is none of that name.
         """
-        await self._change(workspace_id, name, lambda kept: replace(kept, paused=paused, since=datetime.now(UTC)))
-        return await self.get_alert(workspace_id, name)
+        return _report(
+            await self._change(workspace_id, name, lambda kept: replace(kept, paused=paused, since=datetime.now(UTC)))
+        )
 
     async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
         """Send a message of the type `alert.test`, and return the alert; its newest delivery says how that went.
@@ -161,8 +162,9 @@ class Alerts:
           NotFound: there is none of that name.
         """
         text = f"alert {name}: this is a test"
-        await self._change(workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text}))
-        await self._send_due(await self._objects.get_object(KIND, workspace_id, name))
+        await self._send_due(
+            await self._change(workspace_id, name, lambda kept: _with_message(kept, name, "alert.test", {"text": text}))
+        )
         return await self.get_alert(workspace_id, name)
 
     async def delete_alert(self, workspace_id: str, name: str) -> None:
@@ -251,13 +253,13 @@ class Alerts:
             error = await self._send(stored.workspace_id, kept.rule, claimed)
             sent = replace(claimed, sent=error is None, error=error, next_at=None if error is None else next_at)
             with suppress(NotFound):
-                await self._change(stored.workspace_id, stored.name, lambda now_kept, sent=sent: _put(now_kept, sent))
+                await self._change(stored.workspace_id, stored.name, partial(_put, delivery=sent))
 
-    async def _change(self, workspace_id: str, name: str, change: Any) -> None:
-        for _ in range(_TRIES):
-            stored = await self._objects.get_object(KIND, workspace_id, name)
-            if await self._objects.swap_object(stored, _json(change(_STORED.validate_json(stored.content)))):
-                return
+    async def _change(self, workspace_id: str, name: str, change: Callable[[_Alert], _Alert]) -> StoredObject:
+        def changed(content: str) -> str:
+            return _json(change(_STORED.validate_json(content)))
+
+        return await self._objects.change_object(KIND, workspace_id, name, changed)
 
     async def _send(self, workspace_id: str, rule: AlertRule, message: _Delivery) -> str | None:
         """Send a message once; return why it failed, None when the receiver took it."""

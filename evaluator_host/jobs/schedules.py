@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -30,7 +30,6 @@ _MOST_BYTES: Final = 256 << 10  # read at each look
 _LOOK_EVERY_S: Final = 5.0
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3
-_TRIES: Final = 5  # to change a schedule that a host changes at the same time
 
 _log = logging.getLogger(__name__)
 
@@ -116,20 +115,17 @@ class Schedules:
           NotFound: there is none of that name.
           InvalidRequest: the expression or the time zone is not valid.
         """
-        for _ in range(_TRIES):
-            stored = await self._objects.get_object(KIND, workspace_id, name)
-            was = _STORED.validate_json(stored.content)
+        given: dict[str, Any] = {"paused": paused, "cron": cron, "timezone": timezone}
+
+        def changed(content: str) -> str:
             new = replace(
-                was,
-                paused=was.paused if paused is None else paused,
-                cron=was.cron if cron is None else cron,
-                timezone=was.timezone if timezone is None else timezone,
+                _STORED.validate_json(content), **{key: value for key, value in given.items() if value is not None}
             )
-            new = replace(new, next_at=next(iter(_times(new.cron, new.timezone, datetime.now(UTC))), None))
-            if await self._objects.swap_object(stored, _json(new)):
-                break
+            return _json(replace(new, next_at=next(iter(_times(new.cron, new.timezone, datetime.now(UTC))), None)))
+
+        stored = await self._objects.change_object(KIND, workspace_id, name, changed)
         self._wake.set()
-        return await self.get_schedule(workspace_id, name)
+        return _report(stored)
 
     async def run_schedule(self, workspace_id: str, name: str) -> JobReport:
         """Make the job of a schedule now, besides its times.

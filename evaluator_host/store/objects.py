@@ -1,9 +1,10 @@
 """Stores small JSON objects by kind and name in workspaces; hosts of one database change them one after the other."""
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -12,6 +13,8 @@ from evaluator_host.model.errors import InUse, NameTaken, NotFound
 from evaluator_host.store.database import Repository, columns_of, row_values
 from evaluator_host.store.tables import EntityTable
 from evaluator_host.store.workspaces import require_name
+
+_TRIES: Final = 5  # to change an object that another host changes at the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,26 @@ class Objects(Repository):
         same = (EntityTable.id == before.id) & (EntityTable.content == before.content)
         values = {"content": content, "updated_at": datetime.now(UTC)}
         return await self._database.change_rows(update(EntityTable).where(same).values(**values)) == 1
+
+    async def change_object(
+        self, kind: str, workspace_id: str, name: str, change: Callable[[str], str]
+    ) -> StoredObject:
+        """Change an object and return it; it stays as it is when others change it each time meanwhile.
+
+        Args:
+          kind: Of the object.
+          workspace_id: Its owner.
+          name: Of the object.
+          change: Returns the new content for a content; called again for what another host has made of it.
+
+        Raises:
+          NotFound: there is none of that kind and name.
+        """
+        for _ in range(_TRIES):
+            before = await self.get_object(kind, workspace_id, name)
+            if await self.swap_object(before, change(before.content)):
+                break
+        return await self.get_object(kind, workspace_id, name)
 
     async def delete_object(self, kind: str, workspace_id: str, name: str) -> None:
         """Delete an object.
