@@ -184,7 +184,7 @@ class ModelEndpoint(BaseModel):
 
 
 class WireOptions(BaseModel):
-    """What an operator sets for one wire.
+    """Settings of one wire.
 
     Attributes:
       secret: Text that the platform sends as its key, or signs bodies with; without it a key of this host is needed.

@@ -41,7 +41,7 @@ Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 
 
 class JobRunner(Protocol):
-    """What runs the jobs of a host: a `Scheduler` in this process, or one in another."""
+    """Runs the jobs of a host: a `Scheduler` in this process, or one in another."""
 
     async def run(self) -> None:
         """Claim and run jobs until cancelled; then release those that run as queued."""

@@ -319,7 +319,7 @@ _USAGE_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens",
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What a row used of the models that its evaluator was granted.
+    """Requests, tokens, cost and time of a row at the models that its evaluator was granted.
 
     Attributes:
       requests: Requests that models answered, or failed to answer.

@@ -381,7 +381,7 @@ class EntityTable(Table):
 
 
 class ModelUsageTable(Table):
-    """What workspaces used of registered models, by day (UTC, `2026-01-31`)."""
+    """Use of registered models by workspace and day (UTC, `2026-01-31`)."""
 
     __tablename__ = "model_usage"
 

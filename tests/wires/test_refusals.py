@@ -64,7 +64,9 @@ def full(saturated: Server) -> Iterator[Server]:
         for seconds in (25, 0):
             connection = held.enter_context(socket.create_connection(("127.0.0.1", saturated.port)))
             call = json.dumps({"evaluator": {"code": HOLDS % seconds}})
-            connection.sendall(f"POST /v1/evaluate HTTP/1.1\r\nhost: localhost\r\n{JSON}: {len(call)}\r\n\r\n{call}".encode())
+            connection.sendall(
+                f"POST /v1/evaluate HTTP/1.1\r\nhost: localhost\r\n{JSON}: {len(call)}\r\n\r\n{call}".encode()
+            )
             until = time.monotonic() + 20
             line = "evaluator_host_queue 1" if seconds == 0 else "evaluator_host_sandboxes 1"
             while not any(one.startswith(line) for one in saturated.client.get("/metrics").text.splitlines()):
