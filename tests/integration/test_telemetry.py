@@ -146,9 +146,9 @@ def test_failed_rows_and_refused_requests_name_the_error_and_no_data(host: Serve
     host.client.get(f"/v1/jobs/{SECRET}")
     (missing,) = until(lambda: collector.named("GET /v1/jobs/{job_id}"))
     assert (missing["http.response.status_code"], missing["error"]) == (404, False)
-    host.client.post(f"/wires/webhook/key/{SECRET}", json={})
-    host.client.post("/wires/webhook", json={})
-    until(lambda: [one for one in collector.spans if "/wires/webhook" in one.get("http.route", "")])
+    host.client.post(f"/hooks/key/{SECRET}/v1/none", json={})
+    host.client.post("/hooks/none", json={})
+    until(lambda: [one for one in collector.spans if "/hooks" in one.get("http.route", "")])
     assert not [one for one in collector.raw if SECRET.encode() in one]
 
 
