@@ -73,6 +73,7 @@ class EditIn(Wire):
     add: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000, description="Rows to append.")
     add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
     create: bool = Field(False, description="Make the data set if there is none of that name.")  # noqa: FBT003
+    version: int | None = Field(None, description="Only if this is the newest version; otherwise 409 `in_use`.")
 
 
 def datasets_api(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:
@@ -189,8 +190,9 @@ def _edits(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Ac
                     added += await traffic.rows_of_traces(caller.workspace, evaluator, numbers)
                 case None:
                     pass
+            changes = {"changed": body.set, "removed": body.remove, "added": added}
             report = await shelf.edit_dataset(
-                caller.workspace, name, changed=body.set, removed=body.remove, added=added, create=body.create
+                caller.workspace, name, **changes, create=body.create, version=body.version
             )
         return json_response(report)
 
