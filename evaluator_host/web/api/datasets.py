@@ -1,5 +1,6 @@
 """Routes of data sets: upload, list, read, delete. An upload goes to disk while it arrives."""
 
+from functools import partial
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
@@ -190,10 +191,8 @@ def _edits(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Ac
                     added += await traffic.rows_of_traces(caller.workspace, evaluator, numbers)
                 case None:
                     pass
-            changes = {"changed": body.set, "removed": body.remove, "added": added}
-            report = await shelf.edit_dataset(
-                caller.workspace, name, **changes, create=body.create, version=body.version
-            )
+            edited = partial(shelf.edit_dataset, caller.workspace, name, create=body.create, version=body.version)
+            report = await edited(changed=body.set, removed=body.remove, added=added)
         return json_response(report)
 
     return edits
