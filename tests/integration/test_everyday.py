@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.errors import InUse, InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.schemas.jobs import Failures
 from tests import forked
@@ -100,6 +100,8 @@ def test_rows_are_found_edited_and_kept_in_versions(client: Client, url: str) ->
     assert [row["question"] for row in client.datasets.rows("capitals")] == ["France?", "Italy?", "?"]
     assert [row["question"] for row in client.datasets.rows("capitals@1")] == ["France?", "Italy?", "Peru?"]
     assert [one.version for one in client.datasets.versions("capitals")] == [2, 1]
+    with pytest.raises(InUse, match="version 1 is not the newest"):
+        client.datasets.edit("capitals", remove=[0], version=1)
     with pytest.raises(InvalidRequest, match="has no row 7"):
         client.datasets.edit("capitals", remove=[7])
     with pytest.raises(NotFound):

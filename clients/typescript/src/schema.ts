@@ -255,6 +255,7 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
+            version?: number | null;
         };
         EnvironmentIn: {
             language?: components["schemas"]["Language"];
