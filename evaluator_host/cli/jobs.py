@@ -267,14 +267,15 @@ def failures(
 def agreement(
     job: _JobArgument,
     *,
-    label: Annotated[str, typer.Option(help="Column of the data set with the labels of people.")],
+    label: Annotated[str | None, typer.Option(help="Column of the data set with the labels of people.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Label queue. Default: all that count for the job.")] = None,
     evaluator: _EvaluatorOption = None,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare each evaluator with labels of people: accuracy, Cohen's kappa, confusion matrix, 95 % intervals."""
     with host(url) as client:
-        found = client.jobs.agreement(named_job(client, job).id, label=label, evaluator=evaluator)
+        found = client.jobs.agreement(named_job(client, job).id, label=label, queue=queue, evaluator=evaluator)
     print_found(found, agreement_tables, as_json=as_json)
 
 

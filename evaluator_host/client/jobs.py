@@ -309,18 +309,21 @@ class JobVerbs(Verbs[TransportT]):
         return await self._transport.send(Call("GET", path, list[FailureGroup]))
 
     @verb
-    async def agreement(self, job_id: str, *, label: str, evaluator: str | None = None) -> list[Agreement]:
+    async def agreement(
+        self, job_id: str, *, label: str | None = None, queue: str | None = None, evaluator: str | None = None
+    ) -> list[Agreement]:
         """Return how the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
 
         Args:
           job_id: Id of the job.
           label: Column of the data set with the labels.
+          queue: A label queue; without both, all queues whose labels count for the job.
           evaluator: Label of one of its evaluators; None for every one.
 
         Raises:
           InvalidRequest: there are no such labels.
         """
-        path = _path(job_id, "agreement") + query(label=label, evaluator=evaluator)
+        path = _path(job_id, "agreement") + query(label=label, queue=queue, evaluator=evaluator)
         return await self._transport.send(Call("GET", path, list[Agreement]))
 
     @verb

@@ -153,6 +153,11 @@ def plain_database_url() -> SecretStr | None:
     return SecretStr(named) if named else None
 
 
+def otel_variable(name: str, default: str) -> str:
+    """Return the value of a standard variable of OpenTelemetry, such as `OTEL_TRACES_EXPORTER`."""
+    return os.environ.get(name) or default
+
+
 class ModelEndpoint(BaseModel):
     """A model that callers refer to by name: the address of an API.
 
@@ -243,6 +248,9 @@ class Settings(BaseSettings):
         100, ge=1, description="Requests that each key may make in one burst, above that rate."
     )
     open_metrics: bool = Field(default=False, description="Serve /metrics without a key.")
+    otel: bool = Field(
+        default=False, description="Export traces and metrics by OTLP, as the variables OTEL_* say; needs [otel]."
+    )
     audit_days: int = Field(90, ge=0, description="Days to keep the audit log; 0 keeps it forever.")
 
     secrets_key: SecretStr | None = Field(
