@@ -428,6 +428,7 @@ export interface components {
             contract: components["schemas"]["Contract"] | null;
             contract_source: string | null;
             digest: string;
+            grants: string[];
             language: components["schemas"]["Language"];
             name: string | null;
             version: number | null;
