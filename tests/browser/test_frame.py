@@ -18,6 +18,7 @@ PLACES = {
     "/evaluators": "Evaluators",
     "/datasets": "Data sets",
     "/jobs": "Jobs",
+    "/models": "Models",
     "/environments": "Environments",
 }
 

@@ -528,6 +528,8 @@ export interface components {
             languages: string[];
             limit_ceilings: components["schemas"]["Limits"];
             max_sandboxes: number;
+            model_day: components["schemas"]["ModelBudget"] | null;
+            model_requests: number;
             pythons: string[];
             runtimes: {
                 [key: string]: string;
@@ -1122,6 +1124,7 @@ export interface components {
         SecretReport: {
             /** Format: date-time */
             created_at: string;
+            in_code: boolean;
             name: string;
             /** Format: date-time */
             updated_at: string;
