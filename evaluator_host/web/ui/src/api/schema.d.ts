@@ -732,13 +732,18 @@ export interface components {
             inference?: {
                 [key: string]: unknown;
             };
-            labels?: components["schemas"]["LabelIn"][];
+            labels?: components["schemas"]["JudgeLabelIn"][];
             model: string;
             name?: string;
             prompt: string;
             scale?: components["schemas"]["ScaleIn"] | null;
             structured?: boolean;
             system?: string | null;
+        };
+        JudgeLabelIn: {
+            description?: string | null;
+            label: string;
+            score: number;
         };
         LabelEntry: {
             at: string | null;
