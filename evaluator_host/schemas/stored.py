@@ -214,11 +214,13 @@ class SecretReport:
       name: Unique within the workspace.
       created_at: In UTC.
       updated_at: When the value was last set, in UTC.
+      in_code: Whether the operator lets evaluators' code see it, where it is granted (EVALUATOR_HOST_CODE_SECRETS).
     """
 
     name: str
     created_at: datetime
     updated_at: datetime
+    in_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
