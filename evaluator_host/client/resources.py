@@ -330,6 +330,7 @@ class DatasetVerbs(Verbs[TransportT]):
         add: Iterable[dict[str, Json]] = (),
         add_from: dict[str, Json] | None = None,
         create: bool = False,
+        version: int | None = None,
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version, and return it.
 
@@ -340,13 +341,16 @@ class DatasetVerbs(Verbs[TransportT]):
           add: Rows to append.
           add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.
           create: Make the data set if there is none of that name.
+          version: Refuse the edit unless this is the newest version: numbers of rows are those of a version.
 
         Raises:
           NotFound: there is no such data set, job or trace.
+          InUse: it has a newer version than `version`.
           InvalidRequest: there is no such row.
         """
-        body = {"set": set or {}, "remove": list(remove), "add": list(add), "add_from": add_from, "create": create}
-        encoded = encode({**body, "set": {str(number): row for number, row in (set or {}).items()}})
+        rows = {str(number): row for number, row in (set or {}).items()}
+        body = {"set": rows, "remove": list(remove), "add": list(add), "add_from": add_from, "create": create}
+        encoded = encode({**body, "version": version})
         return await self._transport.send(Call("PATCH", f"/v1/datasets/{path_part(name)}", DatasetReport, encoded))
 
     async def _upload(

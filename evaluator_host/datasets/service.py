@@ -109,13 +109,8 @@ class DatasetService:
           TooLarge: the rows are over this host's limit.
           OverQuota: the workspace stores as much as it may.
         """
-
-        def write(stage: Path) -> Awaitable[DatasetFacts]:
-            numbered = enumerate(records, start=1)
-            return asyncio.to_thread(write_rows, stage, numbered, format_=format_, max_bytes=self._max_bytes)
-
         await self._usage.require_room(workspace_id)
-        return await self._add(workspace_id, None, write)
+        return await self._add(workspace_id, None, partial(self._write_records, records, format_))
 
     async def add_files(
         self, workspace_id: str, function: Callable[..., DatasetFacts], *args: Any, input_bytes: int
@@ -271,6 +266,7 @@ class DatasetService:
         removed: Sequence[int] = (),
         added: Sequence[dict[str, Json]] = (),
         create: bool = False,
+        version: int | None = None,
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
 
@@ -281,12 +277,13 @@ class DatasetService:
           removed: Numbers of rows to leave out.
           added: Rows to append.
           create: Make a data set of the added rows if there is none of that name.
+          version: Refuse the edit unless this is the newest version: numbers of rows are those of a version.
 
         Raises:
           NotFound: the workspace has no such data set.
           InvalidRequest: there is no such row, or none is left.
           TooLarge: the data set is too large to be edited.
-          InUse: it is edited again and again meanwhile.
+          InUse: it has a newer version than `version`, or is edited again and again meanwhile.
         """
         await self._usage.require_room(workspace_id)
         for _ in range(_TRIES):
@@ -295,7 +292,9 @@ class DatasetService:
             except NotFound:
                 if not create or changed or removed:
                     raise
-                return await self._add(workspace_id, name, partial(self._write_records, added))
+                return await self._add(workspace_id, name, partial(self._write_records, added, "json"))
+            if version not in (None, before.version):
+                raise InUse(f"version {version} is not the newest any more; read the rows again, then edit them")
             if before.facts.size_bytes > _EDITED_BYTES:
                 raise TooLarge(
                     f"a data set over {_EDITED_BYTES >> 20} MB is not edited; upload it again (?replace=true)"
@@ -317,9 +316,9 @@ class DatasetService:
         function, *args = call
         return await self._written(workspace_id, function, stage, *args, input_bytes=input_bytes)
 
-    def _write_records(self, records: Iterable[dict[str, Json]], stage: Path) -> Awaitable[DatasetFacts]:
+    async def _write_records(self, records: Iterable[dict[str, Json]], format_: str, stage: Path) -> DatasetFacts:
         numbered = enumerate(records, start=1)
-        return asyncio.to_thread(write_rows, stage, numbered, format_="json", max_bytes=self._max_bytes)
+        return await asyncio.to_thread(write_rows, stage, numbered, format_=format_, max_bytes=self._max_bytes)
 
     async def rows_by_number(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Json]]:
         """Return some rows of a data set by their numbers.

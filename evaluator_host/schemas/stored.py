@@ -177,7 +177,7 @@ class TopValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What a column of a data set holds.
+    """Statistics of one column of a data set.
 
     Attributes:
       name: Of the column.
@@ -214,11 +214,13 @@ class SecretReport:
       name: Unique within the workspace.
       created_at: In UTC.
       updated_at: When the value was last set, in UTC.
+      in_code: Whether the operator lets evaluators' code see it, where it is granted (EVALUATOR_HOST_CODE_SECRETS).
     """
 
     name: str
     created_at: datetime
     updated_at: datetime
+    in_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,7 @@ class UsageReport:
       evaluators_bytes: Versions of named evaluators, with their locks.
       jobs_bytes: Jobs: their evaluators, results and answers of models.
       traces_bytes: Scored traces of live traffic.
+      labels_bytes: Label queues.
     """
 
     workspace: str
@@ -244,3 +247,4 @@ class UsageReport:
     evaluators_bytes: int = 0
     jobs_bytes: int = 0
     traces_bytes: int = 0
+    labels_bytes: int = 0

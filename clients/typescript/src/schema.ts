@@ -255,6 +255,7 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
+            version?: number | null;
         };
         EnvironmentIn: {
             language?: components["schemas"]["Language"];
@@ -428,6 +429,7 @@ export interface components {
             contract: components["schemas"]["Contract"] | null;
             contract_source: string | null;
             digest: string;
+            grants: string[];
             language: components["schemas"]["Language"];
             name: string | null;
             version: number | null;
@@ -527,6 +529,8 @@ export interface components {
             languages: string[];
             limit_ceilings: components["schemas"]["Limits"];
             max_sandboxes: number;
+            model_day: components["schemas"]["ModelBudget"] | null;
+            model_requests: number;
             pythons: string[];
             runtimes: {
                 [key: string]: string;
@@ -728,7 +732,7 @@ export interface components {
             inference?: {
                 [key: string]: unknown;
             };
-            labels?: components["schemas"]["LabelIn"][];
+            labels?: components["schemas"]["JudgeLabelIn"][];
             model: string;
             name?: string;
             prompt: string;
@@ -736,10 +740,89 @@ export interface components {
             structured?: boolean;
             system?: string | null;
         };
-        LabelIn: {
+        JudgeLabelIn: {
             description?: string | null;
             label: string;
             score: number;
+        };
+        LabelEntry: {
+            at: string | null;
+            by: string | null;
+            index: number;
+            label: unknown;
+            note: string;
+            state: string;
+        };
+        LabelIn: {
+            by?: string | null;
+            label?: boolean | number | string | null;
+            note?: string;
+            skip?: boolean;
+        };
+        /** @enum {string} */
+        LabelKind: "passed" | "score" | "choice";
+        Labeller: {
+            labelled: number;
+            last_at: string | null;
+            name: string | null;
+            skipped: number;
+        };
+        LabelPage: {
+            next_after: number | null;
+            rows: components["schemas"]["LabelEntry"][];
+        };
+        LabelQueue: {
+            /** Format: date-time */
+            created_at: string;
+            dataset: string | null;
+            dataset_id: string;
+            job: string | null;
+            labelled: number;
+            name: string;
+            people: components["schemas"]["Labeller"][];
+            rows: number;
+            skipped: number;
+            task: components["schemas"]["LabelTask"];
+            waiting: number;
+        };
+        LabelQueueIn: {
+            choices?: string[];
+            dataset?: string | null;
+            evaluator?: string | null;
+            instructions?: string;
+            job?: string | null;
+            kind?: components["schemas"]["LabelKind"];
+            limit?: number;
+            max?: number;
+            min?: number;
+            name: string;
+            rows?: components["schemas"]["RowChoice"] | number[];
+            show_results?: boolean;
+        };
+        LabelRow: {
+            at: string | null;
+            by: string | null;
+            given: {
+                [key: string]: unknown;
+            } | null;
+            index: number;
+            label: unknown;
+            note: string;
+            results: components["schemas"]["JobRow"][];
+            row: {
+                [key: string]: unknown;
+            };
+            state: string;
+        };
+        /** @enum {string} */
+        LabelState: "waiting" | "labelled" | "skipped";
+        LabelTask: {
+            choices: string[];
+            instructions: string;
+            kind: components["schemas"]["LabelKind"];
+            max: number;
+            min: number;
+            show_results: boolean;
         };
         /** @enum {string} */
         Language: "python" | "javascript" | "typescript";
@@ -950,6 +1033,9 @@ export interface components {
             n: number;
             points: components["schemas"]["Point"][];
         };
+        PersonIn: {
+            by?: string | null;
+        };
         PinIn: {
             name: string;
             version: string;
@@ -1025,6 +1111,8 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @enum {string} */
+        RowChoice: "all" | "scored" | "failed" | "passed" | "not_passed";
         RowDifference: {
             given: components["schemas"]["Row"];
             message: string;
@@ -1121,6 +1209,7 @@ export interface components {
         SecretReport: {
             /** Format: date-time */
             created_at: string;
+            in_code: boolean;
             name: string;
             /** Format: date-time */
             updated_at: string;
@@ -1221,6 +1310,7 @@ export interface components {
             evaluators_bytes: number;
             files_bytes: number;
             jobs_bytes: number;
+            labels_bytes: number;
             quota_bytes: number;
             total_bytes: number;
             traces_bytes: number;

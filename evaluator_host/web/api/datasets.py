@@ -1,5 +1,6 @@
 """Routes of data sets: upload, list, read, delete. An upload goes to disk while it arrives."""
 
+from functools import partial
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
@@ -73,6 +74,7 @@ class EditIn(Wire):
     add: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000, description="Rows to append.")
     add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
     create: bool = Field(False, description="Make the data set if there is none of that name.")  # noqa: FBT003
+    version: int | None = Field(None, description="Only if this is the newest version; otherwise 409 `in_use`.")
 
 
 def datasets_api(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:
@@ -189,9 +191,8 @@ def _edits(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Ac
                     added += await traffic.rows_of_traces(caller.workspace, evaluator, numbers)
                 case None:
                     pass
-            report = await shelf.edit_dataset(
-                caller.workspace, name, changed=body.set, removed=body.remove, added=added, create=body.create
-            )
+            edited = partial(shelf.edit_dataset, caller.workspace, name, create=body.create, version=body.version)
+            report = await edited(changed=body.set, removed=body.remove, added=added)
         return json_response(report)
 
     return edits

@@ -24,6 +24,13 @@ export type PackageVersions = Schemas["PackageVersions"];
 
 export type StoredMigration = Schemas["StoredMigration"];
 export type SecretReport = Schemas["SecretReport"];
+export type RegisteredModel = Schemas["RegisteredModel"];
+export type ModelTest = Schemas["ModelTest"];
+export type ModelUsage = Schemas["ModelUsage"];
+export type DayUsage = Schemas["DayUsage"];
+export type Agreement = Schemas["Agreement"];
+/** A judge's form; the document has rows and parameters as objects of anything. */
+export type Judge = Schemas["JudgeIn"];
 
 export type Proof = Schemas["Proof"];
 export type Remark = Schemas["Remark"];
@@ -35,6 +42,7 @@ export type StoredEvaluator = Omit<Schemas["Evaluator"], "name" | "version">;
 export type EvaluatorReport = Omit<Schemas["EvaluatorReport"], "contract" | "evaluator"> & { contract: Contract | null; evaluator: StoredEvaluator };
 
 export type DatasetReport = Schemas["DatasetReport"];
+export type ColumnFacts = Schemas["ColumnFacts"];
 export type JobStatus = Schemas["JobStatus"];
 export type JobIn = Schemas["JobIn"];
 export type JobReport = Omit<Schemas["JobReport"], "target"> & { target: Target | null };
@@ -55,6 +63,8 @@ export type Pairs = Schemas["Pairs"];
 /** Any JSON value. The document describes a row of a data set as an object of anything. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Columns = Record<string, Json>;
+export type FoundRow = Omit<Schemas["FoundRow"], "row"> & { row: Columns };
+export type FoundRows = Omit<Schemas["FoundRows"], "rows"> & { rows: FoundRow[] };
 
 /** The document describes stored results and rows only as objects. */
 export type JobRow = Omit<Schemas["JobRow"], "row" | "result" | "output" | "request"> & { row: Columns; result: Result; output: Json; request: RequestLog | null };

@@ -58,6 +58,22 @@ export function Field({ label, hint, error, bare, value, onValue, type = "text",
   );
 }
 
+interface TextAreaProps extends Around {
+  value: string;
+  onValue: (value: string) => void;
+  rows?: number;
+  class?: string;
+}
+
+/** Text of several lines. */
+export function TextArea({ label, hint, error, bare, value, onValue, rows = 2, class: given = "" }: TextAreaProps) {
+  return (
+    <Labelled label={label} hint={hint} error={error} bare={bare}>
+      {({ id, describedBy, invalid }) => <textarea id={id} class={`input ${given}`} rows={rows} spellcheck={false} aria-describedby={describedBy} aria-invalid={invalid || undefined} value={value} onInput={(event) => onValue(event.currentTarget.value)} />}
+    </Labelled>
+  );
+}
+
 interface SelectProps extends Around {
   value: string;
   onValue: (value: string) => void;

@@ -2,6 +2,7 @@ import { call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
+import { AddToDataset } from "../resources/add-to-dataset";
 import { count, figure, milliseconds, shortId } from "../resources/format";
 import { Facts, PageHead, Panel } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
@@ -36,6 +37,7 @@ export default function JobRowPage({ params }: PageProps) {
             </Link>
           )}
         </nav>
+        {detail && <AddToDataset source={{ job: id, rows: [index] }} />}
         {use && (
           <Link to={use} class="button button-primary">
             Use in the workbench

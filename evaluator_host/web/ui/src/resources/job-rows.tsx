@@ -10,6 +10,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
+import { AddToDataset } from "./add-to-dataset";
 import { count, counted, figure, milliseconds, oneLine } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
@@ -210,7 +211,10 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
   );
   return (
     <>
-      <ColumnChoice offered={side ? offered.filter(({ kind, name }) => kind === "input" || name === "output") : offered} chosen={columns} onChosen={choose} />
+      <div class="rows-tools">
+        <ColumnChoice offered={side ? offered.filter(({ kind, name }) => kind === "input" || name === "output") : offered} chosen={columns} onChosen={choose} />
+        <AddToDataset small source={{ job: job.id, rows: lines.map(({ index }) => index) }} label={`Add ${lines.length === 1 ? "this row" : `these ${count(lines.length)} rows`} to a data set…`} />
+      </div>
       <Table label="Rows and results" head={head} class={busy ? "rows-table rows-busy" : "rows-table"}>
         {lines.map(({ index, row, results }) => (
           <tr key={index} class={index === peek ? "row-peeked" : ""} onClick={(event) => !(event.target as Element).closest("a, button") && setQuery({ peek: index === peek ? null : String(index) })}>
@@ -381,6 +385,7 @@ function Peek({ job, index, lines }: { job: JobReport; index: number; lines: rea
               Workbench
             </Link>
           )}
+          <AddToDataset small source={{ job: job.id, rows: [index] }} />
           <Button kind="quiet" small title="Escape" onClick={() => setQuery({ peek: null })}>
             Close
           </Button>

@@ -1,6 +1,6 @@
 import { call } from "../api/http";
 import { JsonEditor } from "../components/json-editor";
-import { Field, Labelled, Select } from "../components/field";
+import { Field, Labelled, Select, TextArea } from "../components/field";
 import { useLoaded } from "../components/use-loaded";
 import type { JobForm, TargetForm } from "./job-form";
 import type { SecretReport } from "../api/types";
@@ -32,8 +32,8 @@ function Fields({ target, onTarget }: { target: TargetForm; onTarget: (target: T
         <Field label="Model" spellcheck={false} value={target.model} onValue={(model) => set({ model })} />
         <Select label="API key" value={target.secret} options={options} onValue={(secret) => set({ secret })} hint="A stored secret; create one with evaluator-host secrets set" />
       </div>
-      <LongText label="System message" value={target.system} onValue={(system) => set({ system })} rows={2} />
-      <LongText label="Prompt" value={target.prompt} onValue={(prompt) => set({ prompt })} rows={4} hint={target.messages.length > 0 ? `If empty, the ${target.messages.length} messages of the previous job are sent` : "A template that can use columns: {{ question }}"} />
+      <TextArea label="System message" value={target.system} onValue={(system) => set({ system })} rows={2} />
+      <TextArea label="Prompt" value={target.prompt} onValue={(prompt) => set({ prompt })} rows={4} hint={target.messages.length > 0 ? `If empty, the ${target.messages.length} messages of the previous job are sent` : "A template that can use columns: {{ question }}"} />
       <Labelled label="Inference settings" hint={'Sent with every request: {"temperature": 0, "max_tokens": 20}'}>
         {() => <JsonEditor label="Inference settings" value={target.inference} onValue={(inference) => set({ inference })} />}
       </Labelled>
@@ -43,13 +43,5 @@ function Fields({ target, onTarget }: { target: TargetForm; onTarget: (target: T
         <Field label="Retries" type="number" min={0} max={20} value={target.retries} onValue={(retries) => set({ retries })} />
       </div>
     </>
-  );
-}
-
-function LongText({ label, value, onValue, rows, hint }: { label: string; value: string; onValue: (value: string) => void; rows: number; hint?: string }) {
-  return (
-    <Labelled label={label} hint={hint}>
-      {({ id, describedBy }) => <textarea id={id} class="input" rows={rows} aria-describedby={describedBy} value={value} onInput={(event) => onValue(event.currentTarget.value)} />}
-    </Labelled>
   );
 }

@@ -8,6 +8,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { Link, setQuery } from "../router";
 import { useLoaded } from "../components/use-loaded";
+import { AddToDataset } from "./add-to-dataset";
 import { milliseconds, oneLine } from "./format";
 import { Score, Verdict, When } from "./parts";
 import { ResultView } from "./result-view";
@@ -109,9 +110,12 @@ function TraceDialog({ name, number, known }: { name: string; number: string; kn
   const found = useLoaded(load, [number, known]);
   const close = () => setQuery({ trace: null });
   const open = (
-    <Link to={`/?evaluator=${encodeURIComponent(name)}&trace=${encodeURIComponent(number)}`} class="button button-primary">
-      Use in the workbench
-    </Link>
+    <>
+      <AddToDataset source={{ evaluator: name, traces: [Number(number)] }} onAdded={close} />
+      <Link to={`/?evaluator=${encodeURIComponent(name)}&trace=${encodeURIComponent(number)}`} class="button button-primary">
+        Use in the workbench
+      </Link>
+    </>
   );
   return (
     <Dialog title={`Trace ${number}`} wide onClose={close} actions={open}>

@@ -1,0 +1,177 @@
+/** The kept versions of a data set: read, compared row by row, restored. */
+import { useMemo, useState } from "preact/hooks";
+import { call, send } from "../api/http";
+import { routeOf } from "../api/dataset-rows";
+import { Button } from "../components/button";
+import { ErrorNote } from "../components/error-note";
+import { Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { toast } from "../components/toasts";
+import { useLoaded } from "../components/use-loaded";
+import { Link, setQuery } from "../router";
+import { bytes, count, counted, oneLine } from "./format";
+import { Panel, When } from "./parts";
+import { type RowChange, rowChanges } from "./row-changes";
+import type { Columns, DatasetReport } from "../api/types";
+
+const PAGE = 1000;
+const MOST_ROWS = 5000; // that are compared in the browser
+const MOST_BYTES = 16_000_000;
+const MOST_SHOWN = 200;
+
+interface Props {
+  /** Without its version. */
+  name: string;
+  query: URLSearchParams;
+  onRestored: () => void;
+}
+
+export function DatasetVersions({ name, query, onRestored }: Props) {
+  const found = useLoaded((signal) => call<DatasetReport[]>("GET", `${routeOf(name)}/versions`, { signal }), [name]);
+  const [busy, setBusy] = useState<number | null>(null);
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (found.value === null) return <Spinner label="Loading versions" />;
+  const versions = found.value;
+  const newest = versions[0]!;
+  const restore = async (version: DatasetReport) => {
+    setBusy(version.version);
+    try {
+      const rows = await (await send("GET", `${routeOf(version.name)}/file`)).blob();
+      const made = await call<DatasetReport>("POST", "/v1/datasets", { raw: rows, contentType: "application/x-ndjson", query: { name, replace: true } });
+      toast(`Version ${version.version} is the newest again, as version ${made.version}`);
+      found.reload();
+      onRestored();
+    } catch (fault) {
+      toast(fault instanceof Error ? fault.message : String(fault));
+    }
+    setBusy(null);
+  };
+  const head = (
+    <>
+      <th scope="col">Version</th>
+      <th scope="col" class="number">Rows</th>
+      <th scope="col" class="number">Columns</th>
+      <th scope="col" class="number">Size</th>
+      <th scope="col">Made</th>
+      <th scope="col" aria-label="Actions" />
+    </>
+  );
+  return (
+    <>
+      <Table label={`Versions of ${name}`} head={head}>
+        {versions.map((one, at) => (
+          <tr key={one.id}>
+            <th scope="row" class="cell-name">
+              <Link to={`/datasets/${encodeURIComponent(one.name)}`}>{`${name}@${one.version}`}</Link>
+              {one === newest && <span class="chip chip-accent">newest</span>}
+            </th>
+            <td class="number">{count(one.rows)}</td>
+            <td class="number">{count(one.columns.length)}</td>
+            <td class="number nowrap">{bytes(one.size_bytes)}</td>
+            <td>
+              <When at={one.created_at} />
+            </td>
+            <td>
+              <div class="page-actions">
+                {at + 1 < versions.length && (
+                  <Button small onClick={() => setQuery({ from: String(versions[at + 1]!.version), to: String(one.version) })}>
+                    {`Compare with ${versions[at + 1]!.version}`}
+                  </Button>
+                )}
+                {one !== newest && (
+                  <Button small busy={busy === one.version} disabled={busy !== null} onClick={() => void restore(one)}>
+                    {`Restore as version ${newest.version + 1}`}
+                  </Button>
+                )}
+              </div>
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <p class="muted">The newest ten versions are kept, and those that a job used.</p>
+      {versions.length > 1 && <Compared versions={versions} from={query.get("from")} to={query.get("to")} />}
+    </>
+  );
+}
+
+function Compared({ versions, from, to }: { versions: readonly DatasetReport[]; from: string | null; to: string | null }) {
+  const after = versions.find((one) => String(one.version) === to) ?? versions[0]!;
+  const before = versions.find((one) => String(one.version) === from) ?? versions[1]!;
+  const options = versions.map((one) => ({ value: String(one.version), label: `Version ${one.version}` }));
+  const tooLarge = [before, after].some((one) => one.rows > MOST_ROWS || one.size_bytes > MOST_BYTES);
+  return (
+    <Panel title="Differences" class="panel-stack">
+      <div class="record-bar">
+        <Select label="From" value={String(before.version)} options={options} onValue={(value) => setQuery({ from: value })} />
+        <Select label="To" value={String(after.version)} options={options} onValue={(value) => setQuery({ to: value })} />
+      </div>
+      {tooLarge ? <p class="muted">{`Versions of up to ${count(MOST_ROWS)} rows and ${bytes(MOST_BYTES)} are compared here. Download both to compare these.`}</p> : <Changes before={before} after={after} />}
+    </Panel>
+  );
+}
+
+async function rowsOf(report: DatasetReport, signal: AbortSignal): Promise<Columns[]> {
+  const pages: Columns[][] = [];
+  for (let first = 0; first < report.rows; first += PAGE) pages.push(await call<Columns[]>("GET", `${routeOf(report.name)}/rows`, { signal, query: { first, limit: PAGE } }));
+  return pages.flat();
+}
+
+function Changes({ before, after }: { before: DatasetReport; after: DatasetReport }) {
+  const found = useLoaded((signal) => Promise.all([rowsOf(before, signal), rowsOf(after, signal)]), [before.id, after.id]);
+  const changes = useMemo(() => (found.value === null ? null : rowChanges(...found.value)), [found.value]);
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (changes === null || found.loading) return <Spinner label="Comparing the versions" />;
+  const of = (kind: RowChange["kind"]) => changes.filter((one) => one.kind === kind).length;
+  const head = (
+    <>
+      <th scope="col">Change</th>
+      <th scope="col" class="number">Row</th>
+      <th scope="col">What changed</th>
+    </>
+  );
+  return (
+    <>
+      <p role="status">
+        {changes.length === 0 ? "The rows are the same." : `${counted(of("changed"), "row")} changed, ${count(of("added"))} added, ${count(of("removed"))} removed.`}
+      </p>
+      {changes.length > 0 && (
+        <Table label="Changed rows" head={head}>
+          {changes.slice(0, MOST_SHOWN).map((one) => (
+            <tr key={`${one.kind} ${one.index}`}>
+              <td>
+                <span class={`chip ${CHIPS[one.kind]}`}>{one.kind}</span>
+              </td>
+              <th scope="row" class="number">
+                {count(one.index)}
+              </th>
+              <td class="cell-wide">
+                {one.kind === "changed" ? <Cells change={one} /> : <span class="wrap">{oneLine(one.after ?? one.before, 300)}</span>}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {changes.length > MOST_SHOWN && <p class="muted">{`and ${count(changes.length - MOST_SHOWN)} more changes`}</p>}
+    </>
+  );
+}
+
+const CHIPS: Record<RowChange["kind"], string> = { added: "chip-pass", removed: "chip-fail", changed: "chip-info" };
+
+function Cells({ change: { before, after } }: { change: RowChange }) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  return (
+    <ul class="setting-changes">
+      {names.filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])).map((name) => (
+        <li key={name}>
+          {name}: <del>{shown(before?.[name])}</del> → <ins>{shown(after?.[name])}</ins>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? "no value" : oneLine(value, 300) || "empty text";
+}
