@@ -43,6 +43,8 @@ async def test_two_equal_signs_are_ambiguous_and_a_declared_contract_decides(
         ),
     ],
 )
-async def test_a_helper_that_looks_like_a_platforms_is_no_entry(service: Service, language: Language, code: str) -> None:
+async def test_a_helper_that_looks_like_a_platforms_is_no_entry(
+    service: Service, language: Language, code: str
+) -> None:
     result = await service.evaluate(Evaluator(code, language), Row({}, "Paris"))
     assert (result.evaluator.contract, result.score) == (Contract.EVALUATE, 1), result.error
