@@ -58,7 +58,7 @@ async def test_an_answer_without_an_object_fails_the_row(granted: Granting) -> N
     assert result.error is not None
     assert (result.error.code, result.error.message.partition(":")[0]) == (
         ErrorCode.USER_EXCEPTION,
-        "the judge answered without a JSON object",
+        "the judge answered without a JSON object that has pass or score",
     )
 
 
