@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,14 +15,13 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
-from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
+from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
 from evaluator_host.cli.remote_service import host
 from evaluator_host.cli.summary import message_of
-from evaluator_host.config.settings import Settings
+from evaluator_host.config.settings import Settings, home_folder
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import FileRow, RowFile
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.evaluator import Isolation
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.files import replace_file
@@ -90,20 +88,10 @@ async def _tested(found: list[tuple[Path, Path]], settings: Settings, url: str |
             given = options.read_evaluator(file, None, host=settings)
             rows = list(_cases(cases, settings))
             await prepare(target, given, shown=False)
-            stream = target.evaluate_rows(
-                given.evaluator,
-                [row.row for row in rows],
-                isolation=Isolation.ROW,
-                parallelism=None,
-                terms=ModelTerms(),
-            )
-            made: dict[int, CaseOutcome] = {}
-            async with aclosing(stream) as answers:
-                async for index, result in answers:
-                    record = rows[index].record
-                    name = str(record.get("case") or f"row {index}")
-                    made[index] = CaseOutcome(str(file), name, unmet(record[_EXPECT], result))
-            outcomes += [made[index] for index in sorted(made)]
+            results = await evaluate_in_order(target, given.evaluator, [row.row for row in rows], terms=ModelTerms())
+            for index, (row, result) in enumerate(zip(rows, results, strict=True)):
+                name = str(row.record.get("case") or f"row {index}")
+                outcomes.append(CaseOutcome(str(file), name, unmet(row.record[_EXPECT], result)))
     return outcomes
 
 
@@ -187,13 +175,12 @@ def login(
     file = login_file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_file(file, json.dumps({"url": url, "key": key}).encode())
-    file.chmod(0o600)
     err.print(plain(f"{url} answers ({version}); it is kept in {file}"))
 
 
 def login_file() -> Path:
     """Return where `login` keeps the address and the key of a host."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evaluator-host" / "login.json"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config") / "evaluator-host" / "login.json"
 
 
 def use_login() -> None:

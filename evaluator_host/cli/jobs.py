@@ -142,8 +142,9 @@ def create(
             print_found(made, schedule_facts, as_json=as_json)
             return
         if dry_run:
-            common = ("evaluators", "dataset", "mapping", "target", "limit_samples", "isolation", "replay", "budget")
-            estimate = client.jobs.estimate(**{field: described[field] for field in common}, rows=sample)
+            of_a_run = ("parallelism", "executor", "max_failures", "failures")
+            estimated = {field: value for field, value in described.items() if field not in of_a_run}
+            estimate = client.jobs.estimate(**estimated, rows=sample)
             print_found(estimate, estimate_text, as_json=as_json)
             raise typer.Exit(1 if estimate.over else 0)
         job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
@@ -266,14 +267,15 @@ def failures(
 def agreement(
     job: _JobArgument,
     *,
-    label: Annotated[str, typer.Option(help="Column of the data set with the labels of people.")],
+    label: Annotated[str | None, typer.Option(help="Column of the data set with the labels of people.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Label queue. Default: all that count for the job.")] = None,
     evaluator: _EvaluatorOption = None,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare each evaluator with labels of people: accuracy, Cohen's kappa, confusion matrix, 95 % intervals."""
     with host(url) as client:
-        found = client.jobs.agreement(named_job(client, job).id, label=label, evaluator=evaluator)
+        found = client.jobs.agreement(named_job(client, job).id, label=label, queue=queue, evaluator=evaluator)
     print_found(found, agreement_tables, as_json=as_json)
 
 

@@ -37,7 +37,8 @@ _COMMANDS: Final = {
 # Where the command is no name for a function.
 _FUNCTIONS: Final = {"import": "import_", "test": "run_cases", "install-service": "install_service"}
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # to `run`
-_CALLING: Final = ("evaluators", "datasets", "jobs", "schedules", "alerts", "secrets", "models")  # the host of `login`
+# Commands that call the host of `login`.
+_CALLING: Final = ("evaluators", "datasets", "jobs", "schedules", "alerts", "labels", "secrets", "models")
 _GROUPS: Final = {
     "images": "cli.doctor",
     "keys": "cli.keys",
@@ -47,6 +48,7 @@ _GROUPS: Final = {
     "jobs": "cli.jobs",
     "schedules": "cli.schedules",
     "alerts": "cli.schedules",
+    "labels": "cli.labels",
     "secrets": "cli.secrets",
     "models": "cli.models",
     "wires": "dialects.wires.host.command",

@@ -137,8 +137,8 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
     """
     if not response.is_success:
         raise error_of(response)
-    if call.answer is NoneType:
-        return None  # type: ignore[return-value] # T is None here
+    if call.answer is NoneType or response.status_code == 204:
+        return None  # type: ignore[return-value] # T is or has None
     try:
         return decode(call.answer, response.content)
     except ValidationError as error:

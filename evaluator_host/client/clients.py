@@ -16,6 +16,7 @@ from evaluator_host.client.calls import (
     row_body,
 )
 from evaluator_host.client.jobs import JobVerbs
+from evaluator_host.client.labels import LabelVerbs
 from evaluator_host.client.models import ModelVerbs
 from evaluator_host.client.resources import DatasetVerbs, EvaluatorVerbs, SecretVerbs
 from evaluator_host.client.schedules import AlertVerbs, ScheduleVerbs
@@ -46,6 +47,7 @@ class HostVerbs(Verbs[TransportT]):
       models: Models that evaluators may be granted.
       schedules: Jobs at fixed times.
       alerts: Messages when figures go out of bounds.
+      labels: Queues of rows that wait for labels of people.
     """
 
     def __init__(self, transport: TransportT) -> None:
@@ -57,6 +59,7 @@ class HostVerbs(Verbs[TransportT]):
         self.models = ModelVerbs(transport)
         self.schedules = ScheduleVerbs(transport)
         self.alerts = AlertVerbs(transport)
+        self.labels = LabelVerbs(transport)
 
     @verb
     async def evaluate(
@@ -249,6 +252,7 @@ class Client(HostVerbs[SyncTransport]):
       models: Models that evaluators may be granted.
       schedules: Jobs at fixed times.
       alerts: Messages when figures go out of bounds.
+      labels: Queues of rows that wait for labels of people.
 
     Every method may raise:
 
@@ -304,6 +308,7 @@ class AsyncClient(HostVerbs[AsyncTransport]):
       models: Models that evaluators may be granted.
       schedules: Jobs at fixed times.
       alerts: Messages when figures go out of bounds.
+      labels: Queues of rows that wait for labels of people.
 
     Raises:
       HostError: as the methods of `Client` do.

@@ -112,6 +112,7 @@ class JobVerbs(Verbs[TransportT]):
         mapping: dict[str, str] | None = None,
         target: Target | None = None,
         limit_samples: int | None = None,
+        shard: str | None = None,
         isolation: Isolation = Isolation.ROW,
         replay: Replay = Replay.OFF,
         budget: ModelBudget | None = None,
@@ -127,6 +128,7 @@ class JobVerbs(Verbs[TransportT]):
           mapping: As in `create`.
           target: As in `create`.
           limit_samples: Rows of the job, from the first on.
+          shard: Which of them the job scores, as in `create`; the first rows are of all.
           isolation: As in `create`.
           replay: As in `create`.
           budget: What the whole job may use of granted models.
@@ -135,6 +137,7 @@ class JobVerbs(Verbs[TransportT]):
         config: dict[str, Any] = {
             "isolation": isolation,
             "limit_samples": limit_samples,
+            "shard": shard,
             "replay": replay,
             "budget": budget,
         }
@@ -306,18 +309,21 @@ class JobVerbs(Verbs[TransportT]):
         return await self._transport.send(Call("GET", path, list[FailureGroup]))
 
     @verb
-    async def agreement(self, job_id: str, *, label: str, evaluator: str | None = None) -> list[Agreement]:
+    async def agreement(
+        self, job_id: str, *, label: str | None = None, queue: str | None = None, evaluator: str | None = None
+    ) -> list[Agreement]:
         """Return how the evaluators of a job agree with labels of people: accuracy, kappa, confusion matrix.
 
         Args:
           job_id: Id of the job.
           label: Column of the data set with the labels.
+          queue: A label queue; without both, all queues whose labels count for the job.
           evaluator: Label of one of its evaluators; None for every one.
 
         Raises:
           InvalidRequest: there are no such labels.
         """
-        path = _path(job_id, "agreement") + query(label=label, evaluator=evaluator)
+        path = _path(job_id, "agreement") + query(label=label, queue=queue, evaluator=evaluator)
         return await self._transport.send(Call("GET", path, list[Agreement]))
 
     @verb

@@ -17,6 +17,7 @@ from evaluator_host.evaluators.live_traffic import Traffic, open_traffic
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.alerts import Alerts
 from evaluator_host.jobs.estimates import JobEstimates
+from evaluator_host.jobs.label_queues import LabelQueues
 from evaluator_host.jobs.nodes import RayNodes
 from evaluator_host.jobs.results.exports import JobExports
 from evaluator_host.jobs.results.results import JobResults
@@ -58,6 +59,7 @@ class StoredResources:
     usage: StorageUsage
     schedules: Schedules
     alerts: Alerts
+    labels: LabelQueues
 
 
 def scheduler_of(service: Service, store: Store) -> Scheduler:
@@ -117,19 +119,20 @@ async def open_stored_resources(
         supervisor.running("the alerts", alerts.run),
         supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
     ):
-        results = JobResults(store.jobs, store.results, store.datasets, folder)
+        results = JobResults(store.jobs, store.results, store.datasets, folder, store.labels)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces, store.usage) as traffic:
+            datasets = DatasetService(
+                store.datasets,
+                folder,
+                uploads,
+                store.usage,
+                max_bytes=settings.datasets_mb << 20,
+                max_row_bytes=settings.body_mb << 20,
+            )
             yield StoredResources(
                 evaluators=registry,
-                datasets=DatasetService(
-                    store.datasets,
-                    folder,
-                    uploads,
-                    store.usage,
-                    max_bytes=settings.datasets_mb << 20,
-                    max_row_bytes=settings.body_mb << 20,
-                ),
+                datasets=datasets,
                 jobs=jobs,
                 estimates=JobEstimates(jobs, results, store.models, settings),
                 results=results,
@@ -142,6 +145,7 @@ async def open_stored_resources(
                 usage=store.usage,
                 schedules=schedules,
                 alerts=alerts,
+                labels=LabelQueues(store.labels, store.jobs, results, rows, datasets),
             )
 
 

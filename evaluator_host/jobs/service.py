@@ -41,7 +41,7 @@ Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 
 
 class JobRunner(Protocol):
-    """What runs the jobs of a host: a `Scheduler` in this process, or one in another."""
+    """Runs the jobs of a host: a `Scheduler` in this process, or one in another."""
 
     async def run(self) -> None:
         """Claim and run jobs until cancelled; then release those that run as queued."""
@@ -167,11 +167,12 @@ class JobService:
 
         Raises:
           NotFound: there is no such data set.
+          InvalidRequest: the configuration names no shard.
         """
         rows = len(spec.dataset)
         if isinstance(spec.dataset, str):
             rows = (await self._datasets.get_dataset(workspace_id, spec.dataset)).facts.rows
-        return min(rows, spec.config.limit_samples or rows)
+        return StoredSpec(config=spec.config).shard.count(min(rows, spec.config.limit_samples or rows))
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.

@@ -285,7 +285,7 @@ class Agreement:
 
     Attributes:
       evaluator: Its label in the job.
-      label: Column of the labels.
+      label: Column of the labels, or `queue NAME`, or `label queues`.
       rows: Rows with a label and a result.
       unlabelled: Rows without one of them.
       accuracy: Share of the rows that agree.

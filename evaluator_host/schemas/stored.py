@@ -177,7 +177,7 @@ class TopValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What a column of a data set holds.
+    """Statistics of one column of a data set.
 
     Attributes:
       name: Of the column.

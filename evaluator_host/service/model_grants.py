@@ -1,4 +1,4 @@
-"""What an evaluator with grants gets: variables for its clients, a gate for each row, and meters of its use."""
+"""Parts of an evaluator with grants: variables for its clients, a gate for each row, and meters of its use."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def environment_of(evaluator: Evaluator) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What one request used.
+    """Tokens and cost of one request.
 
     Attributes:
       input_tokens: Tokens of the request.
@@ -136,7 +136,7 @@ class RowGate(Gate, Protocol):
 
     @property
     def usage(self) -> ModelUsage:
-        """What the row has used."""
+        """Use of models by the row so far."""
         ...
 
     async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:

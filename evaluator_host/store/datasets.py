@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Select, delete, exists, func, insert, select, update
+from sqlalchemy import Select, delete, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import aliased
 
 from evaluator_host.model.errors import NameTaken, NotFound
 from evaluator_host.schemas.stored import BadLine, DatasetFacts
 from evaluator_host.store.database import Repository, row_values
-from evaluator_host.store.tables import DatasetTable, JobTable
+from evaluator_host.store.tables import DatasetTable, JobTable, LabelQueueTable
 from evaluator_host.store.workspaces import require_name
 
 VERSIONS_KEPT: Final = 10  # of a name, besides those that jobs use
@@ -117,7 +117,7 @@ class Datasets(Repository):
         return [_dataset(row) for row in await self._database.fetch_all(query.order_by(DatasetTable.version.desc()))]
 
     async def release(self, workspace_id: str, name: str) -> None:
-        """Remove a data set's name, so that only jobs that use it still refer to it; its older versions as well.
+        """Remove a data set's name, so that only jobs and label queues still refer to it; its older versions as well.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -129,13 +129,14 @@ class Datasets(Repository):
         await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
     async def forget_unused(self) -> list[str]:
-        """Delete data sets without a name and a job; return their ids, so that their rows can be removed.
+        """Delete data sets without a name, a job and a label queue; return their ids, to remove their rows.
 
         The newest `VERSIONS_KEPT` versions of a name stay.
 
         None is deleted while a job is being made for one of them.
         """
-        used = exists(select(JobTable.id).where(JobTable.dataset_id == DatasetTable.id))
+        users = (JobTable.dataset_id, LabelQueueTable.dataset_id)
+        used = or_(*(exists().where(user == DatasetTable.id) for user in users))
         later = aliased(DatasetTable)
         same = (later.workspace_id == DatasetTable.workspace_id) & (later.title == DatasetTable.title)
         newest = select(func.max(later.version)).where(same).scalar_subquery()

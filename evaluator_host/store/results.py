@@ -145,6 +145,11 @@ class Results(Repository):
                 found.append(one)
         return found
 
+    async def rows(self, job_id: str, which: Filter) -> list[int]:
+        """Return the numbers of the rows that have a result of the filter."""
+        rows = _selected(job_id, which).with_only_columns(ResultTable.row).distinct().order_by(ResultTable.row)
+        return list(await self._database.fetch_values(rows))
+
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
         """Yield all results of a job by row, read some MB at a time."""
         cursor: str | None = None

@@ -16,6 +16,7 @@ from evaluator_host.store.evaluators import Evaluators
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.keys import Keys
+from evaluator_host.store.labels import Labels
 from evaluator_host.store.models import Models
 from evaluator_host.store.objects import Objects
 from evaluator_host.store.results import Outputs, Results
@@ -57,6 +58,7 @@ class Store:
         self.secrets = Secrets(database, seal)
         self.models = Models(database)
         self.objects = Objects(database)
+        self.labels = Labels(database)
 
     async def close(self) -> None:
         """Close every connection."""

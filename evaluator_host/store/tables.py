@@ -147,7 +147,10 @@ class EvaluatorTable(Table):
 
 
 class EvaluatorVersionTable(Table):
-    """Evaluator versions; never changed. JSON: `content` (as in the API), `problem`, `lock`, `packages`, `origin`."""
+    """Evaluator versions; never changed.
+
+    JSON: `content` (as in the API), `problem`, `lock`, `packages`, `origin`, `cases`.
+    """
 
     __tablename__ = "evaluator_versions"
 
@@ -164,6 +167,7 @@ class EvaluatorVersionTable(Table):
     created_at: Mapped[datetime]
     created_by: Mapped[str | None]
     origin: Mapped[str | None]
+    cases: Mapped[str] = mapped_column(server_default="[]")
 
 
 class SecretTable(Table):
@@ -361,6 +365,38 @@ class OutputTable(Table):
     log: Mapped[str]
 
 
+class LabelQueueTable(Table):
+    """Queues of rows that wait for labels of people. JSON: `content`. The job may have been deleted since."""
+
+    __tablename__ = "label_queues"
+    __table_args__ = (UniqueConstraint("workspace_id", "name"), Index("ix_label_queues_dataset_id", "dataset_id"))
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
+    name: Mapped[str]
+    dataset_id: Mapped[str] = mapped_column(ForeignKey(DatasetTable.id))
+    job_id: Mapped[str | None]
+    own_outputs: Mapped[bool]
+    content: Mapped[str]
+    created_at: Mapped[datetime]
+
+
+class LabelTable(Table):
+    """The rows of queues: `state` is waiting, labelled or skipped. JSON: `label`. `held_by` looks at the row now."""
+
+    __tablename__ = "labels"
+
+    queue_id: Mapped[str] = mapped_column(ForeignKey(LabelQueueTable.id, ondelete="CASCADE"), primary_key=True)
+    index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    state: Mapped[str]
+    label: Mapped[str | None]
+    note: Mapped[str]
+    by: Mapped[str | None]
+    at: Mapped[datetime | None]
+    held_by: Mapped[str | None]
+    held_until: Mapped[datetime | None]
+
+
 class EntityTable(Table):
     """Entities by kind and name, in namespaces of a workspace. JSON: `content`."""
 
@@ -381,7 +417,7 @@ class EntityTable(Table):
 
 
 class ModelUsageTable(Table):
-    """What workspaces used of registered models, by day (UTC, `2026-01-31`)."""
+    """Use of registered models by workspace and day (UTC, `2026-01-31`)."""
 
     __tablename__ = "model_usage"
 

@@ -27,6 +27,7 @@ from evaluator_host.web.api.environments import environments_api, packages_api
 from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import evaluator_scores_api, jobs_api
+from evaluator_host.web.api.labels import labels_api
 from evaluator_host.web.api.large_rows import RowsRoute
 from evaluator_host.web.api.models import model_answers_api, models_api
 from evaluator_host.web.api.schedules import alerts_api, schedules_api
@@ -174,6 +175,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(evaluator_scores_api(records.jobs).routes)
     router.routes.extend(schedules_api(records.schedules, access).routes)
     router.routes.extend(alerts_api(records.alerts, access).routes)
+    router.routes.extend(labels_api(records.labels, access).routes)
     router.routes.extend(secrets_api(records.secrets, access).routes)
     router.routes.extend(models_api(records.models, access).routes)
     router.routes.extend(model_answers_api(records.models, access).routes)

@@ -29,6 +29,7 @@ MAKES = (
     "/v1/models",
     "/v1/schedules",
     "/v1/alerts",
+    "/v1/label-queues",
 )  # what they make is told by 201 or 202
 NEMO = "/apis/"  # NVIDIA's routes; its client and tests/dialects/nemo ask them
 BODILESS = (
@@ -40,6 +41,7 @@ BODILESS = (
     "/v1/models/{name}/test",
     "/v1/schedules/{name}/run",
     "/v1/alerts/{name}/test",
+    "/v1/label-queues/{name}/next",
     "/v1/model-answers/import",
 )
 

@@ -128,3 +128,78 @@ def test_a_schedule_by_command(client: Client, url: str) -> None:
     command(url, "schedules", "pause", "weekly")
     assert "paused" in command(url, "schedules", "list")
     command(url, "schedules", "remove", "weekly")
+
+
+def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
+    client.datasets.upload("to-label", ROWS)
+    job, later = (client.jobs.wait(client.jobs.create([EXACT], "to-label", mapping=MAPPING).id) for _ in range(2))
+    shown = command(
+        url, "labels", "create", "review", "--job", job.id, "--rows", "scored", "--instructions", "Is it right?"
+    )
+    assert ("2: 0 labelled, 0 skipped, 2 waiting" in shown, "Is it right?" in shown) == (True, True)
+    ann, bob = client.labels.next("review", by="ann"), client.labels.next("review", by="bob")
+    assert ann is not None
+    assert bob is not None
+    assert (ann.index, ann.row["question"], ann.given["outputs"] if ann.given else None, ann.results) == (
+        *(0, "France?", "Paris", ()),
+    )
+    assert bob.index == 1
+    assert client.labels.next("review", by="carl") is None  # both rows are held
+    again = client.labels.next("review", by="bob")
+    assert again is not None
+    assert again.index == 1
+    with pytest.raises(InvalidRequest, match="true or false"):
+        client.labels.set("review", 0, "good", by="ann")
+    with pytest.raises(NotFound):
+        client.labels.set("review", 2, True, by="ann")
+    assert client.labels.set("review", 0, True, note="sure", by="ann").labelled == 1
+    assert "1 labelled, 1 skipped, 0 waiting" in command(url, "labels", "skip", "review", "1", "--by", "bob")
+    assert command(url, "labels", "next", "review", code=1) == ""
+    assert "0 skipped, 1 waiting" in command(url, "labels", "clear", "review", "1")
+    assert "2 labelled" in command(url, "labels", "set", "review", "1", "yes", "--by", "bob")
+    queue = client.labels.get("review")
+    assert [(one.name, one.labelled, one.skipped) for one in queue.people] == [("ann", 1, 0), ("bob", 1, 0)]
+    assert [
+        (one.index, one.label, one.by, one.note) for one in client.labels.rows("review", state="labelled").rows
+    ] == [
+        *((0, True, "ann", "sure"), (1, True, "bob", "")),
+    ]
+    assert len(client.labels.row("review", 0).results) == 1  # shown once there is a label
+    assert client.labels.rows("review", limit=1).next_after == 0
+    for one in (job, later):  # outputs of the data set: the labels count for every job over it
+        (found,) = client.jobs.agreement(one.id, queue="review")
+        assert (found.label, found.rows, found.unlabelled, found.accuracy) == ("queue review", 2, 1, 0.5)
+    assert client.jobs.agreement(later.id)[0].label == "label queues"
+    assert "accuracy 0.500" in command(url, "jobs", "agreement", job.id, "--queue", "review")
+    assert [one.name for one in client.labels.all(job=later.id)] == ["review"]
+    client.jobs.delete(job.id)
+    client.datasets.delete("to-label")
+    client.jobs.delete(later.id)
+    assert client.labels.row("review", 0).row["gold"] == "Paris"  # the queue keeps the rows
+    command(url, "labels", "delete", "review")
+    with pytest.raises(NotFound):
+        client.labels.get("review")
+
+
+def test_label_queues_with_choices_and_scores(client: Client, url: str) -> None:
+    client.datasets.upload("graded", [{"n": n} for n in range(10)])
+    queue = client.labels.create("grades", dataset="graded", kind="choice", choices=["good", "bad"], limit=5)
+    assert [one.index for one in client.labels.rows("grades").rows] == [0, 2, 4, 6, 8]
+    assert (queue.dataset, queue.job, queue.waiting) == ("graded", None, 5)
+    command(url, "labels", "set", "grades", "2", "1")
+    assert client.labels.row("grades", 2).label == "good"
+    done = forked.run(["labels", "start", "grades", "--url", url], timeout=60, given="2\n\nnonsense\ngood\nq\n")
+    assert done.returncode == 0, done.stderr
+    assert "one of good, bad" in done.stderr
+    assert [(one.label, one.state) for one in client.labels.rows("grades").rows] == [
+        *(("bad", "labelled"), ("good", "labelled"), (None, "skipped"), ("good", "labelled"), (None, "waiting")),
+    ]
+    client.labels.create("scores", dataset="graded", kind="score", max=5, rows=[3, 1])
+    assert client.labels.set("scores", 1, 4).labelled == 1
+    for wrong in (6, True, "good"):
+        with pytest.raises(InvalidRequest, match="a number from 0 to 5"):
+            client.labels.set("scores", 3, wrong)
+    for given in ({}, {"dataset": "graded", "kind": "choice"}, {"dataset": "graded", "rows": [10]}):
+        with pytest.raises(InvalidRequest):
+            client.labels.create("wrong", **given)
+    assert "scores" in command(url, "labels", "list")

@@ -98,7 +98,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
                 store,
                 backend,
                 board,
-                JobResults(store.jobs, store.results, store.datasets, rows),
+                JobResults(store.jobs, store.results, store.datasets, rows, store.labels),
                 rows,
                 service.processes,
             )

@@ -14,7 +14,7 @@ from evaluator_host.client.transport import Verbs
 from evaluator_host.model.errors import Busy, HostUnreachable, NotFound
 from tests.both_clients import FLAVOURS, open_client
 
-GROUPS = ("evaluators", "datasets", "jobs", "secrets", "models", "schedules", "alerts")
+GROUPS = ("evaluators", "datasets", "jobs", "secrets", "models", "schedules", "alerts", "labels")
 Answer = Callable[[httpx.Request], httpx.Response]
 
 

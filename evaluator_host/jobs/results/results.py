@@ -5,6 +5,7 @@ import re
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from contextlib import aclosing
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 import orjson
 from pydantic import TypeAdapter
 
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import RowsFolder, line_chunks
 from evaluator_host.datasets.mapping import is_keyed
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.jobs.results.aggregate import (
@@ -28,8 +29,10 @@ from evaluator_host.jobs.results.aggregate import (
     with_rubrics,
 )
 from evaluator_host.jobs.results.agreement import CLASSES, agreement, human_label, judged_as
+from evaluator_host.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.jobs.spec import evaluator_of, spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import decode_json, decode_large
 from evaluator_host.model.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.schemas.jobs import Failures
@@ -49,6 +52,7 @@ from evaluator_host.schemas.results import (
 from evaluator_host.store.datasets import Dataset, Datasets
 from evaluator_host.store.job_queue import StoredResult
 from evaluator_host.store.jobs import Job, JobEvaluator, Jobs
+from evaluator_host.store.labels import Labels, LabelState, StoredLabel
 from evaluator_host.store.results import Figures, Filter, Results
 
 GROUPS: Final = 200
@@ -58,7 +62,6 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
-_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "wait_ms", "connections", "network_bytes")
 _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
@@ -70,9 +73,11 @@ class JobResults:
       results: Results in the store.
       datasets: Data sets in the store.
       folder: The rows of all data sets.
+      labels: Labels of people in the store.
     """
 
-    def __init__(self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder) -> None:
+    def __init__(self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder, labels: Labels) -> None:
+        self._labels = labels
         self._jobs = jobs
         self._datasets = datasets
         self._results = results
@@ -141,46 +146,104 @@ class JobResults:
         Raises:
           NotFound: the workspace has no job of that id, or the job has no such evaluator.
         """
-        job = await self._jobs.get_job(workspace_id, job_id)
-        evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
-        if not evaluators:
-            raise NotFound(f"the job has no evaluator {str(evaluator)[:80]}")
+        job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         found = []
         for one in evaluators:
             failed = self._results.every(job.id, Filter(one.position, Status.FAILED))
             found += await failure_groups(one.label, failed)
         return found
 
-    async def agreement(
-        self, workspace_id: str, job_id: str, *, label: str, evaluator: str | None = None
-    ) -> list[Agreement]:
-        """Return how each evaluator of a job agrees with the labels of people in a column of its rows.
+    async def chosen_rows(
+        self, workspace_id: str, job_id: str, *, evaluator: str | None, status: str | None, passed: bool | None
+    ) -> list[int]:
+        """Return the numbers of the rows that have such a result, of one evaluator or of any.
 
         Raises:
           NotFound: the workspace has no job of that id, or the job has no such evaluator.
+        """
+        _, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
+        position = None if evaluator is None else evaluators[0].position
+        return await self._results.rows(job_id, Filter(position, status, passed))
+
+    async def agreement(
+        self,
+        workspace_id: str,
+        job_id: str,
+        *,
+        label: str | None = None,
+        queue: str | None = None,
+        evaluator: str | None = None,
+    ) -> list[Agreement]:
+        """Return how each evaluator of a job agrees with labels of people.
+
+        Args:
+          workspace_id: Owner of the job.
+          job_id: The job.
+          label: Column of its rows with the labels.
+          queue: Name of a label queue; without both, all queues whose labels count for the job.
+          evaluator: Label or name of one evaluator; None for each.
+
+        Raises:
+          NotFound: there is no such job, evaluator or queue.
           InvalidRequest: there are no such labels.
         """
-        job = await self._jobs.get_job(workspace_id, job_id)
-        evaluators = [one for one in await self._jobs.evaluators(job.id) if evaluator in (None, one.label, one.name)]
-        if not evaluators:
-            raise NotFound(f"the job has no evaluator {str(evaluator)[:80]}")
-        return [await self._agreement(job, one, label) for one in evaluators]
+        job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
+        if label is not None:
+            return [await self._agreement(job, one, label) for one in evaluators]
+        labels = await self._labels_of(job, queue)
+        name = "label queues" if queue is None else f"queue {queue}"
+        return [await self._agreement(job, one, name, labels) for one in evaluators]
 
-    async def _agreement(self, job: Job, evaluator: JobEvaluator, label: str) -> Agreement:
+    async def _evaluators(self, workspace_id: str, job_id: str, wanted: str | None) -> tuple[Job, list[JobEvaluator]]:
+        job = await self._jobs.get_job(workspace_id, job_id)
+        found = [one for one in await self._jobs.evaluators(job.id) if wanted in (None, one.label, one.name)]
+        if not found:
+            raise NotFound(f"the job has no evaluator {str(wanted)[:80]}")
+        return job, found
+
+    async def _labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
+        """Return the labels in the host's queues for the rows of a job, the newest of each row."""
+        if queue is None:
+            every = await self._labels.list_queues(job.workspace_id, job.dataset_id)
+            queues = [one for one in every if one.counts_for(job.id)]
+            if not queues:
+                raise InvalidRequest("no label queue has rows of this job; make one, or name a column with labels")
+        else:
+            queues = [await self._labels.get_queue(job.workspace_id, queue)]
+            if queues[0].dataset_id != job.dataset_id or not queues[0].counts_for(job.id):
+                raise InvalidRequest(f"the labels of the queue {queue[:80]} are of other rows or outputs")
+        found: dict[int, StoredLabel] = {}
+        for one in queues:
+            for label in await self._labels.list_labels(one, state=LabelState.LABELLED):
+                if label.index not in found or str(label.at) > str(found[label.index].at):
+                    found[label.index] = label
+        return {row: decode_json(str(one.label).encode()) for row, one in found.items()}
+
+    async def _agreement(
+        self, job: Job, evaluator: JobEvaluator, label: str, labels: dict[int, Json] | None = None
+    ) -> Agreement:
+        """Return the agreement with `labels` by row, or with those in a column."""
         pairs: Counter[tuple[str, str]] = Counter()
-        lines = self._folder.lines(job.dataset_id)
-        number, line, counted = -1, b"", 0
-        async for one in self._results.every(job.id, Filter(evaluator.position, Status.SCORED)):
-            while number < one.row:
-                number, line = await asyncio.to_thread(next, lines, (one.row, b"null"))
-            record = await decode_large(line)
-            pair = judged_as(human_label(record, label), await decode_large(one.result.encode()))
-            if pair is not None:
-                pairs[pair] += 1
-                counted += 1
+        chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
+        lines: dict[int, bytes] = {}
+
+        async def label_of(row: int) -> Json:
+            nonlocal lines
+            if labels is not None:
+                return labels.get(row)
+            while row not in lines:
+                lines = dict(await asyncio.to_thread(next, chunks, [(row, b"null")]))
+            return human_label(await decode_large(lines[row]), label)
+
+        async with aclosing(self._results.every(job.id, Filter(evaluator.position, Status.SCORED))) as results:
+            async for one in results:
+                human = await label_of(one.row)
+                pair = None if human is None else judged_as(human, await decode_large(one.result.encode()))
+                if pair is not None:
+                    pairs[pair] += 1
                 if len(pairs) > CLASSES**2:
                     break
-        return agreement(evaluator.label, label, pairs, unlabelled=job.rows - counted)
+        return agreement(evaluator.label, label, pairs, unlabelled=job.rows - pairs.total())
 
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when it was created.
@@ -308,9 +371,7 @@ async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
         if isinstance(used, dict):
-            added = {name: getattr(total, name) + used.get(name, 0) for name in _COUNTS}
-            costs = total.cost, used["cost"]
-            total = ModelUsage(**added, cost=None if None in costs else sum(costs))
+            total += ModelUsage(**used)
     return total
 
 

@@ -167,7 +167,7 @@ class RowGate:
 
     @property
     def usage(self) -> ModelUsage:
-        """What the row has used."""
+        """Use of models by the row so far."""
         used = self._row.usage(self.waited_s)
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 

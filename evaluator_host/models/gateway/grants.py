@@ -182,7 +182,7 @@ def base_url(model: RegisteredModel) -> str:
 
 
 class DayMeters:
-    """What each workspace has used of models today, on all hosts of the database.
+    """Use of models by each workspace today, on all hosts of the database.
 
     Args:
       budget: Of each workspace.

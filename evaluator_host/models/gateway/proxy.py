@@ -116,7 +116,7 @@ class Proxy:
 
 @dataclass(slots=True)
 class RowTraffic:
-    """What the row of a connection may still carry.
+    """Bytes and connections that a row has left.
 
     Attributes:
       count: Counts bytes; raises Refused when they are more than a row may carry.

@@ -111,12 +111,17 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     async def agreement(
         job_id: str,
         request: Request,
-        label: Annotated[str, Query(min_length=1, max_length=200, description="Column with the labels of people.")],
+        label: Annotated[
+            str | None, Query(min_length=1, max_length=200, description="Column with the labels of people.")
+        ] = None,
+        queue: Annotated[
+            str | None, Query(description="A label queue. Default, without `label`: all that count for the job.")
+        ] = None,
         evaluator: str | None = None,
     ) -> Response:
         """Compare each evaluator with labels of people: accuracy, kappa, confusion matrix, intervals."""
-        workspace = caller_of(request.scope).workspace
-        return json_response(await results.agreement(workspace, job_id, label=label, evaluator=evaluator))
+        chosen = {"label": label, "queue": queue, "evaluator": evaluator}
+        return json_response(await results.agreement(caller_of(request.scope).workspace, job_id, **chosen))
 
     @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
     async def evaluators(job_id: str, request: Request) -> Response:

@@ -16,6 +16,7 @@ _WORDS: Final = {
     "POST /v1/import": "importEvaluators",
     "POST /v1/run": "runProgram",
     "POST /v1/schedules/{name}/run": "runSchedule",
+    "POST /v1/label-queues/{name}/next": "takeLabelRow",
     "GET /v1/datasets/{name}/search": "searchDataset",
     "PATCH /v1/datasets/{name}": "editDataset",
     "GET /v1/datasets/{name}/file": "downloadDataset",

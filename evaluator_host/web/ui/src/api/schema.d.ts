@@ -737,10 +737,84 @@ export interface components {
             structured?: boolean;
             system?: string | null;
         };
+        LabelEntry: {
+            at: string | null;
+            by: string | null;
+            index: number;
+            label: unknown;
+            note: string;
+            state: string;
+        };
         LabelIn: {
-            description?: string | null;
-            label: string;
-            score: number;
+            by?: string | null;
+            label?: boolean | number | string | null;
+            note?: string;
+            skip?: boolean;
+        };
+        /** @enum {string} */
+        LabelKind: "passed" | "score" | "choice";
+        Labeller: {
+            labelled: number;
+            last_at: string | null;
+            name: string | null;
+            skipped: number;
+        };
+        LabelPage: {
+            next_after: number | null;
+            rows: components["schemas"]["LabelEntry"][];
+        };
+        LabelQueue: {
+            /** Format: date-time */
+            created_at: string;
+            dataset: string | null;
+            dataset_id: string;
+            job: string | null;
+            labelled: number;
+            name: string;
+            people: components["schemas"]["Labeller"][];
+            rows: number;
+            skipped: number;
+            task: components["schemas"]["LabelTask"];
+            waiting: number;
+        };
+        LabelQueueIn: {
+            choices?: string[];
+            dataset?: string | null;
+            evaluator?: string | null;
+            instructions?: string;
+            job?: string | null;
+            kind?: components["schemas"]["LabelKind"];
+            limit?: number;
+            max?: number;
+            min?: number;
+            name: string;
+            rows?: components["schemas"]["RowChoice"] | number[];
+            show_results?: boolean;
+        };
+        LabelRow: {
+            at: string | null;
+            by: string | null;
+            given: {
+                [key: string]: unknown;
+            } | null;
+            index: number;
+            label: unknown;
+            note: string;
+            results: components["schemas"]["JobRow"][];
+            row: {
+                [key: string]: unknown;
+            };
+            state: string;
+        };
+        /** @enum {string} */
+        LabelState: "waiting" | "labelled" | "skipped";
+        LabelTask: {
+            choices: string[];
+            instructions: string;
+            kind: components["schemas"]["LabelKind"];
+            max: number;
+            min: number;
+            show_results: boolean;
         };
         /** @enum {string} */
         Language: "python" | "javascript" | "typescript";
@@ -951,6 +1025,9 @@ export interface components {
             n: number;
             points: components["schemas"]["Point"][];
         };
+        PersonIn: {
+            by?: string | null;
+        };
         PinIn: {
             name: string;
             version: string;
@@ -1026,6 +1103,8 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @enum {string} */
+        RowChoice: "all" | "scored" | "failed" | "passed" | "not_passed";
         RowDifference: {
             given: components["schemas"]["Row"];
             message: string;
