@@ -51,6 +51,7 @@ async def test_keys_alone_get_from_a_first_look_to_the_rows_of_a_job(page: Page,
     await tab_to(page, dialog.get_by_role("button", name="Run on 2 rows"))
     await page.keyboard.press("Enter")
     await expect(page.locator(".record-title .chip")).to_have_text("completed")
+    await expect(page.get_by_role("link", name="0", exact=True)).to_be_visible()
     await page.keyboard.press("j")
     await expect(page.get_by_role("complementary", name="Row 0")).to_contain_text("Paris")
     await page.keyboard.press("Escape")
