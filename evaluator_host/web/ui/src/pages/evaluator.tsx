@@ -52,7 +52,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
     setRestoring(true);
     try {
       const { evaluator } = withEvaluator(shown);
-      await call("PUT", route, { body: { ...evaluator, description: shown.description }, query: { force: true } });
+      await call("PUT", route, { body: { ...evaluator, description: shown.description, cases: shown.cases }, query: { force: true } });
       toast(`Version ${shown.version} is the newest again`);
       setQuery({ version: null });
       found.reload();
