@@ -18,11 +18,12 @@ from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
 from evaluator_host.cli.remote_service import host
-from evaluator_host.config.settings import Settings
+from evaluator_host.config.settings import Settings, home_folder
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
 from evaluator_host.evaluators.cases import ROW_FIELDS, case_name, case_row, read_expect, unmet
 from evaluator_host.model.errors import InvalidRequest
+from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.files import replace_file
 
 _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
@@ -90,7 +91,9 @@ async def _tested(found: list[tuple[Path, Path]], settings: Settings, url: str |
             given = options.read_evaluator(file, None, host=settings)
             cases = read_cases(path, settings)
             await prepare(target, given, shown=False)
-            results = await evaluate_in_order(target, given.evaluator, [case_row(case) for case in cases])
+            results = await evaluate_in_order(
+                target, given.evaluator, [case_row(case) for case in cases], terms=ModelTerms()
+            )
             for case, result in zip(cases, results, strict=True):
                 outcomes.append(CaseOutcome(str(file), case["case"], unmet(read_expect(case[_EXPECT]), result)))
     return outcomes
@@ -168,13 +171,12 @@ def login(
     file = login_file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_file(file, json.dumps({"url": url, "key": key}).encode())
-    file.chmod(0o600)
     err.print(plain(f"{url} answers ({version}); it is kept in {file}"))
 
 
 def login_file() -> Path:
     """Return where `login` keeps the address and the key of a host."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evaluator-host" / "login.json"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config") / "evaluator-host" / "login.json"
 
 
 def use_login() -> None:

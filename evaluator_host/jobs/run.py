@@ -44,6 +44,7 @@ from evaluator_host.service.model_grants import Meter, ModelTerms
 from evaluator_host.store.job_queue import JobQueue
 from evaluator_host.store.jobs import DesiredState, Job, JobEvaluator
 from evaluator_host.store.usage import StorageUsage
+from evaluator_host.system.spans import Attributes, span
 from evaluator_host.system.turns import Turns
 
 _TOGETHER_AT_ONCE: Final = 2
@@ -423,15 +424,18 @@ class JobRun:
                 terms=self._terms,
             )
         scored, large = 0, evaluator.limits.has_large_results
-        async with aclosing(stream) as answers:
-            async for index, result in answers:
-                if self._waits(kept.position, chunk.numbers[index], result):
-                    continue
-                await self._writer.add_result(kept.position, chunk.numbers[index], result, large=large)
-                scored += 1
-                if result.error is not None:
-                    self._note_failure(chunk.numbers[index], result.error)
-                self._require_few_failures()
+        about: Attributes = {"evaluator_host.job.id": self._job.id, "evaluator_host.job.rows": len(chunk.rows)}
+        with span("score rows of a job", about) as noted:
+            async with aclosing(stream) as answers:
+                async for index, result in answers:
+                    if self._waits(kept.position, chunk.numbers[index], result):
+                        continue
+                    await self._writer.add_result(kept.position, chunk.numbers[index], result, large=large)
+                    scored += 1
+                    if result.error is not None:
+                        self._note_failure(chunk.numbers[index], result.error)
+                    self._require_few_failures()
+            noted["evaluator_host.job.scored_rows"] = scored
         return scored
 
     def _waits(self, evaluator: int, row: int, result: EvaluationResult) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from evaluator_host.model.evaluator import Json, Limits
+from evaluator_host.model.evaluator import Json, Limits, ModelBudget
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
     EvaluationError,
@@ -94,6 +94,8 @@ class HostInfo:
       pythons: Further minor versions of Python that evaluators may ask for.
       contract_fields: Fields of settings and rows that only some contracts use, by contract.
       contract_rows: An example of a platform's own row, by contract; `variables` of a row may be one.
+      model_requests: Most requests of one row to granted models.
+      model_day: Most that a workspace may use of models in a day (UTC); None without a limit.
     """
 
     version: str
@@ -109,6 +111,8 @@ class HostInfo:
     pythons: tuple[str, ...] = ()
     contract_fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
     contract_rows: dict[str, dict[str, Json]] = field(default_factory=dict)
+    model_requests: int = 0
+    model_day: ModelBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ class TopValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What a column of a data set holds.
+    """Statistics of one column of a data set.
 
     Attributes:
       name: Of the column.
@@ -219,11 +219,13 @@ class SecretReport:
       name: Unique within the workspace.
       created_at: In UTC.
       updated_at: When the value was last set, in UTC.
+      in_code: Whether the operator lets evaluators' code see it, where it is granted (EVALUATOR_HOST_CODE_SECRETS).
     """
 
     name: str
     created_at: datetime
     updated_at: datetime
+    in_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)

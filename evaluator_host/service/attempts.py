@@ -31,6 +31,7 @@ from evaluator_host.sandbox.session import RunnerGaveUp
 from evaluator_host.service.model_grants import GRANTED, ModelGrant, ModelTerms, RowGate
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import Bound, ResultContext, bind_together, leased_context, result, unloaded_context
+from evaluator_host.system.spans import Attributes, recorder
 
 _PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for in place of one that was lost while it loaded
 _LOSSES: Final = 2  # of a row; the last is its outcome
@@ -54,16 +55,22 @@ class Attempt:
 
 
 class LostRows:
-    """Counts the losses of rows: their sandbox was lost, or got no processor time."""
+    """Counts the losses of rows: their sandbox was lost, or got no processor time. `digest` is their evaluator's."""
 
-    def __init__(self) -> None:
+    def __init__(self, digest: str) -> None:
+        self._digest = digest
         self._losses: Counter[int] = Counter()
 
     def outcome(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
         """Return None when the row should be tried again, else its loss as the outcome."""
         self._losses[index] += 1
         most = _STARVED if isinstance(error, HostBusy) else _LOSSES
-        return None if self._losses[index] < most else _lost(error)
+        if self._losses[index] >= most:
+            return _lost(error)
+        if (spans := recorder()) is not None:
+            lost: Attributes = {"evaluator_host.evaluator.digest": self._digest, "evaluator_host.status": "lost"}
+            spans.ended("evaluate", 0.0, {**lost, "error.type": error.code})
+        return None
 
 
 async def attempt(
@@ -82,7 +89,7 @@ async def attempt(
       HostBusy: the machine gave no sandbox the processor time for it.
       SandboxUnavailable: no sandbox can be started.
     """
-    lost, timeout_s = LostRows(), prepared.evaluator.limits.timeout_s
+    lost, timeout_s = LostRows(prepared.digest), prepared.evaluator.limits.timeout_s
     while True:
         lease = await lease_sandbox(pool, prepared.request)
         if isinstance(lease, Failed):
@@ -106,9 +113,10 @@ async def attempt(
 
 
 def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
-    """Return the gate of a row, which tells the pool when the row waits."""
+    """Return the gate of a row, which tells the pool when the row waits, and asks it when the row may go on."""
     if gate is not None:
         gate.on_wait = lambda waits: pool.pause(lease, waits=waits)
+        gate.resume = lambda: pool.resume(lease)
     return gate
 
 

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.system.spans import Attributes, recorder
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 
@@ -60,7 +61,7 @@ class Metrics:
         Gauge(f"evaluator_host_{name}", description, registry=self.registry).set_function(read)
 
     def count(self, result: EvaluationResult) -> None:
-        """Count one result of a row."""
+        """Count one result of a row, and record its span."""
         language = result.evaluator.language.value
         labels = (language, result.status.value, result.error.code.value if result.error else "")
         rows = self._known.get(labels)
@@ -74,6 +75,8 @@ class Metrics:
         if result.usage is not None:
             for name, counter in self._used.items():
                 counter.inc(getattr(result.usage, name))
+        if (spans := recorder()) is not None:
+            spans.ended("evaluate", result.timing_ms.total / 1000, _span_attributes(result))
 
     def text(self) -> bytes:
         """Return the metrics of this process in the Prometheus text format."""
@@ -82,6 +85,24 @@ class Metrics:
     async def text_of_host(self) -> bytes:
         """Return the metrics of all processes of this host together, in the Prometheus text format."""
         return self.text() if self.of_host is None else await self.of_host()
+
+
+def _span_attributes(result: EvaluationResult) -> Attributes:
+    """Return what the span of a row says of it: nothing of its code, its inputs or its outputs."""
+    known = {
+        "evaluator_host.evaluator.digest": result.evaluator.digest,
+        "evaluator_host.evaluator.language": result.evaluator.language.value,
+        "evaluator_host.evaluator.contract": result.evaluator.contract,
+        "evaluator_host.environment.digest": result.environment.digest,
+        "evaluator_host.status": result.status.value,
+        "evaluator_host.sandbox.backend": result.sandbox.backend,
+        "evaluator_host.sandbox.warm": result.sandbox.warm,
+        "error.type": result.error.code.value if result.error else None,
+    }
+    timing = result.timing_ms
+    phases = {"queue": timing.queue, "environment": timing.environment, "load": timing.load, "run": timing.run}
+    spent = {f"evaluator_host.timing_ms.{name}": spent_ms for name, spent_ms in phases.items()}
+    return {name: value for name, value in {**known, **spent}.items() if value is not None}
 
 
 class _Families:

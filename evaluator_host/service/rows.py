@@ -111,7 +111,7 @@ class RowStream:
         self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)
         self._waiting_bytes = 0  # of the results in that queue
         self._room = asyncio.Event()
-        self._lost = LostRows()
+        self._lost = LostRows(prepared.digest)
         self._leasing = 0  # workers that wait for a sandbox
         self._admitted = False  # one of them has got a sandbox
         self._open = 0  # rows drawn and not yet answered

@@ -177,7 +177,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(schedules_api(records.schedules, access).routes)
     router.routes.extend(alerts_api(records.alerts, access).routes)
     router.routes.extend(labels_api(records.labels, access).routes)
-    router.routes.extend(secrets_api(records.secrets, access).routes)
+    router.routes.extend(secrets_api(records.secrets, records.models, access).routes)
     router.routes.extend(models_api(records.models, access).routes)
     router.routes.extend(model_answers_api(records.models, access).routes)
     router.routes.extend(_usage_api(records.usage).routes)

@@ -13,8 +13,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +32,8 @@ from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
 from evaluator_host.service import Service
+from evaluator_host.service.metrics import Metrics
+from evaluator_host.system.extras import extra
 from evaluator_host.system.memory import return_large_blocks
 from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.web.api.bodies import EXACT_MATCH
@@ -53,19 +56,26 @@ _THREAD_TURN_S: Final = 0.0005  # of the interpreter; a tenth of the usual, as t
 _CUT_S: Final = 2.0  # to answer the calls under way with 503 and stop their rows
 _FLUSH_S: Final = 1  # to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.dialects.wires.host.mount:mount_wires")
+Traced: TypeAlias = Callable[[ASGIApp], ASGIApp]
+_TELEMETRY: Final[EntryPoint[Callable[[str, Metrics | None], AbstractAsyncContextManager[Traced]]]] = EntryPoint(
+    "evaluator_host.wiring.telemetry:open_telemetry"
+)
+FIRST_PROCESS: Final = "first"
 _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down is still alive
 
 
 class Part:
-    """What one process of a host does: all that its address serves. A subclass leaves some of it to others.
+    """Work of one process of a host: all that its address serves. A subclass leaves some of it to others.
 
     Attributes:
       count: Processes that answer calls; they divide the limits of sandboxes and rates equally.
       backend: The sandbox backend, when another process has tried it already.
       listeners: More sockets to listen on.
+      process: Its name in traces. The first process exports the metrics of all.
     """
 
     count = 1
+    process = FIRST_PROCESS
     backend: SandboxChoice | None = None
     listeners: tuple[socket.socket, ...] = ()
 
@@ -73,7 +83,7 @@ class Part:
         """Open the services over the database, and run jobs."""
         return open_stored_resources(service, store)
 
-    def application(self, drain: "Drain", whole: Callable[[], ASGIApp]) -> ASGIApp:  # noqa: ARG002 - for subclasses
+    def application(self, drain: ASGIApp, whole: Callable[[], ASGIApp]) -> ASGIApp:  # noqa: ARG002 - for subclasses
         """Return the application to serve; `whole` makes the one that answers every path."""
         return whole()
 
@@ -253,6 +263,7 @@ async def serve_http(
     asyncio.get_running_loop().set_exception_handler(log_loop_fault)
     return_large_blocks()
     sys.setswitchinterval(_THREAD_TURN_S)
+    telemetry = telemetry_of(settings, part.process)
     supervisor, connections = Supervisor(), room_for_connections(settings.max_sandboxes)
     async with (
         open_store(settings) as store,
@@ -266,13 +277,16 @@ async def serve_http(
             backend=part.backend,
             parts=part.count,
         ) as service,
+        telemetry(service.metrics if part.process == FIRST_PROCESS else None) as traced,
         part.open_resources(service, store) as resources,
     ):
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
         app = create_app(service, settings, access, resources)
         drain = Drain(app)
         config = uvicorn.Config(
-            part.application(drain, lambda: _WIRES.load()(app, drain, service, resources, settings, access)),
+            part.application(
+                traced(drain), lambda: traced(_WIRES.load()(app, drain, service, resources, settings, access))
+            ),
             loop="none",
             http=type("Connection", (ConnectionLimits,), {"most_connections": connections}),
             ws="none",
@@ -297,6 +311,19 @@ async def serve_http(
         finally:
             resources.traffic.stop_by = server.stop_by
             stopping.cancel()
+
+
+def telemetry_of(settings: Settings, process: str) -> Callable[[Metrics | None], AbstractAsyncContextManager[Traced]]:
+    """Return what exports the spans of this process, and metrics, during a block; it yields what wraps applications.
+
+    Raises:
+      Misconfigured: the operator asked for it, and the extra is not installed or an OTEL_ variable is invalid.
+    """
+    if not settings.otel:
+        return lambda _: nullcontext(lambda app: app)
+    with extra("otel", "EVALUATOR_HOST_OTEL"):
+        open_telemetry = _TELEMETRY.load()
+    return partial(open_telemetry, process)
 
 
 async def require_key(settings: Settings) -> None:

@@ -40,12 +40,13 @@ from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.store import Store
 from evaluator_host.system.forker import Channel, ChannelClosed, Forker, ForkerEnded
 from evaluator_host.system.memory import return_large_blocks
+from evaluator_host.system.spans import recorder, span
 from evaluator_host.system.supervisor import Supervisor
 from evaluator_host.system.tree import temporary_folder
 from evaluator_host.web.auth.package_visibility import PackageVisibility
 from evaluator_host.web.http.error_log import log_loop_fault, log_to_stderr
 from evaluator_host.web.http.error_responses import error_response
-from evaluator_host.wiring.server import Part, serve_http
+from evaluator_host.wiring.server import Part, serve_http, telemetry_of
 from evaluator_host.wiring.service import open_service
 from evaluator_host.wiring.store import open_store
 
@@ -274,7 +275,11 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]], *, debug: bool) -> None:
 
 async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoice) -> None:
     supervisor, stop = Supervisor(), asyncio.Event()
-    async with open_store(settings) as store, open_judges(settings, store) as models:
+    async with (
+        telemetry_of(settings, "jobs")(None),
+        open_store(settings) as store,
+        open_judges(settings, store) as models,
+    ):
         visibility = PackageVisibility(store.package_sets)
         async with open_service(
             settings,
@@ -303,7 +308,8 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
 
             channel = await Channel(answer).over(end)
             ending = asyncio.create_task(channel.ended())
-            ending.add_done_callback(lambda _: stop.set())
+            # The host was killed. Jobs that are given back now would not count as ones that may have killed it.
+            ending.add_done_callback(lambda task: None if task.cancelled() else os._exit(1))
             async with supervisor.running("the scheduler of jobs", scheduler.run):
                 while not stop.is_set() and scheduler.idle_s < _IDLE_S:
                     with suppress(TimeoutError):
@@ -312,6 +318,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
                         await visibility.write()
             with suppress(ChannelClosed):
                 await channel.call("leave", service.metrics.text())
+            ending.cancel()
             channel.close()
 
 
@@ -333,6 +340,7 @@ class _Calls(Part):
         self._number, self._folder, self._inner = number, folder, inner
         self._service: Service | None = None
         self._parts = self.count
+        self.process = f"calls {number}"
 
     async def connect(self, end: socket.socket) -> None:
         """Answer the first process."""
@@ -400,7 +408,8 @@ class _Routes:
         self._under_way[code] += 1
         try:
             channel = self._channels.get(owner) or await self._connect(owner)
-            result: EvaluationResult = await channel.call("evaluate", evaluator, row, workspace, *rest)
+            headers = spans.carrier() if (spans := recorder()) is not None else None
+            result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, workspace, *rest)
         except (OSError, ChannelClosed):  # it has died, or has not begun
             return None
         else:
@@ -430,8 +439,8 @@ class _Routes:
         return channel
 
     async def _evaluate(self, _: str, args: tuple[Any, ...]) -> EvaluationResult:
-        evaluator, row, workspace, lock, terms, load_timeout_s = args
-        with self._service.calls.call():
+        headers, evaluator, row, workspace, lock, terms, load_timeout_s = args
+        with self._service.calls.call(), span("evaluate in another process", {}, headers):
             return await self._service.evaluate(
                 evaluator, row, workspace=workspace, lock=lock, terms=terms, load_timeout_s=load_timeout_s
             )

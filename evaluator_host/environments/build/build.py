@@ -25,6 +25,7 @@ from evaluator_host.packages.lock import Lock, LockTarget, Pin
 from evaluator_host.packages.resolve import resolve
 from evaluator_host.sandbox.base import Backend
 from evaluator_host.system.files import hold_lock
+from evaluator_host.system.spans import Attributes, span
 from evaluator_host.system.tree import remove, size_bytes
 from evaluator_host.system.turns import Turns
 
@@ -97,6 +98,11 @@ class Build:
             lock=lock.text if lock else None,
             error=self.error.detail if self.error else None,
         )
+
+    def span_attributes(self) -> Attributes:
+        """Return what the span of the build says of it."""
+        language = self.language.value
+        return {"evaluator_host.environment.language": language, "evaluator_host.environment.pins": len(self.pins)}
 
     def _pinned(self) -> tuple[Package, ...]:
         """Return the pins as packages, for a set that is not resolved yet."""
@@ -313,7 +319,9 @@ class Builds:
     async def _run(self, build: Build, workspace: str) -> Record:
         try:
             async with self._turns.turn(workspace):
-                record = await build.run(self._context)
+                with span("build package set", build.span_attributes()) as noted:
+                    record = await build.run(self._context)
+                    noted["evaluator_host.environment.digest"] = record.digest
             self._on_ready(record)
         except HostError:
             while len(self._failed) >= _FAILED_KEPT:

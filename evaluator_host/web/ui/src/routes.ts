@@ -29,6 +29,9 @@ export const ROUTES: readonly Route[] = [
   { path: "/jobs/:id/rows/:index", title: "Row of a job", section: "/jobs", load: () => import("./pages/job-row") },
   { path: "/compare", title: "Comparison", section: "/jobs", load: () => import("./pages/compare-many") },
   { path: "/compare/:before/:after", title: "Comparison", section: "/jobs", load: () => import("./pages/compare") },
+  { path: "/jobs/:id/agreement", title: "Agreement with people", section: "/jobs", load: () => import("./pages/agreement") },
+  { path: "/judge", title: "Judge", section: "/evaluators", load: () => import("./pages/judge") },
+  { path: "/models", title: "Models", section: "/models", load: () => import("./pages/models") },
   { path: "/schedules", title: "Schedules", section: "/schedules", load: () => import("./pages/schedules") },
   { path: "/help", title: "Help", section: "/help", load: () => import("./pages/help") },
   { path: "/help/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
@@ -43,6 +46,7 @@ export const NAVIGATION: readonly { to: string; label: string }[] = [
   { to: "/datasets", label: "Data sets" },
   { to: "/jobs", label: "Jobs" },
   { to: "/schedules", label: "Schedules" },
+  { to: "/models", label: "Models" },
   { to: "/environments", label: "Environments" },
   { to: "/migrate", label: "Migrate" },
 ];

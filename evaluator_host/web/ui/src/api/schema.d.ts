@@ -455,6 +455,7 @@ export interface components {
             contract: components["schemas"]["Contract"] | null;
             contract_source: string | null;
             digest: string;
+            grants: string[];
             language: components["schemas"]["Language"];
             name: string | null;
             version: number | null;
@@ -558,6 +559,8 @@ export interface components {
             languages: string[];
             limit_ceilings: components["schemas"]["Limits"];
             max_sandboxes: number;
+            model_day: components["schemas"]["ModelBudget"] | null;
+            model_requests: number;
             pythons: string[];
             runtimes: {
                 [key: string]: string;
@@ -759,13 +762,18 @@ export interface components {
             inference?: {
                 [key: string]: unknown;
             };
-            labels?: components["schemas"]["LabelIn"][];
+            labels?: components["schemas"]["JudgeLabelIn"][];
             model: string;
             name?: string;
             prompt: string;
             scale?: components["schemas"]["ScaleIn"] | null;
             structured?: boolean;
             system?: string | null;
+        };
+        JudgeLabelIn: {
+            description?: string | null;
+            label: string;
+            score: number;
         };
         LabelEntry: {
             at: string | null;
@@ -1233,6 +1241,7 @@ export interface components {
         SecretReport: {
             /** Format: date-time */
             created_at: string;
+            in_code: boolean;
             name: string;
             /** Format: date-time */
             updated_at: string;

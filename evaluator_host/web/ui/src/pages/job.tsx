@@ -44,6 +44,11 @@ export default function JobPage({ params, query }: PageProps) {
         <Link to={`/jobs/new?from=${job.id}`} class="button button-plain" title="Fill the form with this job, then choose Run at fixed times">
           Schedule…
         </Link>
+        {job.progress.done > 0 && (
+          <Link to={`/jobs/${job.id}/agreement`} class="button button-plain" title="Compare the results with labels that people gave">
+            Agreement…
+          </Link>
+        )}
         <JobVerbs job={job} onAsked={refresh} />
       </PageHead>
       <JobProgress job={job} />
