@@ -162,6 +162,11 @@ class JobService:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         return stored, evaluators
 
+    async def grants_of(self, job_id: str) -> tuple[str, ...]:
+        """Return what the evaluators of a job were granted, each grant once; see `Evaluator.grants`."""
+        evaluators = map(evaluator_of, await self._jobs.evaluators(job_id))
+        return tuple(dict.fromkeys(grant for one in evaluators for grant in one.grants))
+
     async def count_rows(self, spec: JobSpec, workspace_id: str) -> int:
         """Return how many rows a job would score.
 

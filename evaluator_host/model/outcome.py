@@ -274,6 +274,7 @@ class EvaluatorInfo:
       language: Language of its code.
       contract: The contract that applied; None when the code did not load.
       contract_source: `declared` or `inferred`; None when the code did not load.
+      grants: Models, hosts and secrets that it was granted, as `Evaluator.grants`.
     """
 
     name: str | None
@@ -282,6 +283,7 @@ class EvaluatorInfo:
     language: Language
     contract: Contract | None
     contract_source: str | None
+    grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Parts of an evaluator with grants: variables for its clients, a gate for each row, and meters of its use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -130,9 +130,11 @@ class RowGate(Gate, Protocol):
 
     Attributes:
       on_wait: Called with True when the row begins to wait for an answer, and with False when it goes on or has ended.
+      resume: Awaited before a row that waits is given its answer: there may be no processor or memory for it yet.
     """
 
     on_wait: Callable[[bool], None]
+    resume: Callable[[], Awaitable[None]]
 
     @property
     def usage(self) -> ModelUsage:

@@ -118,6 +118,7 @@ class AuditTable(Table):
     failed: Mapped[int]
     outcome: Mapped[str]
     duration_ms: Mapped[float]
+    grants: Mapped[str | None]
 
 
 class PackageSetUseTable(Table):

@@ -21,7 +21,20 @@ from evaluator_host.model.errors import NotFound
 
 DIST: Final = Path(__file__).parent / "ui" / "dist"
 PAGES: Final = frozenset(
-    {"", "migrate", "evaluators", "datasets", "jobs", "labels", "schedules", "compare", "environments", "help"}
+    {
+        "",
+        "migrate",
+        "evaluators",
+        "datasets",
+        "jobs",
+        "labels",
+        "schedules",
+        "compare",
+        "environments",
+        "models",
+        "judge",
+        "help",
+    }
 )
 """First parts of the paths of pages; src/routes.ts has the rest."""
 

@@ -18,6 +18,7 @@ PLACES = {
     "/evaluators": "Evaluators",
     "/datasets": "Data sets",
     "/jobs": "Jobs",
+    "/models": "Models",
     "/environments": "Environments",
 }
 
@@ -45,7 +46,7 @@ async def test_every_page_is_reached_by_its_link_and_by_its_address(page: Page) 
         lit = page.locator("nav [aria-current=page]")
         await expect(lit).to_have_text(label)
     await page.go_back()
-    await expect(page.locator("nav [aria-current=page]")).to_have_text("Jobs")
+    await expect(page.locator("nav [aria-current=page]")).to_have_text("Models")
 
 
 async def test_axe_finds_nothing_grave_on_any_page_and_each_fits_narrow_and_wide_windows(look: Look) -> None:

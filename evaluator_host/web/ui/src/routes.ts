@@ -31,6 +31,9 @@ export const ROUTES: readonly Route[] = [
   { path: "/compare/:before/:after", title: "Comparison", section: "/jobs", load: () => import("./pages/compare") },
   { path: "/labels", title: "Labels", section: "/labels", load: () => import("./pages/labels") },
   { path: "/labels/:name", title: "Label queue", section: "/labels", load: () => import("./pages/label-queue") },
+  { path: "/jobs/:id/agreement", title: "Agreement with people", section: "/jobs", load: () => import("./pages/agreement") },
+  { path: "/judge", title: "Judge", section: "/evaluators", load: () => import("./pages/judge") },
+  { path: "/models", title: "Models", section: "/models", load: () => import("./pages/models") },
   { path: "/schedules", title: "Schedules", section: "/schedules", load: () => import("./pages/schedules") },
   { path: "/help", title: "Help", section: "/help", load: () => import("./pages/help") },
   { path: "/help/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
@@ -46,6 +49,7 @@ export const NAVIGATION: readonly { to: string; label: string }[] = [
   { to: "/jobs", label: "Jobs" },
   { to: "/labels", label: "Labels" },
   { to: "/schedules", label: "Schedules" },
+  { to: "/models", label: "Models" },
   { to: "/environments", label: "Environments" },
   { to: "/migrate", label: "Migrate" },
 ];

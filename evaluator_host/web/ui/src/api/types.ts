@@ -24,6 +24,13 @@ export type PackageVersions = Schemas["PackageVersions"];
 
 export type StoredMigration = Schemas["StoredMigration"];
 export type SecretReport = Schemas["SecretReport"];
+export type RegisteredModel = Schemas["RegisteredModel"];
+export type ModelTest = Schemas["ModelTest"];
+export type ModelUsage = Schemas["ModelUsage"];
+export type DayUsage = Schemas["DayUsage"];
+export type Agreement = Schemas["Agreement"];
+/** A judge's form; the document has rows and parameters as objects of anything. */
+export type Judge = Schemas["JudgeIn"];
 
 export type Proof = Schemas["Proof"];
 export type Remark = Schemas["Remark"];

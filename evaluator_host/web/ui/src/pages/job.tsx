@@ -48,6 +48,11 @@ export default function JobPage({ params, query }: PageProps) {
         <Link to={`/labels?new=1&job=${job.id}`} class="button button-plain" title="Have people label rows of this job">
           Label…
         </Link>
+        {job.progress.done > 0 && (
+          <Link to={`/jobs/${job.id}/agreement`} class="button button-plain" title="Compare the results with labels that people gave">
+            Agreement…
+          </Link>
+        )}
         <JobVerbs job={job} onAsked={refresh} />
       </PageHead>
       <JobProgress job={job} />
