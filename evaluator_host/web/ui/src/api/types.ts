@@ -56,7 +56,6 @@ export type JobEvaluator = Omit<Schemas["JobEvaluatorReport"], "evaluator"> & { 
 export type LabelQueue = Schemas["LabelQueue"];
 export type LabelPage = Schemas["LabelPage"];
 export type LabelRow = Omit<Schemas["LabelRow"], "given" | "results" | "row"> & { given: Row | null; results: JobRow[]; row: Columns };
-export type Agreement = Schemas["Agreement"];
 export type JobFigures = Schemas["JobFigures"];
 export type EvaluatorFigures = Schemas["EvaluatorFigures"];
 export type Aggregate = Schemas["Aggregate"];
