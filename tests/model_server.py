@@ -86,7 +86,8 @@ class ModelServer:
             self._tries[question] += 1
             self._busy += 1
             self.busiest = max(self.busiest, self._busy)
-            return self.faults(question, self._tries[question])
+            attempt = self._tries[question]
+        return self.faults(question, attempt)
 
     def end(self) -> None:
         with self._lock:

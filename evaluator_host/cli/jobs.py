@@ -142,8 +142,9 @@ def create(
             print_found(made, schedule_facts, as_json=as_json)
             return
         if dry_run:
-            common = ("evaluators", "dataset", "mapping", "target", "limit_samples", "isolation", "replay", "budget")
-            estimate = client.jobs.estimate(**{field: described[field] for field in common}, rows=sample)
+            of_a_run = ("parallelism", "executor", "max_failures", "failures")
+            estimated = {field: value for field, value in described.items() if field not in of_a_run}
+            estimate = client.jobs.estimate(**estimated, rows=sample)
             print_found(estimate, estimate_text, as_json=as_json)
             raise typer.Exit(1 if estimate.over else 0)
         job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)

@@ -159,7 +159,7 @@ def audit(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the audit log, newest first: key, workspace, verb, evaluator, rows, outcome, duration; never data."""
+    """Show the audit log, newest first: key, workspace, verb, evaluator, grants, rows, outcome, time; never data."""
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(
@@ -178,7 +178,7 @@ def _text(line: "AuditLine") -> str:
     failed = f", {line.failed} failed" if line.failed else ""
     return (
         f"{format_time(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
-        f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}"
+        f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}  {line.grants or ''}".rstrip()
     )
 
 

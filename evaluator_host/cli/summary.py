@@ -247,6 +247,7 @@ def result_table(result: EvaluationResult) -> Text:
             ("label", result.label),
             ("reason", result.reason),
             ("metrics", encode_json(others).decode() if others else None),
+            ("grants", ", ".join(result.evaluator.grants) or None),
             ("warnings", "\n".join(f"{note.code}: {note.message}" for note in result.warnings)),
             ("error", error_text(result.error) if result.error else None),
             ("native", "\n".join(encode_json(one).decode() for one in result.native)),

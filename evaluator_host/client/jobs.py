@@ -112,6 +112,7 @@ class JobVerbs(Verbs[TransportT]):
         mapping: dict[str, str] | None = None,
         target: Target | None = None,
         limit_samples: int | None = None,
+        shard: str | None = None,
         isolation: Isolation = Isolation.ROW,
         replay: Replay = Replay.OFF,
         budget: ModelBudget | None = None,
@@ -127,6 +128,7 @@ class JobVerbs(Verbs[TransportT]):
           mapping: As in `create`.
           target: As in `create`.
           limit_samples: Rows of the job, from the first on.
+          shard: Which of them the job scores, as in `create`; the first rows are of all.
           isolation: As in `create`.
           replay: As in `create`.
           budget: What the whole job may use of granted models.
@@ -135,6 +137,7 @@ class JobVerbs(Verbs[TransportT]):
         config: dict[str, Any] = {
             "isolation": isolation,
             "limit_samples": limit_samples,
+            "shard": shard,
             "replay": replay,
             "budget": budget,
         }

@@ -47,7 +47,7 @@ def default_data_dir() -> Path:
     return _data_home() / "evaluator-host"
 
 
-def _home() -> Path:
+def home_folder() -> Path:
     """Return the user's home folder; the root folder for a user who has none, as in a container."""
     try:
         return Path.home()
@@ -56,7 +56,7 @@ def _home() -> Path:
 
 
 def _data_home() -> Path:
-    return Path(os.environ.get("XDG_DATA_HOME") or _home() / ".local" / "share")
+    return Path(os.environ.get("XDG_DATA_HOME") or home_folder() / ".local" / "share")
 
 
 def system_ca_file() -> Path | None:
@@ -73,7 +73,7 @@ def search_path() -> tuple[Path, ...]:
 def python_homes() -> tuple[Path, ...]:
     """Return the folders in which uv and pyenv keep the interpreters that they install."""
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or _data_home() / "uv" / "python")
-    return uv, Path(os.environ.get("PYENV_ROOT") or _home() / ".pyenv") / "versions"
+    return uv, Path(os.environ.get("PYENV_ROOT") or home_folder() / ".pyenv") / "versions"
 
 
 def usable_memory_mb(proc: Path = Path("/proc/self"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -189,7 +189,7 @@ class ModelEndpoint(BaseModel):
 
 
 class WireOptions(BaseModel):
-    """What an operator sets for one wire.
+    """Settings of one wire.
 
     Attributes:
       secret: Text that the platform sends as its key, or signs bodies with; without it a key of this host is needed.

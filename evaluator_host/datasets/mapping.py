@@ -15,6 +15,7 @@ from evaluator_host.datasets.template import BadTemplate, compiled, is_template
 from evaluator_host.dialects.row_documents import AGENT_ERROR, CRITERIA
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
+from evaluator_host.model.json_values import value_at
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
 _MISSING: Final = object()  # a column that is not there, where null is a value
@@ -150,13 +151,9 @@ def _value(record: dict[str, Any], source: str) -> Any:
 
 def _column(record: dict[str, Any], column: str) -> Any:
     """Return a column by its name, or by a dotted path into nested objects."""
-    if column in record:
-        return record[column]
-    value: Any = record
-    for part in column.split("."):
-        value = value.get(part, _MISSING) if isinstance(value, dict) else _MISSING
-        if value is _MISSING:
-            raise BadRow(f"there is no column {column!r}; there are: {', '.join(list(record)[:_SHOWN]) or 'none'}")
+    value = value_at(record, column, _MISSING)
+    if value is _MISSING:
+        raise BadRow(f"there is no column {column!r}; there are: {', '.join(list(record)[:_SHOWN]) or 'none'}")
     return value
 
 

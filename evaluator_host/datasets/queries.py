@@ -12,7 +12,7 @@ from evaluator_host.datasets.files import write_rows
 from evaluator_host.datasets.readers import Record
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Json
-from evaluator_host.model.json_values import decode_json
+from evaluator_host.model.json_values import decode_json, value_at
 from evaluator_host.schemas.stored import ColumnFacts, DatasetFacts, FoundRow, FoundRows, TopValue
 
 _CONDITION: Final = re.compile(r"(?P<column>[^=!<>~]+)(?P<sign>!=|>=|<=|=|~|>|<)(?P<value>.*)", re.DOTALL)
@@ -59,16 +59,6 @@ class Condition:
         if one is None or other is None:
             return False
         return {">": one > other, "<": one < other, ">=": one >= other, "<=": one <= other}[self.sign]
-
-
-def value_at(row: dict[str, Any], column: str) -> Any:
-    """Return the value of a column, or of a dotted path into objects; None where there is none."""
-    if column in row:
-        return row[column]
-    value: Any = row
-    for part in column.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
 
 
 def search_rows(

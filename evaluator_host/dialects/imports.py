@@ -1,4 +1,4 @@
-"""What an import finds in another platform's files, and the tables by which dialects read their platform's exports.
+"""Evaluators and rows in another platform's files, and the tables by which dialects read their platform's exports.
 
 Pure: files come as texts, and a file that is needed and was not sent is only named. Runs in a limited process.
 """

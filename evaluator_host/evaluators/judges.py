@@ -24,7 +24,7 @@ class ScaleIn(_Part):
     max: _Number
 
 
-class LabelIn(_Part):
+class JudgeLabelIn(_Part):
     """A label that a judge may give, and the score that it stands for."""
 
     label: str = Field(min_length=1, max_length=200)
@@ -49,7 +49,7 @@ class JudgeIn(_Part):
     system: str | None = Field(None, max_length=65_536, description="What the model is, before the form of its answer.")
     name: str = Field("score", pattern=r"^[a-z0-9_]{1,60}$", description="Name of the score.")
     scale: ScaleIn | None = Field(None, description="Range of the score. Default without labels: 0 to 1.")
-    labels: list[LabelIn] = Field(default_factory=list, max_length=32, description="Labels in place of a scale.")
+    labels: list[JudgeLabelIn] = Field(default_factory=list, max_length=32, description="Labels in place of a scale.")
     explains: bool = Field(True, description="The judge gives a reason before its score.")  # noqa: FBT003
     structured: bool = Field(True, description="Ask for an answer by a JSON schema (response_format).")  # noqa: FBT003
     examples: list[ExampleIn] = Field(default_factory=list, max_length=_EXAMPLES, description="Few-shot rows.")

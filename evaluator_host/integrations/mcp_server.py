@@ -52,7 +52,7 @@ Named = Annotated[str, Field(description="Name of a stored evaluator, with or wi
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """What the tools use: a service to evaluate with, and the running host, if there is one."""
+    """Services of the tools: one to evaluate with, and the running host, if there is one."""
 
     service: EvaluationService
     client: AsyncClient | None

@@ -44,7 +44,8 @@ class JobEstimates:
           HostError: as `JobService.create_job`.
         """
         total = await self._jobs.count_rows(spec, workspace_id)
-        sample = replace(spec, config=replace(spec.config, limit_samples=max(1, min(rows, total))))
+        first = replace(spec.config, limit_samples=max(1, min(rows, total)), shard=None)
+        sample = replace(spec, config=first)
         job = await self._jobs.create_job(sample, workspace_id)
         try:
             async with asyncio.timeout(_LONGEST_S), aclosing(self._jobs.watch_job(workspace_id, job.id)) as reports:
@@ -61,10 +62,8 @@ class JobEstimates:
                     await self._jobs.set_desired_state(workspace_id, job.id, DesiredState.CANCEL)
                 await self._jobs.delete_job(workspace_id, job.id)
         scored = sum(one.rows for one in figures)
-        used = ModelUsage()
-        for one in figures:
-            used = _added(used, one.usage or ModelUsage())
-        whole = _scaled(used, total * len(figures) / scored) if scored else ModelUsage()
+        used = sum((one.usage for one in figures if one.usage is not None), start=ModelUsage())
+        whole = used.scaled(total * len(figures) / scored) if scored else ModelUsage()
         over = [
             *_over("the job", spec.config.budget, whole),
             *_over("the workspace today", await self._rest(workspace_id), whole),
@@ -82,33 +81,6 @@ class JobEstimates:
             tokens=None if day.tokens is None else max(0, day.tokens - tokens),
             cost=None if day.cost is None else max(0.0, day.cost - sum(one.cost for one in days)),
         )
-
-
-def _added(one: ModelUsage, other: ModelUsage) -> ModelUsage:
-    cost = None if one.cost is None or other.cost is None else one.cost + other.cost
-    return ModelUsage(
-        requests=one.requests + other.requests,
-        replayed=one.replayed + other.replayed,
-        input_tokens=one.input_tokens + other.input_tokens,
-        output_tokens=one.output_tokens + other.output_tokens,
-        cost=cost,
-        wait_ms=one.wait_ms + other.wait_ms,
-        connections=one.connections + other.connections,
-        network_bytes=one.network_bytes + other.network_bytes,
-    )
-
-
-def _scaled(used: ModelUsage, factor: float) -> ModelUsage:
-    return ModelUsage(
-        requests=round(used.requests * factor),
-        replayed=round(used.replayed * factor),
-        input_tokens=round(used.input_tokens * factor),
-        output_tokens=round(used.output_tokens * factor),
-        cost=None if used.cost is None else round(used.cost * factor, 9),
-        wait_ms=round(used.wait_ms * factor, 3),
-        connections=round(used.connections * factor),
-        network_bytes=round(used.network_bytes * factor),
-    )
 
 
 def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:

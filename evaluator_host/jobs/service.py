@@ -41,7 +41,7 @@ Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 
 
 class JobRunner(Protocol):
-    """What runs the jobs of a host: a `Scheduler` in this process, or one in another."""
+    """Runs the jobs of a host: a `Scheduler` in this process, or one in another."""
 
     async def run(self) -> None:
         """Claim and run jobs until cancelled; then release those that run as queued."""
@@ -162,16 +162,22 @@ class JobService:
             raise InvalidRequest("a job needs an evaluator", problems=(Problem("evaluators", "the list is empty"),))
         return stored, evaluators
 
+    async def grants_of(self, job_id: str) -> tuple[str, ...]:
+        """Return what the evaluators of a job were granted, each grant once; see `Evaluator.grants`."""
+        evaluators = map(evaluator_of, await self._jobs.evaluators(job_id))
+        return tuple(dict.fromkeys(grant for one in evaluators for grant in one.grants))
+
     async def count_rows(self, spec: JobSpec, workspace_id: str) -> int:
         """Return how many rows a job would score.
 
         Raises:
           NotFound: there is no such data set.
+          InvalidRequest: the configuration names no shard.
         """
         rows = len(spec.dataset)
         if isinstance(spec.dataset, str):
             rows = (await self._datasets.get_dataset(workspace_id, spec.dataset)).facts.rows
-        return min(rows, spec.config.limit_samples or rows)
+        return StoredSpec(config=spec.config).shard.count(min(rows, spec.config.limit_samples or rows))
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job.

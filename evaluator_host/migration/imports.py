@@ -40,7 +40,7 @@ _PIECE_ROWS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ImportWish:
-    """What to import, and how.
+    """Request to import: the files, and how to read them.
 
     Attributes:
       path: The file to import, among those sent.

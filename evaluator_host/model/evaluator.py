@@ -194,6 +194,13 @@ class Evaluator:
         return bool(self.models or self.network)
 
     @property
+    def grants(self) -> tuple[str, ...]:
+        """Its grants as results show them: `model:judge-small`, `network:HOST:443`, `secret:VARIABLE=NAME`."""
+        models = (f"model:{one}" for one in self.models)
+        hosts = (f"network:{one}" for one in self.network)
+        return (*models, *hosts, *(f"secret:{variable}={name}" for variable, name in self.secrets.items()))
+
+    @property
     def characters(self) -> int:
         """Length of the code and its files together."""
         return len(self.code) + sum(map(len, self.files.values()))

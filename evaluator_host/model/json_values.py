@@ -45,6 +45,18 @@ def _has_long_number(data: bytes) -> bool:
     return _STEPPED in data[::_STEP].translate(_DIGITS) and _LONG_NUMBER in data.translate(_DIGITS)
 
 
+def value_at(record: dict[str, Any], column: str, missing: Any = None) -> Any:
+    """Return the value of a column, by its name or by a dotted path into objects; `missing` if there is none."""
+    if column in record:
+        return record[column]
+    value: Any = record
+    for part in column.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return missing
+        value = value[part]
+    return value
+
+
 async def decode_large(data: bytes) -> Any:
     """Decode untrusted JSON as `decode_json`; in a thread when decoding would keep the event loop busy."""
     return decode_json(data) if len(data) <= LARGE_BYTES else await asyncio.to_thread(decode_json, data)

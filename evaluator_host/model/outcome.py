@@ -274,6 +274,7 @@ class EvaluatorInfo:
       language: Language of its code.
       contract: The contract that applied; None when the code did not load.
       contract_source: `declared` or `inferred`; None when the code did not load.
+      grants: Models, hosts and secrets that it was granted, as `Evaluator.grants`.
     """
 
     name: str | None
@@ -282,6 +283,7 @@ class EvaluatorInfo:
     language: Language
     contract: Contract | None
     contract_source: str | None
+    grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,9 +316,12 @@ class SandboxInfo:
     peak_memory_kb: int | None = None
 
 
+_USAGE_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "connections", "network_bytes")
+
+
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What a row used of the models that its evaluator was granted.
+    """Requests, tokens, cost and time of a row at the models that its evaluator was granted.
 
     Attributes:
       requests: Requests that models answered, or failed to answer.
@@ -337,6 +342,18 @@ class ModelUsage:
     wait_ms: float = 0.0
     connections: int = 0
     network_bytes: int = 0
+
+    def __add__(self, other: "ModelUsage") -> "ModelUsage":
+        """Return both together; the cost is None where one of them has none."""
+        counts = {name: getattr(self, name) + getattr(other, name) for name in _USAGE_COUNTS}
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return ModelUsage(**counts, cost=cost, wait_ms=self.wait_ms + other.wait_ms)
+
+    def scaled(self, factor: float) -> "ModelUsage":
+        """Return the usage of so many times as much work, in whole requests, tokens and bytes."""
+        counts = {name: round(getattr(self, name) * factor) for name in _USAGE_COUNTS}
+        cost = None if self.cost is None else round(self.cost * factor, 9)
+        return ModelUsage(**counts, cost=cost, wait_ms=round(self.wait_ms * factor, 3))
 
 
 @dataclass(frozen=True, slots=True)

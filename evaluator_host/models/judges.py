@@ -23,7 +23,6 @@ from evaluator_host.model.redaction import SHORTEST
 from evaluator_host.models.access import PORTS, make_http_client, require_url
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.gateway.gateway import MODELS_AT_ONCE, Gateway, Grant
-from evaluator_host.models.gateway.hosts import entries_for
 from evaluator_host.schemas.jobs import Target
 from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.turns import Turns
@@ -70,9 +69,7 @@ class Judges:
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
         """Return the secrets that an evaluator's code may see; see `service.attempts.Models.reveal`."""
-        directory = self.gateway.directory
-        names = (workspace, await directory.name_of(workspace))
-        allowed = set(entries_for(self._settings.code_secrets, names))
+        allowed = await self.gateway.directory.code_secrets(workspace)
         found = {}
         for variable, secret in evaluator.secrets.items():
             if not allowed & {secret, "*"}:

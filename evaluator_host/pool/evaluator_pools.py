@@ -70,7 +70,7 @@ class EvaluatorPool:
       waiters: Callers, the longest waiting first.
       starting: Sandboxes that start or load.
       size: All its sandboxes: idle, leased, starting.
-      paused: Those whose row waits for an answer from outside.
+      paused: Those whose row waits for an answer from outside, and the MB that they do not use meanwhile.
       turn_until: When its sandboxes may be given to other evaluators that wait.
       uses: Recent leases, for `EvaluatorPools.coldest_first`.
       bundle: What the runner compiled, for the next sandbox of the same code.
@@ -84,7 +84,7 @@ class EvaluatorPool:
         self.waiters: deque[Waiter] = deque()
         self.starting = 0
         self.size = 0
-        self.paused = 0
+        self.paused: dict[Slot, int] = {}
         self.turn_until = 0.0
         self.uses = 0
         self.bundle: Json = None
@@ -93,7 +93,7 @@ class EvaluatorPool:
         """Count a sandbox that is starting."""
         self.size += 1
         self.starting += 1
-        self._shares.begin(self.workspace, spec)
+        self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
         """Begin this evaluator's turn, now that its sandbox is ready; the start of the sandbox began at `started`.
@@ -107,19 +107,28 @@ class EvaluatorPool:
     def shrink(self, spec: SandboxSpec) -> None:
         """Count one busy sandbox less."""
         self.size -= 1
-        self._shares.end(self.workspace, spec)
+        self._shares.end(self.workspace, spec.memory_mb)
 
     def park(self, slot: Slot) -> None:
         """Add an idle sandbox."""
         slot.idle_since = time.monotonic()
         self.idle.append(slot)
-        self._shares.end(self.workspace, slot.sandbox.spec)
+        self._shares.end(self.workspace, slot.sandbox.spec.memory_mb)
 
     def unpark(self, slot: Slot) -> Slot:
         """Remove an idle sandbox, to use it for a call."""
         self.idle.remove(slot)
-        self._shares.begin(self.workspace, slot.sandbox.spec)
+        self._shares.begin(self.workspace, slot.sandbox.spec.memory_mb)
         return slot
+
+    def pause(self, slot: Slot) -> None:
+        """Count a leased sandbox as waiting."""
+        self.paused[slot] = unused_mb = slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb
+        self._shares.end(self.workspace, unused_mb)
+
+    def resume(self, slot: Slot) -> None:
+        """Count a waiting sandbox as busy."""
+        self._shares.begin(self.workspace, self.paused.pop(slot))
 
     @property
     def worth(self) -> float:

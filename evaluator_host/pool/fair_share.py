@@ -77,7 +77,8 @@ class Capacity:
 
     def fits_awake(self, sandbox: Sandbox) -> bool:
         """Return whether a resting sandbox may run now."""
-        return self.sandboxes == 1 or self._may_run(sandbox.spec.memory_mb - self._resting[sandbox])
+        resting_mb = self._resting.get(sandbox, sandbox.spec.memory_mb)
+        return self.sandboxes == 1 or self._may_run(sandbox.spec.memory_mb - resting_mb)
 
     def _may_run(self, more_mb: int) -> bool:
         return self.running < self.max_running and self.taken_mb + more_mb <= self.memory_mb
@@ -89,7 +90,7 @@ class Capacity:
         self.environments[spec.environment.digest] += 1
 
     def rest(self, sandbox: Sandbox) -> None:
-        """Count a sandbox that has no row by what it uses; again when that may have changed."""
+        """Count a sandbox without a row, or whose row waits, by what it uses; again when that may have changed."""
         if sandbox not in self._resting:
             self._run(sandbox.spec, -1)
         self.taken_mb += sandbox.idle_mb - self._resting.get(sandbox, 0)
@@ -99,10 +100,6 @@ class Capacity:
         """Count a resting sandbox by its limit, before it is given a row."""
         self.taken_mb -= self._resting.pop(sandbox)
         self._run(sandbox.spec, 1)
-
-    def pause(self, count: int) -> None:
-        """Count sandboxes whose rows wait for an answer from outside: they need no processor, and keep their memory."""
-        self.running -= count
 
     def leave(self, sandbox: Sandbox) -> None:
         """Note that a sandbox is being ended; `give_back` follows."""
@@ -198,22 +195,17 @@ class FairShare:
             and own.memory_mb + spec.memory_mb <= SANDBOXES_PER_FREE * free_mb
         )
 
-    def pause(self, workspace: str, count: int) -> None:
-        """Count sandboxes as `Capacity.pause` does."""
-        for share in (self.share_of(workspace), self._all):
-            share.sandboxes -= count
-
-    def begin(self, workspace: str, spec: SandboxSpec) -> None:
+    def begin(self, workspace: str, memory_mb: int) -> None:
         """Count a sandbox as busy."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
-            share.memory_mb += spec.memory_mb
+            share.memory_mb += memory_mb
 
-    def end(self, workspace: str, spec: SandboxSpec) -> None:
-        """Count a busy sandbox as idle or ended."""
+    def end(self, workspace: str, memory_mb: int) -> None:
+        """Count a busy sandbox as idle, waiting or ended, and give back so much of its memory."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
-            share.memory_mb -= spec.memory_mb
+            share.memory_mb -= memory_mb
 
     @contextmanager
     def queued(self, workspace: str) -> Iterator[None]:

@@ -7,6 +7,7 @@ gets a second sandbox when its callers have waited longer than its start takes.
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -68,6 +69,7 @@ class Pool:
         self._evaluator_pools = EvaluatorPools(self._shares, places=limits.max_sandboxes)
         self._start_queue = StartQueue(self._shares)
         self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
+        self._resuming: deque[tuple[Lease, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -98,14 +100,27 @@ class Pool:
             self._hand_on(lease.owner, lease.slot)
 
     def pause(self, lease: Lease, *, waits: bool) -> None:
-        """Count a leased sandbox as one whose row waits for an answer from outside, so that others run meanwhile."""
-        count = 1 if waits else -1
-        lease.owner.paused += count
-        self.capacity.pause(count)
-        self._shares.pause(lease.owner.workspace, count)
-        if waits:
+        """Count a leased sandbox as one whose row waits for an answer from outside, or as running again.
+
+        One that waits counts as an idle one, so that others run meanwhile.
+        """
+        owner, slot = lease.owner, lease.slot
+        if waits and slot not in owner.paused:
+            self._rest(slot)
+            owner.pause(slot)
             self._serve()
-            self._grow(lease.owner)
+            self._grow(owner)
+        elif not waits and slot in owner.paused:
+            owner.resume(slot)
+            self.capacity.wake(slot.sandbox)
+
+    async def resume(self, lease: Lease) -> None:
+        """Wait until a sandbox whose row has its answer may run, then count it so; these go before new sandboxes."""
+        if lease.slot in lease.owner.paused:
+            resumed = asyncio.get_running_loop().create_future()
+            self._resuming.append((lease, resumed))
+            self._serve()
+            await resumed
 
     def retire(self, lease: Lease) -> None:
         """Return a leased sandbox to the pool and end it."""
@@ -148,6 +163,8 @@ class Pool:
                     self._end_idle(owner, slot)
                 else:
                     self.capacity.rest(sandbox)
+            for slot in owner.paused:
+                self._watch_paused(slot.sandbox)
         self._make_room()
         self._evaluator_pools.forget_empty()
         self._prewarmed.reap(max_age_s=self.limits.max_age_s)
@@ -159,6 +176,7 @@ class Pool:
             owner.fail_waiters(SandboxUnavailable("the host is shutting down"))
             while owner.idle:
                 self._end_idle(owner, owner.idle[-1])
+        self._serve()
         await self._prewarmed.close()
         while self._tasks:
             await asyncio.wait(set(self._tasks))
@@ -212,7 +230,8 @@ class Pool:
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
         """Return whether an idle sandbox may run at once, and leaves memory for the largest that waits."""
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
-        if not (self._shares.may_start(owner.workspace, sandbox.spec) and capacity.fits_awake(sandbox)):
+        may_start = self._shares.may_start(owner.workspace, sandbox.spec)
+        if self._resuming or not (may_start and capacity.fits_awake(sandbox)):
             return False
         if not self._start_queue:
             return True
@@ -231,7 +250,7 @@ class Pool:
         if owner.size == 0 or owner.idle:
             self._start_queue.enqueue(owner)
             self._serve()
-        elif owner.size - owner.paused < self.limits.max_per_evaluator and owner.size < self.limits.max_waiting:
+        elif owner.size - len(owner.paused) < self.limits.max_per_evaluator and owner.size < self.limits.max_waiting:
             due_in_s = owner.waiters[0].since + GROW_AFTER_S - time.monotonic()
             if due_in_s <= 0:
                 self._start_another(owner)
@@ -243,7 +262,7 @@ class Pool:
 
         The start queue goes first.
         """
-        if not self._shares.may_start(owner.workspace, owner.waiters[0].request.spec):
+        if self._resuming or not self._shares.may_start(owner.workspace, owner.waiters[0].request.spec):
             return
         if self._fits(owner) and not self._start_queue:
             self._start(owner)
@@ -257,13 +276,24 @@ class Pool:
         return self._prewarmed.may_take(spec) or self.capacity.fits(spec)
 
     def _serve(self) -> None:
-        """Start sandboxes for the start queue, in turn, and end idle ones where there is no room."""
-        if not self._start_queue:
+        """Resume rows, start sandboxes for the start queue in turn, and end idle ones where there is no room."""
+        while self._resuming and self._may_resume(self._resuming[0][0].sandbox):
+            lease, resumed = self._resuming.popleft()
+            if not resumed.done():
+                self.pause(lease, waits=False)
+                resumed.set_result(None)
+        if not (self._start_queue or self._resuming):
             return
-        while not self._closed and (owner := self._start_queue.next_to_start(self._fits)) is not None:
+        while (
+            not (self._closed or self._resuming) and (owner := self._start_queue.next_to_start(self._fits)) is not None
+        ):
             self._start_queue.remove(owner)
             self._start(owner)
         self._make_room()
+
+    def _may_resume(self, sandbox: Sandbox) -> bool:
+        """Return whether a sandbox whose row has its answer may run; one that would run alone always may."""
+        return self._closed or not self.capacity.running or self.capacity.fits_awake(sandbox)
 
     def _start(self, owner: EvaluatorPool) -> None:
         """Wake or start a sandbox for the first waiter of an evaluator."""
@@ -294,6 +324,7 @@ class Pool:
         wanted = wanted[: max(1, self.capacity.max_running - self.capacity.running + self.capacity.leaving)]
         specs = [one.waiters[0].request.spec for one in wanted if not one.idle]
         waking = [one.idle[-1] for one in wanted if one.idle]
+        waking += [lease.slot for lease, _ in list(self._resuming)[:1]]
         waking_mb = sum(slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb for slot in waking)
         victims: Iterator[tuple[EvaluatorPool, Slot]] | None = None
         while True:
@@ -354,7 +385,7 @@ class Pool:
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
         """Give a free slot to the next caller, or let it idle: so that another evaluator gets its place or memory."""
-        wanted_elsewhere = (
+        wanted_elsewhere = bool(self._resuming) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
             and self._start_queue.wants_sandbox_of(owner)
@@ -369,12 +400,27 @@ class Pool:
             self._grow(owner)
 
     def _park(self, owner: EvaluatorPool, slot: Slot) -> None:
-        sandbox, now = slot.sandbox, time.monotonic()
-        if now - slot.measured_at > _MEASURED_FOR_S:
-            sandbox.measure()
-            slot.measured_at = now
         owner.park(slot)
+        self._rest(slot)
+
+    def _rest(self, slot: Slot) -> None:
+        """Count a sandbox by what it uses."""
+        now = time.monotonic()
+        if now - slot.measured_at > _MEASURED_FOR_S:
+            slot.sandbox.measure()
+            slot.measured_at = now
+        self.capacity.rest(slot.sandbox)
+
+    def _watch_paused(self, sandbox: Sandbox) -> None:
+        """Measure a sandbox whose row waits; end one that grows meanwhile where there is no memory for that."""
+        before_mb = sandbox.idle_mb
+        sandbox.measure()
         self.capacity.rest(sandbox)
+        if sandbox.idle_mb - before_mb > IDLE_GROWTH_MB and self.capacity.taken_mb > self.capacity.memory_mb:
+            self._spawn(self._end_paused(sandbox))
+
+    async def _end_paused(self, sandbox: Sandbox) -> None:
+        await sandbox.destroy()
 
     async def _settle(self, lease: Lease) -> None:
         await lease.sandbox.settle()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from evaluator_host.model.evaluator import Json, Limits
+from evaluator_host.model.evaluator import Json, Limits, ModelBudget
 from evaluator_host.model.outcome import (
     EnvironmentInfo,
     EvaluationError,
@@ -28,11 +28,19 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseProblem:
+    """A case that does not hold: `score 0.5, not 1 ± 0.05`."""
+
+    case: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of loading an evaluator in a sandbox without running a row; the answer of `POST /v1/check`.
+    """The result of loading an evaluator in a sandbox and running its cases; the answer of `POST /v1/check`.
 
     Attributes:
-      ok: Whether the evaluator loads, and no import is missing.
+      ok: Whether the evaluator loads, no import is missing, and all cases hold.
       contract: The contract that applies; None when the evaluator does not load.
       contract_source: `declared` or `inferred`; None when the evaluator does not load.
       reason: Why this contract applies.
@@ -47,6 +55,7 @@ class CheckReport:
       models: Registered models that it was granted, as its `models` has them.
       network: Other hosts that it was granted.
       secrets: The secrets that its code may see: their names by those of its variables.
+      failing_cases: Cases that do not hold; none is run of an evaluator that does not load.
     """
 
     ok: bool
@@ -64,6 +73,7 @@ class CheckReport:
     models: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
     secrets: dict[str, str] = field(default_factory=dict)
+    failing_cases: tuple[CaseProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,8 @@ class HostInfo:
       pythons: Further minor versions of Python that evaluators may ask for.
       contract_fields: Fields of settings and rows that only some contracts use, by contract.
       contract_rows: An example of a platform's own row, by contract; `variables` of a row may be one.
+      model_requests: Most requests of one row to granted models.
+      model_day: Most that a workspace may use of models in a day (UTC); None without a limit.
     """
 
     version: str
@@ -99,6 +111,8 @@ class HostInfo:
     pythons: tuple[str, ...] = ()
     contract_fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
     contract_rows: dict[str, dict[str, Json]] = field(default_factory=dict)
+    model_requests: int = 0
+    model_day: ModelBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)

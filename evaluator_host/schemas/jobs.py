@@ -32,7 +32,7 @@ class Executor(StrEnum):
 
 
 class NodeState(StrEnum):
-    """What a node of a cluster does for a job."""
+    """Work of one node of a cluster for a job."""
 
     STARTING = "starting"
     READY = "ready"
@@ -93,7 +93,7 @@ class JobConfig:
 
 @dataclass(frozen=True, slots=True)
 class JobEstimate:
-    """What a job will use of models and other hosts, judged by its first rows.
+    """Use of models and other hosts by a whole job, estimated from its first rows.
 
     Attributes:
       rows: Results that the job would have: rows times evaluators.
@@ -170,7 +170,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class JobScore:
-    """What an evaluator of a job scored so far.
+    """Scores of an evaluator of a job so far.
 
     Attributes:
       evaluator: Its label in the job.
@@ -197,7 +197,7 @@ class JobScore:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorScore:
-    """What a stored evaluator scored in one job: a point of its trend.
+    """Scores of a stored evaluator in one job: a point of its trend.
 
     Attributes:
       job: Id of the job.

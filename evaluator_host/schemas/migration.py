@@ -193,7 +193,7 @@ class ImportRemark:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What an import made of a file.
+    """Evaluators and data sets that an import made of a file.
 
     Attributes:
       platform: Where the file is from; `module` for a program.

@@ -62,7 +62,7 @@ class ModelTest:
 
 @dataclass(frozen=True, slots=True)
 class DayUsage:
-    """What a workspace used of one model on one day (UTC).
+    """Use of one model by a workspace on one day (UTC).
 
     Attributes:
       day: `2026-01-31`.

@@ -6,6 +6,7 @@ from typing import Any
 
 from evaluator_host.model.evaluator import Contract, Evaluator, Json
 from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
+from evaluator_host.schemas.evaluation import CaseProblem
 from evaluator_host.schemas.migration import Proof
 
 
@@ -41,6 +42,8 @@ class EvaluatorReport:
       created_at: In UTC.
       created_by: Id of the key that created it; None on a host without keys.
       origin: Where a migrated version comes from; None for any other.
+      cases: Rows with what the evaluator has to make of them, as they were given.
+      failing_cases: The cases that did not hold when they were run to store this; None in other answers.
     """
 
     name: str
@@ -57,6 +60,8 @@ class EvaluatorReport:
     created_at: datetime
     created_by: str | None
     origin: Origin | None = None
+    cases: tuple[dict[str, Json], ...] = ()
+    failing_cases: tuple[CaseProblem, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +182,7 @@ class TopValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What a column of a data set holds.
+    """Statistics of one column of a data set.
 
     Attributes:
       name: Of the column.
@@ -214,11 +219,13 @@ class SecretReport:
       name: Unique within the workspace.
       created_at: In UTC.
       updated_at: When the value was last set, in UTC.
+      in_code: Whether the operator lets evaluators' code see it, where it is granted (EVALUATOR_HOST_CODE_SECRETS).
     """
 
     name: str
     created_at: datetime
     updated_at: datetime
+    in_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +241,7 @@ class UsageReport:
       evaluators_bytes: Versions of named evaluators, with their locks.
       jobs_bytes: Jobs: their evaluators, results and answers of models.
       traces_bytes: Scored traces of live traffic.
+      labels_bytes: Label queues.
     """
 
     workspace: str
@@ -244,3 +252,4 @@ class UsageReport:
     evaluators_bytes: int = 0
     jobs_bytes: int = 0
     traces_bytes: int = 0
+    labels_bytes: int = 0

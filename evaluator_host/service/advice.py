@@ -42,7 +42,7 @@ _Made = str | Callable[["re.Match[str]", str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """What to say of errors whose message matches. `over`: also in place of a hint of the sandbox."""
+    """Advice for errors whose message matches. `over`: also in place of a hint of the sandbox."""
 
     message: str
     hint: _Made

@@ -113,9 +113,10 @@ async def attempt(
 
 
 def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
-    """Return the gate of a row, which tells the pool when the row waits."""
+    """Return the gate of a row, which tells the pool when the row waits, and asks it when the row may go on."""
     if gate is not None:
         gate.on_wait = lambda waits: pool.pause(lease, waits=waits)
+        gate.resume = lambda: pool.resume(lease)
     return gate
 
 

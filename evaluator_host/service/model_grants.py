@@ -1,6 +1,6 @@
-"""What an evaluator with grants gets: variables for its clients, a gate for each row, and meters of its use."""
+"""Parts of an evaluator with grants: variables for its clients, a gate for each row, and meters of its use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -41,7 +41,7 @@ def environment_of(evaluator: Evaluator) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What one request used.
+    """Tokens and cost of one request.
 
     Attributes:
       input_tokens: Tokens of the request.
@@ -130,13 +130,15 @@ class RowGate(Gate, Protocol):
 
     Attributes:
       on_wait: Called with True when the row begins to wait for an answer, and with False when it goes on or has ended.
+      resume: Awaited before a row that waits is given its answer: there may be no processor or memory for it yet.
     """
 
     on_wait: Callable[[bool], None]
+    resume: Callable[[], Awaitable[None]]
 
     @property
     def usage(self) -> ModelUsage:
-        """What the row has used."""
+        """Use of models by the row so far."""
         ...
 
     async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:

@@ -258,6 +258,7 @@ def _evaluator_info(prepared: Prepared, loaded: Loaded | None) -> EvaluatorInfo:
         language=evaluator.language,
         contract=loaded.contract if loaded else None,
         contract_source=loaded.contract_source if loaded else None,
+        grants=evaluator.grants,
     )
 
 

@@ -53,6 +53,8 @@ def host_info(settings: Settings, pool: Pool, environments: Environments) -> Hos
         },
         contract_fields={dialect.contract.value: dialect.takes for dialect in all_dialects()},
         contract_rows={one.contract.value: dict(one.native_row) for one in all_dialects() if one.native_row},
+        model_requests=settings.max_model_requests,
+        model_day=settings.model_day,
     )
 
 

@@ -36,6 +36,7 @@ class AuditEntry:
       failed: Rows that failed.
       outcome: `scored`, or the most frequent error code.
       duration_ms: Milliseconds of the whole call.
+      grants: What its evaluators were granted, as `Evaluator.grants`, with spaces between; None for nothing.
     """
 
     at: datetime
@@ -47,6 +48,7 @@ class AuditEntry:
     failed: int
     outcome: str
     duration_ms: float
+    grants: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class AuditLine:
     failed: int
     outcome: str
     duration_ms: float
+    grants: str | None
 
 
 class Audit(Repository):
@@ -97,6 +100,7 @@ class Audit(Repository):
                 AuditTable.failed,
                 AuditTable.outcome,
                 AuditTable.duration_ms,
+                AuditTable.grants,
             )
             .join(WorkspaceTable, WorkspaceTable.id == AuditTable.workspace_id)
             .outerjoin(ApiKeyTable, ApiKeyTable.id == AuditTable.key_id)

@@ -110,7 +110,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What an evaluator of a job scored so far.
+    """Scores of an evaluator of a job so far.
 
     Attributes:
       judged: Rows with a verdict, `passed` true or false.

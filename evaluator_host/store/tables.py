@@ -118,6 +118,7 @@ class AuditTable(Table):
     failed: Mapped[int]
     outcome: Mapped[str]
     duration_ms: Mapped[float]
+    grants: Mapped[str | None]
 
 
 class PackageSetUseTable(Table):
@@ -417,7 +418,7 @@ class EntityTable(Table):
 
 
 class ModelUsageTable(Table):
-    """What workspaces used of registered models, by day (UTC, `2026-01-31`)."""
+    """Use of registered models by workspace and day (UTC, `2026-01-31`)."""
 
     __tablename__ = "model_usage"
 

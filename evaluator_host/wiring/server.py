@@ -65,7 +65,7 @@ _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down i
 
 
 class Part:
-    """What one process of a host does: all that its address serves. A subclass leaves some of it to others.
+    """Work of one process of a host: all that its address serves. A subclass leaves some of it to others.
 
     Attributes:
       count: Processes that answer calls; they divide the limits of sandboxes and rates equally.

@@ -308,7 +308,8 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
 
             channel = await Channel(answer).over(end)
             ending = asyncio.create_task(channel.ended())
-            ending.add_done_callback(lambda _: stop.set())
+            # The host was killed. Jobs that are given back now would not count as ones that may have killed it.
+            ending.add_done_callback(lambda task: None if task.cancelled() else os._exit(1))
             async with supervisor.running("the scheduler of jobs", scheduler.run):
                 while not stop.is_set() and scheduler.idle_s < _IDLE_S:
                     with suppress(TimeoutError):
@@ -317,6 +318,7 @@ async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoi
                         await visibility.write()
             with suppress(ChannelClosed):
                 await channel.call("leave", service.metrics.text())
+            ending.cancel()
             channel.close()
 
 

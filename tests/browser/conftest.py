@@ -34,8 +34,14 @@ expect.set_options(timeout=30_000)  # milliseconds; the machine may be busy with
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The host that serves the pages, with records of its own. Tests give what they store names of their own."""
     folder = tmp_path_factory.mktemp("host")
-    database = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
-    with Server(log=folder / "log", environment=database) as running:
+    environment = {
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}",
+        "EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]',
+        "EVALUATOR_HOST_CODE_SECRETS": '["crm"]',
+        "EVALUATOR_HOST_MODEL_DAY": '{"requests": 1000}',
+        "EVALUATOR_HOST_NETWORK_HOSTS": '["api.example.com:443"]',
+    }
+    with Server(log=folder / "log", environment=environment) as running:
         yield running
 
 

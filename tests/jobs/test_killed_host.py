@@ -1,7 +1,11 @@
 """A host that is killed in the middle of 4,000 rows: the next one finishes the job, and each row is scored once."""
 
 import json
+import os
+import socket
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, LiteralString
@@ -23,6 +27,14 @@ import random
 def evaluate(inputs, outputs, trace):
     assert inputs["n"] % 1000 != 7, "one of the rows that fail"
     return {"score": outputs / 4000, "nonce": random.random()}
+"""
+
+# The process of jobs, whose host is at the other end of a socket.
+JOBS = """
+import socket, sys
+from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.wiring.workers import run_jobs
+run_jobs(socket.socket(fileno=int(sys.argv[1])), Settings(), SandboxChoice.BUBBLEWRAP, False)
 """
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
@@ -102,3 +114,24 @@ def test_a_job_that_two_hosts_did_not_survive_is_failed_with_that_reason(tmp_pat
         assert ended.error is not None
         assert ended.error.code == "host_ended"
         assert job.id in third.log
+
+
+def test_a_process_of_jobs_gives_no_job_back_when_its_host_is_killed(tmp_path: Path) -> None:
+    home, url = new_home(tmp_path), f"sqlite:///{tmp_path / 'host.db'}"
+    slow = Evaluator("import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(20)\n")
+    with host(home, url, "first") as first, Client(first.url) as client:
+        client.jobs.create([slow], [{"outputs": 1}])
+        while asked(url, "SELECT attempts FROM jobs") != [(1,)]:
+            time.sleep(0.02)
+        first.kill()
+    ours, theirs = socket.socketpair()
+    environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(home), "EVALUATOR_HOST_DATABASE_URL": url}
+    with theirs:
+        number = theirs.fileno()
+        process = subprocess.Popen([sys.executable, "-c", JOBS, str(number)], pass_fds=[number], env=environment)
+    while asked(url, "SELECT attempts FROM jobs") != [(2,)]:
+        assert process.poll() is None
+        time.sleep(0.02)
+    ours.close()
+    assert process.wait(30) == 1
+    assert asked(url, "SELECT status, attempts FROM jobs") == [("running", 2)]

@@ -28,13 +28,13 @@ import httpx
 
 from evaluator_host.selftest.attack import Group
 from evaluator_host.selftest.catalogue import load_attacks
-from evaluator_host.selftest.host import Request, load_requests
+from evaluator_host.selftest.host import load_requests
 from evaluator_host.system.tree import temporary_folder
 from tests.attacks.test_builder_neighbours import LIES, manifest_of
 from tests.conftest import BACKENDS
 from tests.indexes import Index
 from tests.keyed import bearer
-from tests.load.soak import CODE, FAULTS, LOGGED, PEAK_MB, evaluate, send_traces, serving, watch
+from tests.load.soak import CODE, FAULTS, LOGGED, PEAK_MB, evaluate, send, send_traces, serving
 from tests.packages import wheel
 
 HELD_S: Final = 0.25
@@ -122,23 +122,6 @@ def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str,
         except httpx.HTTPError as error:
             print(repr(error), file=sys.stderr)  # the neighbour counts
     return waits
-
-
-def send(client: httpx.Client, requests: tuple[Request, ...]) -> None:
-    """Send the requests of an attack of the selftest, and read the figures and rows of its jobs."""
-    job = ""
-    for request in requests:
-        content, headers = request.encoded()
-        path = request.path.format(job=job)
-        if request.streams:
-            watch(client, path, request.streams)
-            continue
-        for _ in range(request.times):
-            answer = client.request(request.method, path, content=content, headers=headers)
-            if path == "/v1/jobs" and request.method == "POST" and answer.is_success:
-                job = answer.json()["id"]
-                if request.follow:
-                    follow(client, job)
 
 
 def follow(client: httpx.Client, job: str) -> None:
@@ -232,7 +215,7 @@ OWN: Final[dict[str, Callable[[httpx.Client], None]]] = {
 
 def reproductions() -> dict[str, Callable[[httpx.Client], None]]:
     """Return every attack by its name; what it sends is its caller's."""
-    on_host = {name: partial(send, requests=requests) for name, requests in load_requests().items()}
+    on_host = {name: partial(send, requests=requests, follow=follow) for name, requests in load_requests().items()}
     hostile = {
         one.name: partial(evaluate, attack=one) for one in load_attacks() if one.safe and one.group is Group.NEIGHBOURS
     }

@@ -159,8 +159,13 @@ def send_traces(client: httpx.Client) -> None:
     client.post("/v1/evaluators/tr/traces", json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
 
 
-def send(client: httpx.Client, requests: tuple[Request, ...]) -> None:
-    """Send the requests of an attack; jobs are not waited for."""
+def send(
+    client: httpx.Client,
+    requests: tuple[Request, ...],
+    *,
+    follow: Callable[[httpx.Client, str], None] = lambda *_: None,
+) -> None:
+    """Send the requests of an attack; `follow` is called with each job of a request that asks for it."""
     job = ""
     for request in requests:
         content, headers = request.encoded()
@@ -170,8 +175,10 @@ def send(client: httpx.Client, requests: tuple[Request, ...]) -> None:
             continue
         for _ in range(request.times):
             answer = client.request(request.method, path, content=content, headers=headers)
-            if path == "/v1/jobs" and answer.is_success and isinstance(answer.json(), dict):
+            if path == "/v1/jobs" and request.method == "POST" and answer.is_success:
                 job = answer.json()["id"]
+                if request.follow:
+                    follow(client, job)
 
 
 def watch(client: httpx.Client, path: str, count: int) -> None:

@@ -12,6 +12,7 @@ from evaluator_host.model.evaluator import Evaluator, ModelBudget, Replay
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.schemas.models import RegisteredModel
 from tests import forked
+from tests.keyed import audited, eventually
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY
 from tests.models.test_gateway import ONE
@@ -60,10 +61,15 @@ def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, pro
     file.write_text(ONE)
     shown = command(host, "run", str(file), "--outputs", "hello", "--model", "judge", "--budget-requests", "1")
     assert "1 requests, 4 + 3 tokens, cost 1e-05" in shown
+    assert "model:judge" in shown
     assert '"judge"' in command(host, "check", str(file), "--model", "judge", "--json")
     with Client(host.url) as client:
         assert [one.name for one in client.models.all()] == ["house", "judge"]
         assert client.evaluate(Evaluator(ONE, models=("judge=house",)), outputs="x").usage.cost is None
+        granted = client.evaluate(Evaluator(ONE, models=("judge=house",)), outputs="x").evaluator.grants
+        assert granted == ("model:judge=house",)
+        log = f"sqlite:///{home / 'evaluator-host.db'}"
+        eventually(lambda: audited(log)[0].grants == granted[0])
         with pytest.raises(NameTaken):
             client.models.add(RegisteredModel("judge", provider.url))
         with pytest.raises(NotFound, match="secret"):
@@ -74,7 +80,9 @@ def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, pro
             client.evaluate(Evaluator(ONE, models=("judge",), budget=ModelBudget(requests=1000)), outputs="x")
 
 
-def test_a_job_has_a_budget_and_its_answers_are_recorded(host: Server, provider: ModelServer, tmp_path: Path) -> None:
+def test_a_job_has_a_budget_and_its_answers_are_recorded(
+    host: Server, home: Path, provider: ModelServer, tmp_path: Path
+) -> None:
     with Client(host.url) as client:
         client.evaluators.create("judged", Evaluator(ONE, models=("judge",), budget=ModelBudget(requests=2)))
         kept = client.evaluators.get("judged").evaluator
@@ -98,6 +106,8 @@ def test_a_job_has_a_budget_and_its_answers_are_recorded(host: Server, provider:
         assert (rows, again.requests, again.replayed, again.cost) == ([None] * 4, 0, 4, 0.0)
         assert len(provider.asked) - before == 4
     assert "0 requests, 4 recorded answers" in command(host, "jobs", "results", job_id)
+    called = {(one.verb, one.grants) for one in audited(f"sqlite:///{home / 'evaluator-host.db'}")}
+    assert ("jobs.create", "model:judge") in called
     file = tmp_path / "answers.jsonl"
     file.write_text(command(host, "models", "export"))
     assert len(file.read_text().splitlines()) == 4

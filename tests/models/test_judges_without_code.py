@@ -101,6 +101,8 @@ class TestOnAHost:
             estimate = client.jobs.estimate(["polite"], ROWS, budget=ModelBudget(requests=2), rows=2, **options)
             assert (estimate.rows, estimate.sampled, estimate.failed, estimate.usage.requests) == (5, 2, 0, 5)
             assert estimate.over == ("the job may ask models 2 times, and would ask about 5 times",)
+            part = client.jobs.estimate(["polite"], ROWS, rows=2, shard="1/2", **options)
+            assert (part.rows, part.sampled) == (2, 2)  # the sample is of all rows, the total of the shard
             assert client.jobs.all() == []
             job = client.jobs.wait(client.jobs.create(["polite"], ROWS, **options).id)
             assert job.status is JobStatus.COMPLETED

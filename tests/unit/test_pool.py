@@ -262,3 +262,61 @@ async def test_closing_while_a_blank_is_starting_ends_and_leaves_nothing() -> No
         backend.gate.set()
         async with asyncio.timeout(5):
             await closing
+
+
+async def test_a_row_that_waits_leaves_its_place_and_memory_to_others() -> None:
+    async with opened(max_sandboxes=4, max_running=1, max_per_evaluator=1, memory_mb=SPEC.memory_mb + 20) as (
+        pool,
+        backend,
+    ):
+        backend.used_mb = 10
+        first = await leased(pool, request())
+        pool.pause(first, waits=True)
+        assert (pool.capacity.running, pool.capacity.taken_mb) == (0, 10)
+        second = await leased(pool, request())
+        assert second.sandbox is not first.sandbox
+        resumed = asyncio.create_task(pool.resume(first))
+        await asyncio.sleep(0.01)
+        assert not resumed.done(), "there is one place to run in, and the second row has it"
+        waiting = asyncio.create_task(leased(pool, request()))
+        await asyncio.sleep(0.01)
+        pool.release(second)
+        await resumed
+        assert not waiting.done(), "a row with its answer goes before a new one"
+        assert pool.capacity.running == 1
+        pool.pause(first, waits=False)  # it runs already
+        pool.release(first)
+        pool.release(await waiting)
+
+
+async def test_a_row_that_ended_while_it_waited_is_counted_once() -> None:
+    async with opened(max_running=1) as (pool, _):
+        first = await leased(pool, request())
+        pool.pause(first, waits=True)
+        other = await leased(pool, request("b"))
+        resumed = asyncio.create_task(pool.resume(first))
+        await asyncio.sleep(0.01)
+        pool.pause(first, waits=False)
+        resumed.cancel()
+        pool.retire(first)
+        pool.release(other)
+        await until(lambda: pool.capacity.running == 0)
+
+
+async def test_a_waiting_sandbox_that_grows_without_room_is_ended() -> None:
+    async with opened(max_sandboxes=4, memory_mb=SPEC.memory_mb + 20) as (pool, backend):
+        backend.used_mb = 10
+        leases = [await leased(pool, request("a"))]
+        pool.pause(leases[0], waits=True)
+        leases.append(await leased(pool, request("b")))
+        pool.pause(leases[1], waits=True)
+        backend.links[0].used_mb = 200
+        pool.reap()
+        assert pool.capacity.taken_mb == 210
+        backend.links[1].used_mb = 200
+        pool.reap()
+        await until(lambda: backend.links[1].destroyed)
+        assert not backend.links[0].destroyed
+        for lease in leases:
+            pool.pause(lease, waits=False)
+            pool.release(lease)

@@ -1,8 +1,11 @@
 """A host without a free sandbox says so in each platform's own terms, at once, so that its caller tries again."""
 
+import json
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -14,6 +17,7 @@ from tests.server import Server
 pytestmark = pytest.mark.engine
 
 HOLDS = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(%d)\n    return 1.0\n"
+JSON = "content-type: application/json\r\ncontent-length"
 INVOKE = "/wires/langfuse/2015-03-31/functions/code-based-eval-executor-python/invocations"
 DISPATCH = {
     "scope": {"organizationId": "o", "projectId": "p", "evaluatorId": "e"},
@@ -56,10 +60,12 @@ def full(saturated: Server) -> Iterator[Server]:
     """A host whose only sandbox works, while another call waits for it: the queue is full."""
     body = {"name": "one", "code": "def evaluate(inputs, outputs, trace):\n    return 1.0\n"}
     saturated.client.post("/v1/evaluators", json=body).raise_for_status()
-    with ThreadPoolExecutor(2) as pool:
-        for seconds in (5, 0):
-            pool.submit(
-                httpx.post, f"{saturated.url}/v1/evaluate", json={"evaluator": {"code": HOLDS % seconds}}, timeout=60
+    with ExitStack() as held:
+        for seconds in (25, 0):
+            connection = held.enter_context(socket.create_connection(("127.0.0.1", saturated.port)))
+            call = json.dumps({"evaluator": {"code": HOLDS % seconds}})
+            connection.sendall(
+                f"POST /v1/evaluate HTTP/1.1\r\nhost: localhost\r\n{JSON}: {len(call)}\r\n\r\n{call}".encode()
             )
             until = time.monotonic() + 20
             line = "evaluator_host_queue 1" if seconds == 0 else "evaluator_host_sandboxes 1"

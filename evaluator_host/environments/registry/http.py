@@ -10,6 +10,7 @@ import base64
 import gzip
 import hashlib
 import json
+import platform
 import re
 import tarfile
 import tempfile
@@ -104,7 +105,8 @@ def _push(where: tuple[str, str], files: Path, record: Record, tell: Progress) -
             diffs.append(diff)
         settings = {"Labels": {LABEL_SET: record.digest}, "Cmd": ["/nothing"]}
         rootfs = {"type": "layers", "diff_ids": diffs}
-        config = json.dumps({"architecture": "amd64", "os": "linux", "config": settings, "rootfs": rootfs}).encode()
+        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+        config = json.dumps({"architecture": machine, "os": "linux", "config": settings, "rootfs": rootfs}).encode()
         made.seek(0)
         made.truncate()
         made.write(config)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import value_at
 from evaluator_host.schemas.results import Agreement, AgreementCell, ClassAgreement
 
 CLASSES: Final = 50
@@ -20,13 +21,13 @@ _MISSING: Final = object()
 
 def human_label(record: Any, column: str) -> Json:
     """Return the label in a record, by the name of its column or a dotted path; None where there is none."""
-    for whole in (record, record.get("inputs") if isinstance(record, dict) else None):
-        found: Any = whole
-        for part in [column] if isinstance(whole, dict) and column in whole else column.split("."):
-            found = found.get(part, _MISSING) if isinstance(found, dict) else _MISSING
-        if found is not _MISSING:
-            return found
-    return None
+    if not isinstance(record, dict):
+        return None
+    found = value_at(record, column, _MISSING)
+    inputs = record.get("inputs")
+    if found is _MISSING and isinstance(inputs, dict):
+        found = value_at(inputs, column, _MISSING)
+    return None if found is _MISSING else found
 
 
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
@@ -65,9 +66,11 @@ def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, u
     if len(classes) > CLASSES:
         raise InvalidRequest(f"{column!r} and the results have over {CLASSES} classes; agreement is counted by class")
     total = pairs.total()
-    human = Counter({name: sum(count for (one, _), count in pairs.items() if one == name) for name in classes})
-    said = Counter({name: sum(count for (_, one), count in pairs.items() if one == name) for name in classes})
-    agreed = sum(count for (one, other), count in pairs.items() if one == other)
+    human, said = Counter[str](), Counter[str]()
+    for (one, other), count in pairs.items():
+        human[one] += count
+        said[other] += count
+    agreed = sum(pairs[name, name] for name in classes)
     chance = sum(human[name] * said[name] for name in classes) / total**2
     kappa, interval = _kappa(agreed / total, chance, total)
     cells = [AgreementCell(one, other, pairs[one, other]) for one in classes for other in classes if pairs[one, other]]

@@ -5,6 +5,7 @@ import re
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from contextlib import aclosing
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 import orjson
 from pydantic import TypeAdapter
 
-from evaluator_host.datasets.files import RowsFolder
+from evaluator_host.datasets.files import RowsFolder, line_chunks
 from evaluator_host.datasets.mapping import is_keyed
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.jobs.results.aggregate import (
@@ -28,6 +29,7 @@ from evaluator_host.jobs.results.aggregate import (
     with_rubrics,
 )
 from evaluator_host.jobs.results.agreement import CLASSES, agreement, human_label, judged_as
+from evaluator_host.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.jobs.spec import evaluator_of, spec_from_json
 from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Json
@@ -60,7 +62,6 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 CHANGES_SHOWN: Final = 100
 _REMEMBERED: Final = 64  # ended jobs, whose figures no longer change
-_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "wait_ms", "connections", "network_bytes")
 _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
@@ -223,21 +224,26 @@ class JobResults:
     ) -> Agreement:
         """Return the agreement with `labels` by row, or with those in a column."""
         pairs: Counter[tuple[str, str]] = Counter()
-        lines = self._folder.lines(job.dataset_id) if labels is None else iter(())
-        number, line, counted = -1, b"", 0
-        async for one in self._results.every(job.id, Filter(evaluator.position, Status.SCORED)):
-            while number < one.row and labels is None:
-                number, line = await asyncio.to_thread(next, lines, (one.row, b"null"))
-            human = human_label(await decode_large(line), label) if labels is None else labels.get(one.row)
-            if human is None:
-                continue
-            pair = judged_as(human, await decode_large(one.result.encode()))
-            if pair is not None:
-                pairs[pair] += 1
-                counted += 1
+        chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
+        lines: dict[int, bytes] = {}
+
+        async def label_of(row: int) -> Json:
+            nonlocal lines
+            if labels is not None:
+                return labels.get(row)
+            while row not in lines:
+                lines = dict(await asyncio.to_thread(next, chunks, [(row, b"null")]))
+            return human_label(await decode_large(lines[row]), label)
+
+        async with aclosing(self._results.every(job.id, Filter(evaluator.position, Status.SCORED))) as results:
+            async for one in results:
+                human = await label_of(one.row)
+                pair = None if human is None else judged_as(human, await decode_large(one.result.encode()))
+                if pair is not None:
+                    pairs[pair] += 1
                 if len(pairs) > CLASSES**2:
                     break
-        return agreement(evaluator.label, label, pairs, unlabelled=job.rows - counted)
+        return agreement(evaluator.label, label, pairs, unlabelled=job.rows - pairs.total())
 
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when it was created.
@@ -365,9 +371,7 @@ async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
     async for one in results:
         used = (await decode_large(one.result.encode())).get("usage")
         if isinstance(used, dict):
-            added = {name: getattr(total, name) + used.get(name, 0) for name in _COUNTS}
-            costs = total.cost, used["cost"]
-            total = ModelUsage(**added, cost=None if None in costs else sum(costs))
+            total += ModelUsage(**used)
     return total
 
 

@@ -7,6 +7,7 @@ body with the model's own name in it. What comes back is bounded, and the key is
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -155,7 +156,8 @@ class RowGate:
         self._network_connections = 0
         self._network_bytes = 0
         self._waiting: set[int] = set()
-        self.on_wait: Callable[[bool], None] = lambda _waits: None
+        self.on_wait: Callable[[bool], None] = _ignore
+        self.resume: Callable[[], Awaitable[None]] = _go_on
         self._waited_s = 0.0
         self._since: float | None = None
 
@@ -167,7 +169,7 @@ class RowGate:
 
     @property
     def usage(self) -> ModelUsage:
-        """What the row has used."""
+        """Use of models by the row so far."""
         used = self._row.usage(self.waited_s)
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
@@ -213,7 +215,7 @@ class RowGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        self.on_wait = lambda _waits: None
+        self.on_wait, self.resume = _ignore, _go_on
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept
         self._wait(kept.number, waits=True)
@@ -261,6 +263,21 @@ class RowGate:
             self._since = None
             self.on_wait(False)  # noqa: FBT003 - as above
 
+    async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
+        """Return when the row may have an answer; the last that it waits for waits for its turn to run.
+
+        Args:
+          number: Of the connection.
+          limit: Of the answer, which is there now.
+        """
+        if limit is not None:
+            limit.reschedule(None)
+        if self._waiting == {number}:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._remaining_s()):
+                    await self.resume()
+        self._wait(number, waits=False)
+
     def _serve(self, connection: Connection, request: Request) -> None:
         self._wait(connection.number, waits=True)
         task = asyncio.get_running_loop().create_task(self._answer(connection, request))
@@ -279,8 +296,8 @@ class RowGate:
             if request.to is not None:
                 await self._proxy(connection, request, request.to)
                 return
-            async with asyncio.timeout(self._remaining_s()):
-                await self._answer_in_time(connection, request, kind)
+            async with asyncio.timeout(self._remaining_s()) as limit:
+                await self._answer_in_time(connection, request, kind, partial(self._ready, connection.number, limit))
         except Refused as error:
             self._refuse(connection, error, kind)
         except TimeoutError:
@@ -299,7 +316,10 @@ class RowGate:
     async def _proxy(self, connection: Connection, request: Request, to: HostPort) -> None:
         """Serve a request that names another host."""
         self._network_connections += 1
-        row = RowTraffic(self._count_bytes, partial(self._wait, connection.number), self._remaining_s)
+        number = connection.number
+        row = RowTraffic(
+            self._count_bytes, partial(self._wait, number), partial(self._ready, number), self._remaining_s
+        )
         proxy = self._grant.gateway.proxy
         await serve_proxied(proxy, connection, request, to, row)
         connection.close()
@@ -312,7 +332,9 @@ class RowGate:
             self.problem = self.problem or EvaluationError(ErrorCode.BUDGET_EXCEEDED, why, hint="ask for less")
             raise Refused(413, why, "budget_exceeded")
 
-    async def _answer_in_time(self, connection: Connection, request: Request, kind: ModelKind) -> None:
+    async def _answer_in_time(
+        self, connection: Connection, request: Request, kind: ModelKind, ready: Callable[[], Awaitable[None]]
+    ) -> None:
         grant = self._grant
         if request.method in ("GET", "HEAD") and request.path.removeprefix("/v1") == "/models":
             names = [name for name in grant.models if name != ANY]
@@ -335,7 +357,7 @@ class RowGate:
         self._require_budget(model)
         self._begin()
         async with grant.gateway.turns.turn(grant.workspace):
-            exchange = _Exchange(grant.gateway, model, route, headers=_forwarded(request), body=body)
+            exchange = _Exchange(grant.gateway, model, route, headers=_forwarded(request), body=body, ready=ready)
             await exchange.run(
                 connection, on_used=partial(self._count, model), on_answer=partial(self._record, model, asked)
             )
@@ -399,9 +421,17 @@ class _Exchange:
     """One request to a provider, with its retries."""
 
     def __init__(
-        self, gateway: Gateway, model: GrantedModel, route: Route, *, headers: dict[str, str], body: dict[str, Json]
+        self,
+        gateway: Gateway,
+        model: GrantedModel,
+        route: Route,
+        *,
+        headers: dict[str, str],
+        body: dict[str, Json],
+        ready: Callable[[], Awaitable[None]],
     ) -> None:
         self._model = model
+        self._ready = ready
         self._redactor = Redactor(model.key)
         self._url = base_url(model.registered) + route.path
         self._client = gateway.client(self._url)
@@ -504,6 +534,7 @@ class _Exchange:
         except InvalidJson:
             kind, status = self._model.registered.kind, response.status_code
             body = refusal(kind, status, " ".join(text.split())[:500] or f"HTTP {status}", "model_error")
+        await self._ready()
         connection.respond(response.status_code, [("content-type", _JSON)], body)
 
     async def _pass_whole(
@@ -528,6 +559,7 @@ class _Exchange:
         used = self._used(tokens, len(data))
         on_used(used)
         await on_answer(Answer(200, _JSON, text, used.input_tokens, used.output_tokens))
+        await self._ready()
         connection.respond(200, [("content-type", _JSON)], text.encode())
 
     async def _pass_events(
@@ -553,6 +585,7 @@ class _Exchange:
             used = self._used(events.tokens, size)
             on_used(used)
         await on_answer(Answer(200, _EVENTS, "".join(parts), used.input_tokens, used.output_tokens))
+        await self._ready()
         connection.finish()
 
     def _used(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
@@ -565,6 +598,14 @@ class _Exchange:
 
     def _said(self, error: Exception) -> str:
         return self._redactor.text(str(error) or type(error).__name__)[:200]
+
+
+def _ignore(_waits: bool) -> None:  # noqa: FBT001 - as `RowGate.on_wait`
+    """Count no sandbox: the row is in none."""
+
+
+async def _go_on() -> None:
+    """Wait for nothing: the row is in no sandbox."""
 
 
 async def _aside(size: int, work: Callable[[], str]) -> str:

@@ -12,6 +12,7 @@ from evaluator_host.config.settings import ModelEndpoint, Settings, revealed
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem, StoreUnavailable
 from evaluator_host.model.evaluator import ModelBudget, ModelKind
 from evaluator_host.models.access import PORTS, require_url
+from evaluator_host.models.gateway.hosts import entries_for
 from evaluator_host.schemas.models import DayUsage, RegisteredModel
 from evaluator_host.service.model_grants import Meter, Used
 
@@ -78,6 +79,10 @@ class ModelDirectory:
         own = [self._of_operator(one, (workspace, name)) for one in sorted(self._settings.models)]
         kept = await self._store.models.list_models(workspace) if self._store is not None else []
         return [*(one for one in own if one is not None), *kept]
+
+    async def code_secrets(self, workspace: str) -> set[str]:
+        """Return the names of the secrets that code of a workspace may be granted; `*` stands for all."""
+        return set(entries_for(self._settings.code_secrets, (workspace, await self.name_of(workspace))))
 
     async def delete(self, workspace: str, name: str) -> None:
         """Delete a model of a workspace.
@@ -182,7 +187,7 @@ def base_url(model: RegisteredModel) -> str:
 
 
 class DayMeters:
-    """What each workspace has used of models today, on all hosts of the database.
+    """Use of models by each workspace today, on all hosts of the database.
 
     Args:
       budget: Of each workspace.

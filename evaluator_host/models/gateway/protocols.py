@@ -35,7 +35,7 @@ _EVENT_BYTES: Final = 1 << 20  # a longer event passes unread
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a request asks for.
+    """Route of a request to a model: its API and its path.
 
     Attributes:
       kind: The API of the route.

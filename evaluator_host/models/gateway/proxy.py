@@ -8,7 +8,7 @@ read as one HTTP/1.1 request and sent anew.
 import asyncio
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -116,16 +116,18 @@ class Proxy:
 
 @dataclass(slots=True)
 class RowTraffic:
-    """What the row of a connection may still carry.
+    """Bytes and connections that a row has left.
 
     Attributes:
       count: Counts bytes; raises Refused when they are more than a row may carry.
       waits: Told whether the row waits for an answer.
+      ready: Returns when the row may have its answer, and no longer waits.
       remaining_s: Returns the seconds that it may still wait.
     """
 
     count: Callable[[int], None]
     waits: Waits
+    ready: Callable[[], Awaitable[None]]
     remaining_s: Callable[[], float]
 
 
@@ -140,7 +142,7 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             await _pass_request(connection, request, to, row, (reader, writer))
             return
         tunnel = connection.establish()
-        row.waits(waits=False)
+        await row.ready()
         first = await _first_bytes(tunnel)
         if first[:1] == bytes([_HANDSHAKE]):
             if not _names(first, to):
@@ -253,8 +255,8 @@ async def _pass_bytes(
     try:
         while data := await _read(reader, row):
             row.count(len(data))
+            await row.ready()
             await tunnel.write(data)
-            row.waits(waits=False)
     finally:
         sending.cancel()
         await asyncio.wait([sending])
@@ -306,6 +308,7 @@ async def _pass_request(
         elif isinstance(event, h11.Data):
             await connection.write(bytes(event.data))
         elif isinstance(event, h11.EndOfMessage):
+            await row.ready()
             connection.finish()
             return
         elif not isinstance(event, h11.InformationalResponse):

@@ -38,7 +38,7 @@ ENGINE_ERRORS: Final = (
     AttachFailed,
     OSError,  # TimeoutError is one
 )
-"""What docker-py and `attach` raise when an engine is absent, refuses or breaks off."""
+"""Errors of docker-py and `attach` when an engine is absent, refuses or breaks off."""
 
 _NO_RUNTIME: Final = re.compile(r"(unknown|invalid) (or invalid )?runtime|oci runtime \S+ not found")
 # Docker 20.10: "Unknown runtime specified x", from 23 on: "unknown or invalid runtime name: x".

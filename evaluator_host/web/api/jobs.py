@@ -220,8 +220,10 @@ def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> AP
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
     ) -> Response:
         """Queue a job. A request with the same Idempotency-Key returns the first job instead of a new one."""
-        with AuditedCall(access, caller_of(request.scope), "jobs.create") as caller:
+        audited = AuditedCall(access, caller_of(request.scope), "jobs.create")
+        with audited as caller:
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
+            audited.grants = await service.grants_of(report.id)
         return json_response(report, 202, {"Location": f"/v1/jobs/{report.id}"})
 
     @router.post("/estimate", response_model=JobEstimate, responses=_REFUSED)

@@ -181,9 +181,12 @@ class AuditedCall:
       verb: `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
       evaluator: The evaluator of the call, when the verb has one.
       rows: Number of rows in the request.
+
+    Attributes:
+      grants: What the evaluators of the call were granted.
     """
 
-    __slots__ = ("_access", "_caller", "_evaluator", "_started", "_verb", "rows")
+    __slots__ = ("_access", "_caller", "_evaluator", "_started", "_verb", "grants", "rows")
 
     def __init__(
         self, access: Access, caller: Caller, verb: str, *, evaluator: Evaluator | None = None, rows: int = 0
@@ -193,6 +196,7 @@ class AuditedCall:
         self._verb = verb
         self._evaluator = evaluator
         self.rows = rows
+        self.grants = evaluator.grants if evaluator is not None else ()
         self._started = time.perf_counter()
 
     def __enter__(self) -> Caller:
@@ -255,6 +259,7 @@ class AuditedCall:
                 failed=failed,
                 outcome=outcome,
                 duration_ms=round((time.perf_counter() - self._started) * 1000, 3),
+                grants=" ".join(self.grants) or None,
             )
         )
 

@@ -50,7 +50,7 @@ _OTHER_NAMES: Final = {
     "scorer": "evaluator",
     "metrics": "evaluators",
 }
-"""What people call fields elsewhere."""
+"""Names that people give to fields elsewhere, with ours."""
 
 _FIELDS: Final = (
     "code", "language", "contract", "packages", "threshold", "settings", "limits", "policy", "python", "files", "path",

@@ -1,4 +1,4 @@
-"""What scores graders without code: this file runs in a sandbox, as an evaluator of contract `evaluate`.
+"""Scores graders without code: this file runs in a sandbox, as an evaluator of contract `evaluate`.
 
 `inputs` is `{"action": "grade", "grader", "item", "sample"}` or `{"action": "calculate", "formula", "scores"}`. It
 returns `{"score": float, "error": name of an error of OpenAI or "", "details": text}`, and needs no package.

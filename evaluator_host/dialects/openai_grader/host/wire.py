@@ -77,7 +77,7 @@ _MOST: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """What one grader made of a sample.
+    """Reward of one grader for a sample, and its errors.
 
     Attributes:
       reward: Its number; 0 for one that failed.

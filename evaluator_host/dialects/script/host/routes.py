@@ -52,7 +52,7 @@ class RunIn(Wire):
 
 
 class RunReport(Wire):
-    """What a program made."""
+    """Exit code and output of a program."""
 
     exit_code: int | None = Field(description="None for a program that did not come to an end by itself.")
     stdout: str = Field(description="What it printed, cut at limits.log_kb.")

@@ -63,7 +63,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """What a program made.
+    """Exit code, output and files of a program.
 
     Attributes:
       exit_code: None for a program that did not come to an end: a time or memory limit, a fault of the host.

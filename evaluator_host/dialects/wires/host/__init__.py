@@ -1,1 +1,1 @@
-"""What all wires share: their requests, calls, errors, and the commands that list and check them."""
+"""Common parts of all wires: their requests, calls, errors, and the commands that list and check them."""

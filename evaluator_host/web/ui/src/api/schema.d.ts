@@ -125,12 +125,37 @@ export interface components {
         };
         /** @enum {string} */
         BuildStatus: "building" | "ready" | "failed";
+        CaseIn: {
+            case?: string | null;
+            criteria?: unknown;
+            expect: {
+                [key: string]: unknown;
+            } | string | number;
+            inputs?: {
+                [key: string]: unknown;
+            };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
+            outputs?: unknown;
+            trace?: {
+                [key: string]: unknown;
+            } | null;
+            variables?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        CaseProblem: {
+            case: string;
+            problem: string;
+        };
         Change: {
             after: number | null;
             before: number | null;
             row: number;
         };
         CheckIn: {
+            cases?: components["schemas"]["CaseIn"][] | null;
             evaluator: components["schemas"]["EvaluatorIn"] | string;
         };
         CheckReport: {
@@ -138,6 +163,7 @@ export interface components {
             contract: string | null;
             contract_source: string | null;
             environment: components["schemas"]["EnvironmentInfo"];
+            failing_cases: components["schemas"]["CaseProblem"][];
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
             models: string[];
@@ -429,11 +455,15 @@ export interface components {
             contract: components["schemas"]["Contract"] | null;
             contract_source: string | null;
             digest: string;
+            grants: string[];
             language: components["schemas"]["Language"];
             name: string | null;
             version: number | null;
         };
         EvaluatorReport: {
+            cases: {
+                [key: string]: unknown;
+            }[];
             contract: components["schemas"]["Contract"] | null;
             contract_source: string | null;
             /** Format: date-time */
@@ -443,6 +473,7 @@ export interface components {
             digest: string;
             environment: components["schemas"]["EnvironmentInfo"] | null;
             evaluator: components["schemas"]["Evaluator"];
+            failing_cases: components["schemas"]["CaseProblem"][] | null;
             latest: number;
             name: string;
             origin: components["schemas"]["Origin"] | null;
@@ -528,6 +559,8 @@ export interface components {
             languages: string[];
             limit_ceilings: components["schemas"]["Limits"];
             max_sandboxes: number;
+            model_day: components["schemas"]["ModelBudget"] | null;
+            model_requests: number;
             pythons: string[];
             runtimes: {
                 [key: string]: string;
@@ -729,13 +762,18 @@ export interface components {
             inference?: {
                 [key: string]: unknown;
             };
-            labels?: components["schemas"]["LabelIn"][];
+            labels?: components["schemas"]["JudgeLabelIn"][];
             model: string;
             name?: string;
             prompt: string;
             scale?: components["schemas"]["ScaleIn"] | null;
             structured?: boolean;
             system?: string | null;
+        };
+        JudgeLabelIn: {
+            description?: string | null;
+            label: string;
+            score: number;
         };
         LabelEntry: {
             at: string | null;
@@ -950,6 +988,7 @@ export interface components {
         };
         NewEvaluatorIn: {
             budget?: components["schemas"]["BudgetIn"];
+            cases?: components["schemas"]["CaseIn"][] | null;
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
@@ -975,6 +1014,7 @@ export interface components {
         };
         NewVersionIn: {
             budget?: components["schemas"]["BudgetIn"];
+            cases?: components["schemas"]["CaseIn"][] | null;
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
@@ -1201,6 +1241,7 @@ export interface components {
         SecretReport: {
             /** Format: date-time */
             created_at: string;
+            in_code: boolean;
             name: string;
             /** Format: date-time */
             updated_at: string;
@@ -1301,6 +1342,7 @@ export interface components {
             evaluators_bytes: number;
             files_bytes: number;
             jobs_bytes: number;
+            labels_bytes: number;
             quota_bytes: number;
             total_bytes: number;
             traces_bytes: number;

@@ -24,6 +24,13 @@ export type PackageVersions = Schemas["PackageVersions"];
 
 export type StoredMigration = Schemas["StoredMigration"];
 export type SecretReport = Schemas["SecretReport"];
+export type RegisteredModel = Schemas["RegisteredModel"];
+export type ModelTest = Schemas["ModelTest"];
+export type ModelUsage = Schemas["ModelUsage"];
+export type DayUsage = Schemas["DayUsage"];
+export type Agreement = Schemas["Agreement"];
+/** A judge's form; the document has rows and parameters as objects of anything. */
+export type Judge = Schemas["JudgeIn"];
 
 export type Proof = Schemas["Proof"];
 export type Remark = Schemas["Remark"];
@@ -40,8 +47,15 @@ export type JobStatus = Schemas["JobStatus"];
 export type JobIn = Schemas["JobIn"];
 export type JobReport = Omit<Schemas["JobReport"], "target"> & { target: Target | null };
 export type JobScore = Schemas["JobScore"];
+export type ScheduleReport = Schemas["ScheduleReport"];
+export type AlertReport = Schemas["AlertReport"];
+export type AlertRule = Schemas["AlertRule"];
+export type AlertMetric = Schemas["Metric"];
 export type EvaluatorScore = Schemas["EvaluatorScore"];
 export type JobEvaluator = Omit<Schemas["JobEvaluatorReport"], "evaluator"> & { evaluator: StoredEvaluator };
+export type LabelQueue = Schemas["LabelQueue"];
+export type LabelPage = Schemas["LabelPage"];
+export type LabelRow = Omit<Schemas["LabelRow"], "given" | "results" | "row"> & { given: Row | null; results: JobRow[]; row: Columns };
 export type JobFigures = Schemas["JobFigures"];
 export type EvaluatorFigures = Schemas["EvaluatorFigures"];
 export type Aggregate = Schemas["Aggregate"];

@@ -51,8 +51,9 @@ export default function EvaluatorPage({ params, query }: PageProps) {
   const restore = async () => {
     setRestoring(true);
     try {
-      const { evaluator } = withEvaluator(shown);
-      await call("PUT", route, { body: { ...evaluator, description: shown.description }, query: { force: true } });
+      const { code, ...evaluator } = withEvaluator(shown).evaluator;
+      const { judge } = shown.evaluator;
+      await call("PUT", route, { body: { ...(judge === null ? { code } : { judge }), ...evaluator, description: shown.description, cases: shown.cases }, query: { force: true } });
       toast(`Version ${shown.version} is the newest again`);
       setQuery({ version: null });
       found.reload();
@@ -69,7 +70,12 @@ export default function EvaluatorPage({ params, query }: PageProps) {
   return (
     <div class="page">
       <PageHead title={name} up={up} mark={<span class="chip">{counted(versions.length, "version")}</span>}>
-        <Link to={`/?evaluator=${encodeURIComponent(reference)}`} class="button button-primary">
+        {shown.evaluator.judge !== null && (
+          <Link to={`/judge?evaluator=${encodeURIComponent(reference)}`} class="button button-primary">
+            Edit the judge
+          </Link>
+        )}
+        <Link to={`/?evaluator=${encodeURIComponent(reference)}`} class={`button ${shown.evaluator.judge === null ? "button-primary" : "button-plain"}`}>
           Open in the workbench
         </Link>
         {shown.version !== versions[0]!.version && (
@@ -143,7 +149,7 @@ function Differences({ versions, from, to }: { versions: readonly EvaluatorRepor
 
 /** The settings that differ between two versions. */
 function Settings({ earlier, later }: { earlier: EvaluatorReport; later: EvaluatorReport }) {
-  const names = ["language", "contract", "packages", "threshold", "settings", "limits", "policy", "files", "path"] as const;
+  const names = ["language", "contract", "packages", "threshold", "settings", "limits", "policy", "files", "path", "judge", "models", "network", "secrets", "budget"] as const;
   const changed = names.filter((name) => JSON.stringify(earlier.evaluator[name]) !== JSON.stringify(later.evaluator[name]));
   if (changed.length === 0) return null;
   return (

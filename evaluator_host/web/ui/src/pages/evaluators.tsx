@@ -26,6 +26,9 @@ export default function EvaluatorsPage({ query }: PageProps) {
     <div class="page">
       <PageHead title="Evaluators">
         {found.value !== null && found.value.length > 0 && <Field label="Find an evaluator" bare type="search" placeholder="Find…" value={text} onValue={find} />}
+        <Link to="/judge" class="button button-plain">
+          New judge
+        </Link>
         <Link to="/" class="button button-primary">
           New evaluator
         </Link>

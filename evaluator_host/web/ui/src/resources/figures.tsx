@@ -10,6 +10,7 @@ import { count, figure, milliseconds, oneLine, percent } from "./format";
 import { Panel, Verdict } from "./parts";
 import { Plot } from "./plot";
 import { ResultView } from "./result-view";
+import { usageInWords } from "./usage";
 import { isFinal, type Aggregate, type EvaluatorFigures, type JobReport, type JobRowPage } from "../api/types";
 
 interface FiguresProps {
@@ -31,6 +32,7 @@ export function Figures({ job, figures, metric, stamp }: FiguresProps) {
         <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
         <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
         <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
+        {figures.usage && <Tile name="Cost of models" value={figure(figures.usage.cost)} note={usageInWords({ ...figures.usage, cost: null }).replace(" · cost not known", "")} />}
       </ul>
       {figures.together && (
         <Panel title="All rows combined">

@@ -2,8 +2,8 @@
 import type { Example } from "examples:all";
 import { readJson } from "../json";
 import { keep, keepInTab, recall, recallInTab } from "../storage";
-import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
-import type { TestRow } from "./test-rows";
+import type { EvaluatorIn, EvaluatorReport, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
+import { rowsOfCases, type TestRow } from "./test-rows";
 
 export const ROW_FIELDS = ["inputs", "outputs", "messages", "trace", "variables", "criteria"] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
@@ -24,6 +24,8 @@ export interface Draft {
   python: string | null;
   /** As typed; empty is the host's default. */
   limits: Record<keyof Limits, string>;
+  /** What it may reach, kept as the stored evaluator has it. */
+  grants?: Pick<StoredEvaluator, "models" | "network" | "secrets" | "budget">;
   settings: { correct_answer_key: string; entry: string; config: string; score_output: string; repair?: boolean };
   row: Record<RowField, string>;
   /** The rows below the editor. */
@@ -68,6 +70,12 @@ export function fromExample(example: Example, wanted: Language): Draft {
   };
 }
 
+/** Return the draft with an opened evaluator and its cases. */
+export function opened(draft: Draft, report: EvaluatorReport): Draft {
+  const rows = report.cases !== undefined && report.cases.length > 0 ? rowsOfCases(report.cases) : draft.rows;
+  return { ...withStored(draft, report.evaluator, { name: report.name, version: report.version }), rows };
+}
+
 /** Return the draft with a stored evaluator; the row stays. */
 export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Draft["stored"]): Draft {
   const { settings, limits } = evaluator;
@@ -83,6 +91,7 @@ export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Dra
     policy: evaluator.policy,
     python: evaluator.python,
     limits: Object.fromEntries(LIMITS.map((name) => [name, String(limits[name])])) as Draft["limits"],
+    grants: { models: evaluator.models, network: evaluator.network, secrets: evaluator.secrets, budget: evaluator.budget },
     settings: {
       correct_answer_key: settings.correct_answer_key === "correct_answer" ? "" : settings.correct_answer_key,
       entry: settings.entry ?? "",
@@ -146,6 +155,11 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
   if (draft.python !== null && draft.language === "python") evaluator.python = draft.python;
   if (Object.keys(limits).length > 0) evaluator.limits = limits;
   if (Object.keys(settings).length > 0) evaluator.settings = settings;
+  const { models = [], network = [], secrets = {}, budget } = draft.grants ?? {};
+  if (models.length > 0) evaluator.models = models;
+  if (network.length > 0) evaluator.network = network;
+  if (Object.keys(secrets).length > 0) evaluator.secrets = secrets;
+  if (budget && Object.values(budget).some((most) => most !== null)) evaluator.budget = budget;
   return { evaluator, faults };
 }
 

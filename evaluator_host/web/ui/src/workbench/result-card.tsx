@@ -6,6 +6,7 @@ import { Prose } from "../components/prose";
 import { shownJson } from "../json";
 import { plain, shownMs, shownNumber } from "../shown-text";
 import type { EvaluationError, Result } from "../api/types";
+import { usageInWords } from "../resources/usage";
 import type { Run } from "./history";
 import { TimingBar } from "./timing-bar";
 
@@ -59,6 +60,7 @@ export function ResultCard({ result, goTo, stale = false, before = null, pins = 
       <p class="result-where muted">
         {result.environment.runtime} · {result.sandbox.backend}
         {result.sandbox.warm ? " · already loaded" : ""}
+        {result.usage !== null ? ` · ${usageInWords(result.usage)}` : ""}
         {result.sandbox.peak_memory_kb !== null ? ` · peak memory ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB` : ""}
       </p>
       {actions && <div class="result-actions">{actions}</div>}

@@ -49,6 +49,46 @@ export function SettingsPanel(props: FieldsProps) {
   );
 }
 
+/** What the code may reach, each as a list with commas. */
+function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
+  const { models = [], network = [], secrets = {}, budget = { requests: null, tokens: null, cost: null } } = draft.grants ?? {};
+  const set = (changes: Partial<NonNullable<Draft["grants"]>>) => change({ grants: { models, network, secrets, budget, ...changes } });
+  return (
+    <fieldset class="settings-grid">
+      <legend class="field-label">Grants</legend>
+      <Listed label="Models" hint="Registered models that the code may ask." value={models.join(", ")} placeholder="none" onValue={(names) => set({ models: names })} />
+      <Listed label="Hosts" hint="Other hosts that it may reach." value={network.join(", ")} placeholder="none" onValue={(hosts) => set({ network: hosts })} />
+      <Listed
+        label="Secrets"
+        hint="VARIABLE=name of a secret."
+        value={Object.entries(secrets)
+          .map((one) => one.join("="))
+          .join(", ")}
+        placeholder="none"
+        onValue={(pairs) => set({ secrets: Object.fromEntries(pairs.map((one) => [one.split("=")[0]!.trim(), one.slice(one.indexOf("=") + 1).trim()])) })}
+      />
+      <Field label="Requests of a row" hint="Most requests to models." type="number" min={0} value={budget.requests === null ? "" : String(budget.requests)} placeholder="the host’s limit" onValue={(text) => set({ budget: { ...budget, requests: text === "" ? null : Math.max(0, Math.round(Number(text))) } })} />
+    </fieldset>
+  );
+}
+
+/** A list that is written with commas; it is read when the field is left. */
+function Listed({ value, onValue, ...rest }: { label: string; hint: string; value: string; placeholder: string; onValue: (names: string[]) => void }) {
+  const [text, setText] = useState<string | null>(null);
+  const read = (written: string) => written.split(",").map((one) => one.trim()).filter((one) => one !== "");
+  return (
+    <Field
+      {...rest}
+      value={text ?? value}
+      spellcheck={false}
+      onValue={(written) => {
+        setText(written);
+        onValue(read(written));
+      }}
+    />
+  );
+}
+
 /** The fields alone. */
 export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
   const host = useHost();
@@ -96,6 +136,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
           )}
         </div>
       )}
+      <Grants draft={draft} change={change} />
       <fieldset class="settings-grid settings-limits">
         <legend class="field-label">Limits per row</legend>
         {LIMITS.map((name) => (

@@ -1,0 +1,113 @@
+/** How far the evaluators of a job agree with labels that people gave. */
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import type { Agreement, JobRowPage } from "../api/types";
+import { Button } from "../components/button";
+import { ErrorNote } from "../components/error-note";
+import { Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { count, figure, percent, shortId } from "../resources/format";
+import { Facts, PageHead, Panel } from "../resources/parts";
+import { setQuery } from "../router";
+import type { PageProps } from "../routes";
+
+export default function AgreementPage({ params, query }: PageProps) {
+  const id = params["id"] ?? "";
+  const rows = useLoaded((signal) => call<JobRowPage>("GET", `/v1/jobs/${id}/rows`, { signal, query: { limit: 1 } }), [id]);
+  const columns = columnsOf(rows.value?.rows[0]?.row ?? {});
+  const [chosen, setChosen] = useState(query.get("label") ?? "");
+  const label = chosen || columns[0] || "";
+  return (
+    <div class="page">
+      <PageHead title="Agreement with people" up={{ to: `/jobs/${id}`, label: `Job ${shortId(id)}` }} />
+      {rows.error !== null && <ErrorNote error={rows.error} onRetry={rows.reload} />}
+      <form
+        class="record-bar"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setQuery({ label });
+        }}
+      >
+        <Select label="Column with the labels of people" value={label} options={(columns.includes(label) || label === "" ? columns : [label, ...columns]).map((value) => ({ value, label: value }))} onValue={setChosen} />
+        <Button kind="primary" type="submit" disabled={label === ""}>
+          Compare
+        </Button>
+      </form>
+      {query.get("label") !== null && <Report key={query.get("label")} id={id} label={query.get("label")!} />}
+    </div>
+  );
+}
+
+/** The columns of a row; of a whole row also the fields of its inputs. */
+function columnsOf(row: Record<string, unknown>): string[] {
+  return Object.entries(row).flatMap(([name, value]) => (typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name]));
+}
+
+function Report({ id, label }: { id: string; label: string }) {
+  const found = useLoaded((signal) => call<Agreement[]>("GET", `/v1/jobs/${id}/agreement`, { signal, query: { label } }), [id, label]);
+  if (found.error !== null) return <ErrorNote title="There is no comparison" error={found.error} onRetry={found.reload} />;
+  if (found.value === null) return <Spinner label="Comparing" />;
+  return (
+    <>
+      {found.value.map((one) => (
+        <Panel key={one.evaluator} title={one.evaluator}>
+          <div class="record-stack">
+          <Facts
+            facts={[
+              ["Accuracy", `${percent(one.accuracy)}${interval(one.accuracy_interval, percent)}`],
+              ["Cohen’s kappa", `${figure(one.kappa)}${interval(one.kappa_interval, figure)}`],
+              one.weighted_kappa !== null && ["Weighted kappa", figure(one.weighted_kappa)],
+              ["Rows", count(one.rows)],
+              one.unlabelled > 0 && ["Without a label or a result", count(one.unlabelled)],
+            ]}
+          />
+          <Confusion report={one} />
+          </div>
+        </Panel>
+      ))}
+    </>
+  );
+}
+
+function interval(bounds: readonly [number, number] | null, shown: (value: number) => string): string {
+  return bounds === null ? "" : ` (95 %: ${shown(bounds[0])} to ${shown(bounds[1])})`;
+}
+
+function Confusion({ report }: { report: Agreement }) {
+  const names = report.classes.map((one) => one.name);
+  const cells = new Map(report.confusion.map((one) => [JSON.stringify([one.human, one.judged]), one.rows]));
+  const head = (
+    <>
+      <th scope="col">People said</th>
+      {names.map((name) => (
+        <th key={name} scope="col" class="number">
+          Judged {name}
+        </th>
+      ))}
+      <th scope="col" class="number">
+        Found
+      </th>
+      <th scope="col" class="number">
+        Right where judged so
+      </th>
+    </>
+  );
+  return (
+    <Table label={`Confusion matrix of ${report.evaluator}`} head={head}>
+      {report.classes.map((one) => (
+        <tr key={one.name}>
+          <th scope="row">{one.name}</th>
+          {names.map((judged) => (
+            <td key={judged} class="number">
+              {judged === one.name ? <strong>{count(cells.get(JSON.stringify([one.name, judged])) ?? 0)}</strong> : count(cells.get(JSON.stringify([one.name, judged])) ?? 0)}
+            </td>
+          ))}
+          <td class="number">{percent(one.recall)}</td>
+          <td class="number">{percent(one.precision)}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}

@@ -1,0 +1,336 @@
+/** The models that evaluators may be granted, the secrets of the workspace, and what models were used for. */
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import type { DayUsage, EvaluatorReport, ModelTest, RegisteredModel, SecretReport } from "../api/types";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { toast } from "../components/toasts";
+import { type Loaded, useLoaded } from "../components/use-loaded";
+import { useHost } from "../host";
+import { Confirm } from "../resources/confirm";
+import { count, counted, figure, milliseconds } from "../resources/format";
+import { Facts, PageHead, Panel, Segments, When } from "../resources/parts";
+import { Link, navigate } from "../router";
+import type { PageProps } from "../routes";
+
+type Show = "models" | "secrets" | "usage";
+
+const SHOWN: readonly { value: Show; label: string }[] = [
+  { value: "models", label: "Models" },
+  { value: "secrets", label: "Secrets" },
+  { value: "usage", label: "Usage" },
+];
+
+export default function ModelsPage({ query }: PageProps) {
+  const shown = SHOWN.find((one) => one.value === query.get("show")) ?? SHOWN[0]!;
+  const models = useLoaded((signal) => call<RegisteredModel[]>("GET", "/v1/models", { signal }), []);
+  const secrets = useLoaded((signal) => call<SecretReport[]>("GET", "/v1/secrets", { signal }), []);
+  const [adding, setAdding] = useState<"model" | "secret" | null>(null);
+  return (
+    <div class="page">
+      <PageHead title={shown.label}>
+        <Segments label="What to show" value={shown.value} options={SHOWN} onValue={(value) => navigate(value === "models" ? "/models" : `/models?show=${value}`)} />
+        {shown.value === "models" && (
+          <Button kind="primary" onClick={() => setAdding("model")}>
+            Add a model
+          </Button>
+        )}
+        {shown.value === "secrets" && (
+          <Button kind="primary" onClick={() => setAdding("secret")}>
+            Add a secret
+          </Button>
+        )}
+      </PageHead>
+      {shown.value === "models" && <Models found={models} />}
+      {shown.value === "secrets" && <SecretsList found={secrets} models={models.value ?? []} />}
+      {shown.value === "usage" && <Usage />}
+      {adding === "model" && <ModelDialog secrets={secrets.value ?? []} onClose={() => setAdding(null)} onAdded={models.reload} />}
+      {adding === "secret" && <SecretDialog name={null} onClose={() => setAdding(null)} onSet={secrets.reload} />}
+    </div>
+  );
+}
+
+const heads = (names: readonly string[]) => names.map((name) => (name === "" ? <th key="actions" scope="col" aria-label="Actions" /> : <th key={name} scope="col">{name}</th>));
+
+const priceOf = (price: number | null) => (price === null ? "–" : figure(price));
+
+function Models({ found }: { found: Loaded<RegisteredModel[]> }) {
+  const [tests, setTests] = useState<Record<string, ModelTest | "running">>({});
+  const test = async (name: string) => {
+    const set = (outcome: ModelTest | "running") => setTests((before) => ({ ...before, [name]: outcome }));
+    set("running");
+    try {
+      set(await call<ModelTest>("POST", `/v1/models/${encodeURIComponent(name)}/test`));
+    } catch (fault) {
+      set({ ok: false, output: null, error: fault instanceof Error ? fault.message : String(fault), latency_ms: 0, input_tokens: 0, output_tokens: 0, cost: null });
+    }
+  };
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (found.value === null) return <Spinner label="Loading models" />;
+  if (found.value.length === 0) {
+    return (
+      <Empty title="No models yet">
+        <p>
+          Add the models that your evaluators may ask. Their keys stay on the host: code never sees them. The operator decides on which hosts models may be (<code>EVALUATOR_HOST_JUDGE_HOSTS</code>). See <Link to="/help/models">Models for evaluators</Link>.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Table label="Models" head={heads(["Name", "Asks", "Key", "Price", "Last test", ""])}>
+      {found.value.map((one) => {
+        const outcome = tests[one.name];
+        return (
+          <tr key={one.name}>
+            <th scope="row" class="cell-name">
+              {one.name} {one.operator && <span class="chip" title="Configured by the operator">operator’s</span>}
+            </th>
+            <td class="cell-text">
+              <span class="mono">{one.model || one.name}</span> <span class="muted">({one.kind}) at {one.url}</span>
+            </td>
+            <td>{one.secret !== null ? <code>{one.secret}</code> : <span class="muted">{one.operator ? "the operator’s" : "none"}</span>}</td>
+            <td class="cell-text">
+              {one.input_price === null && one.output_price === null ? <span class="muted">not known</span> : `${priceOf(one.input_price)} in, ${priceOf(one.output_price)} out`}
+              {(one.input_price ?? one.output_price) !== null && <span class="muted"> per million tokens</span>}
+            </td>
+            <td class="cell-text" role="status">
+              {outcome === undefined && <span class="muted">not tested</span>}
+              {outcome === "running" && "Asking…"}
+              {outcome !== undefined && outcome !== "running" && <Outcome outcome={outcome} />}
+            </td>
+            <td>
+              <span class="chips">
+                <Button small busy={outcome === "running"} aria-label={`Test ${one.name}`} onClick={() => void test(one.name)}>
+                  Test
+                </Button>
+                <Link to={`/judge?model=${encodeURIComponent(one.name)}`} class="button button-plain button-small" aria-label={`New judge with ${one.name}`}>
+                  New judge
+                </Link>
+                {!one.operator && (
+                  <Confirm
+                    small
+                    label="Remove"
+                    title={`Remove ${one.name}?`}
+                    onConfirm={async () => {
+                      await call("DELETE", `/v1/models/${encodeURIComponent(one.name)}`);
+                      found.reload();
+                    }}
+                  >
+                    Evaluators that were granted it are refused from then on. What it was used for stays in the figures.
+                  </Confirm>
+                )}
+              </span>
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
+
+function Outcome({ outcome }: { outcome: ModelTest }) {
+  if (!outcome.ok) return <span class="cell-error">{outcome.error}</span>;
+  return (
+    <>
+      <span class="chip chip-pass">works</span> {milliseconds(outcome.latency_ms)}, {count(outcome.input_tokens)} + {count(outcome.output_tokens)} tokens
+      {outcome.cost !== null && `, cost ${figure(outcome.cost)}`}
+      {outcome.output !== null && <span class="muted"> “{outcome.output}”</span>}
+    </>
+  );
+}
+
+const KINDS = [
+  { value: "openai", label: "OpenAI, or compatible with it" },
+  { value: "anthropic", label: "Anthropic" },
+];
+
+function ModelDialog({ secrets, onClose, onAdded }: { secrets: readonly SecretReport[]; onClose: () => void; onAdded: () => void }) {
+  const [form, setForm] = useState({ name: "", url: "https://api.openai.com/v1", kind: "openai", model: "", secret: "", input_price: "", output_price: "" });
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const set = (changes: Partial<typeof form>) => setForm({ ...form, ...changes });
+  const ready = form.name.trim() !== "" && form.url.trim() !== "" && !busy;
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    const optional = (text: string) => (text.trim() === "" ? null : text.trim());
+    const price = (text: string) => (text.trim() === "" ? null : Number(text));
+    try {
+      const body = { ...form, name: form.name.trim(), url: form.url.trim(), model: optional(form.model), secret: optional(form.secret), input_price: price(form.input_price), output_price: price(form.output_price) };
+      await call("POST", "/v1/models", { body });
+      toast(`${body.name} was added`);
+      onAdded();
+      onClose();
+    } catch (fault) {
+      setError(fault);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title="Add a model"
+      onClose={onClose}
+      onSubmit={() => ready && void save()}
+      actions={
+        <Button kind="primary" type="submit" busy={busy} disabled={!ready}>
+          Add
+        </Button>
+      }
+    >
+      <Field label="Name" value={form.name} onValue={(name) => set({ name })} hint="By which evaluators are granted it: judge-small" autocomplete="off" spellcheck={false} />
+      <Select label="API" value={form.kind} options={KINDS} onValue={(kind) => set({ kind, url: kind === "anthropic" ? "https://api.anthropic.com" : "https://api.openai.com/v1" })} />
+      <Field label="URL" value={form.url} onValue={(url) => set({ url })} spellcheck={false} />
+      <Field label="Model at the provider" value={form.model} onValue={(model) => set({ model })} placeholder={form.name || "gpt-4o-mini"} spellcheck={false} />
+      <Select
+        label="Key"
+        hint="A secret of the workspace. No page and no route shows its value."
+        value={form.secret}
+        options={[{ value: "", label: "No key" }, ...secrets.map((one) => ({ value: one.name, label: one.name }))]}
+        onValue={(secret) => set({ secret })}
+      />
+      <div class="field-row">
+        <Field label="Price of a million tokens in" type="number" min={0} step="any" value={form.input_price} onValue={(input_price) => set({ input_price })} placeholder="not known" />
+        <Field label="Price of a million tokens out" type="number" min={0} step="any" value={form.output_price} onValue={(output_price) => set({ output_price })} placeholder="not known" />
+      </div>
+      {error !== null && <ErrorNote title="The model was not added" error={error} />}
+    </Dialog>
+  );
+}
+
+function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models: readonly RegisteredModel[] }) {
+  const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
+  const [rotating, setRotating] = useState<string | null>(null);
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (found.value === null) return <Spinner label="Loading secrets" />;
+  if (found.value.length === 0) return <Empty title="No secrets yet">A secret is a key that the host sends to a model, or a token that code sees where the operator allows it. Its value never comes back.</Empty>;
+  return (
+    <>
+      <Table label="Secrets" head={heads(["Name", "Who sees it", "Set", ""])}>
+        {found.value.map((one) => {
+          const keyOf = models.filter((model) => model.secret === one.name).map((model) => model.name);
+          const grantedTo = (evaluators.value ?? []).filter(({ evaluator }) => Object.values(evaluator.secrets).includes(one.name)).map(({ name }) => name);
+          return (
+            <tr key={one.name}>
+              <th scope="row" class="cell-name">
+                {one.name}
+              </th>
+              <td class="cell-text">
+                {one.in_code ? <span class="chip chip-warn">code that is granted it</span> : <span class="chip">the host alone</span>}
+                {keyOf.length > 0 && <span class="muted"> key of {keyOf.join(", ")}</span>}
+                {grantedTo.length > 0 && <span class="muted"> granted to {grantedTo.join(", ")}</span>}
+              </td>
+              <td>
+                <When at={one.updated_at} />
+              </td>
+              <td>
+                <span class="chips">
+                  <Button small aria-label={`Rotate ${one.name}`} onClick={() => setRotating(one.name)}>
+                    Rotate…
+                  </Button>
+                  <Confirm
+                    small
+                    label="Remove"
+                    title={`Remove ${one.name}?`}
+                    onConfirm={async () => {
+                      await call("DELETE", `/v1/secrets/${encodeURIComponent(one.name)}`);
+                      found.reload();
+                    }}
+                  >
+                    Models and evaluators that need it fail from then on.
+                  </Confirm>
+                </span>
+              </td>
+            </tr>
+          );
+        })}
+      </Table>
+      {rotating !== null && <SecretDialog name={rotating} onClose={() => setRotating(null)} onSet={found.reload} />}
+    </>
+  );
+}
+
+/** Sets a new secret, or another value of one. */
+function SecretDialog({ name: given, onClose, onSet }: { name: string | null; onClose: () => void; onSet: () => void }) {
+  const [name, setName] = useState(given ?? "");
+  const [value, setValue] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const ready = name.trim() !== "" && value !== "";
+  const save = async () => {
+    try {
+      await call("PUT", `/v1/secrets/${encodeURIComponent(name.trim())}`, { body: { value } });
+      toast(given === null ? `${name.trim()} was added` : `${given} has its new value from the next request on`);
+      onSet();
+      onClose();
+    } catch (fault) {
+      setError(fault);
+    }
+  };
+  return (
+    <Dialog
+      title={given === null ? "Add a secret" : `New value of ${given}`}
+      onClose={onClose}
+      onSubmit={() => ready && void save()}
+      actions={
+        <Button kind="primary" type="submit" disabled={!ready}>
+          Save
+        </Button>
+      }
+    >
+      {given === null && <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
+      <Field label="Value" type="password" value={value} onValue={setValue} hint="It is sealed on the host and never shown again." autocomplete="off" />
+      {error !== null && <ErrorNote title="The secret was not set" error={error} />}
+    </Dialog>
+  );
+}
+
+function Usage() {
+  const host = useHost();
+  const usage = useLoaded((signal) => call<DayUsage[]>("GET", "/v1/model-usage", { signal, query: { days: 30 } }), []);
+  const answers = useLoaded((signal) => call<{ answers: number }>("GET", "/v1/model-answers", { signal }), []);
+  if (usage.error !== null) return <ErrorNote error={usage.error} onRetry={usage.reload} />;
+  if (usage.value === null) return <Spinner label="Loading usage" />;
+  const today = usage.value.filter((one) => one.day === new Date().toISOString().slice(0, 10));
+  const sum = (of: (one: DayUsage) => number) => today.reduce((total, one) => total + of(one), 0);
+  const tokens = (one: DayUsage) => one.input_tokens + one.output_tokens;
+  const most = host?.model_day ?? null;
+  const against = (used: number, limit: number | null | undefined) => (limit == null ? `${figure(used)}, no limit` : `${figure(used)} of ${figure(limit)}`);
+  return (
+    <>
+      <Panel title="Budget of the workspace today (UTC)">
+        <Facts
+          facts={[
+            ["Requests", against(sum((one) => one.requests), most?.requests)],
+            ["Tokens", against(sum(tokens), most?.tokens)],
+            ["Cost", against(sum((one) => one.cost), most?.cost)],
+            host !== null && ["Requests of one row", `at most ${count(host.model_requests)}`],
+            ["Recorded answers", answers.value === null ? "–" : count(answers.value.answers)],
+          ]}
+        />
+        <p class="muted">Jobs and evaluators have budgets of their own. The operator sets that of the day (EVALUATOR_HOST_MODEL_DAY).</p>
+      </Panel>
+      {usage.value.length === 0 ? (
+        <Empty title="No model was asked in the last 30 days" />
+      ) : (
+        <Table label="Usage by day" head={heads(["Day", "Model", "Requests", "Recorded answers", "Tokens in", "Tokens out", "Cost"])}>
+          {usage.value.map((one) => (
+            <tr key={`${one.day} ${one.model}`}>
+              <th scope="row">{one.day}</th>
+              <td>{one.model}</td>
+              <td class="number">{count(one.requests)}</td>
+              <td class="number">{count(one.replayed)}</td>
+              <td class="number">{count(one.input_tokens)}</td>
+              <td class="number">{count(one.output_tokens)}</td>
+              <td class="number">{figure(one.cost)}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {usage.value.length > 0 && <p class="muted">{counted(usage.value.length, "line")} of the last 30 days.</p>}
+    </>
+  );
+}

@@ -1,0 +1,157 @@
+"""The pages of models, secrets and judges: a model is added, tested and judged with; a secret's value never comes back."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from playwright.async_api import Page, expect
+
+from evaluator_host.client import Client
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.schemas.jobs import JobStatus
+from tests.browser.looking import Look, grave_findings, picture, widest_overflow
+from tests.browser.writing import write
+from tests.model_server import ModelServer
+from tests.server import Server
+
+KEY = "sk-live-0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ModelServer]:
+    with ModelServer(key=KEY, plays_all=True) as server:
+        yield server
+
+
+async def looked_at(look: Look, page: Page, name: str) -> None:
+    """Nothing grave in either theme, and nothing sticks out of a wide or a narrow window."""
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme)
+        assert await grave_findings(page) == [], (name, theme)
+        for width in (1280, 390):
+            await page.set_viewport_size({"width": width, "height": 800})
+            assert await widest_overflow(page) == 0, (name, width)
+            await picture(page, f"{name}-{theme}-{width}")
+    await page.set_viewport_size({"width": 1280, "height": 800})
+
+
+async def test_a_model_is_added_tested_and_judged_with(
+    look: Look, page: Page, host: Server, provider: ModelServer
+) -> None:
+    await page.goto("/models?show=secrets")
+    await page.get_by_role("button", name="Add a secret").click()
+    await page.get_by_label("Name", exact=True).fill("provider")
+    await page.get_by_label("Value", exact=True).fill(KEY)
+    await page.get_by_role("button", name="Save").click()
+    row = page.get_by_role("region", name="Secrets").locator("tr", has_text="provider")
+    await expect(row.get_by_text("the host alone")).to_be_visible()
+
+    await page.goto("/models")
+    await page.get_by_role("button", name="Add a model").click()
+    await page.get_by_label("Name", exact=True).fill("judge-small")
+    await page.get_by_label("URL").fill(provider.url)
+    await page.get_by_label("Model at the provider").fill("real-name")
+    await page.get_by_label("Key").select_option("provider")
+    await page.get_by_label("Price of a million tokens in").fill("1000")
+    await page.get_by_label("Price of a million tokens out").fill("2000")
+    await page.get_by_role("button", name="Add", exact=True).click()
+    row = page.get_by_role("region", name="Models").locator("tr", has_text="judge-small")
+    await expect(row.get_by_text("1000 in, 2000 out")).to_be_visible()
+    await row.get_by_role("button", name="Test judge-small").click()
+    await expect(row.get_by_text("works")).to_be_visible()
+    await expect(row.get_by_text("answer to Answer with the word ok.")).to_be_visible()
+    await looked_at(look, page, "models")
+
+    await row.get_by_role("link", name="New judge with judge-small").click()
+    await page.get_by_label("Prompt").fill("Is this polite? Say polite or rude.\n{{ outputs }}")
+    await page.get_by_label("Answers", exact=True).select_option("labels")
+    for at, (label, score) in enumerate((("polite", "1"), ("rude", "0")), start=1):
+        part = page.get_by_role("group", name=f"Label {at}")
+        await part.get_by_label("Label", exact=True).fill(label)
+        await part.get_by_label("Score").fill(score)
+    await write(page, "Outputs", '"you are polite"')
+    await page.get_by_role("button", name="Run the judge").click()
+    result = page.get_by_role("article", name="Result")
+    await expect(result.get_by_test_id("score")).to_have_text("1")
+    await expect(result.get_by_text("1 model request")).to_be_visible()
+    await expect(result.get_by_text("cost 0.")).to_be_visible()
+    await looked_at(look, page, "judge")
+    await page.get_by_label("Name", exact=True).fill("politeness")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_role("heading", name="Judge politeness")).to_be_visible()
+    await expect(page.get_by_role("group", name="Label 2").get_by_label("Label", exact=True)).to_have_value("rude")
+    await page.get_by_role("button", name="Save a new version").click()
+    await expect(page.get_by_text("politeness is saved as version")).to_be_visible()
+
+    await page.goto("/evaluators/politeness")
+    await expect(page.get_by_text("judge-small").first).to_be_visible()
+    link = page.get_by_role("link", name="Edit the judge")
+    assert "/judge?evaluator=politeness%40" in str(await link.get_attribute("href"))
+    await page.goto("/models?show=usage")
+    await expect(page.get_by_role("region", name="Usage by day").get_by_text("judge-small")).to_be_visible()
+    await expect(page.get_by_text("of 1000", exact=False).first).to_be_visible()
+    await looked_at(look, page, "usage")
+    assert KEY not in await page.content()
+
+
+async def test_the_agreement_of_a_judge_is_read(look: Look, page: Page, host: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': 1, 'label': outputs}\n"
+    rows = [{"answer": one, "human": human} for one, human in (("good", "good"), ("bad", "bad"), ("good", "bad"))]
+
+    def made() -> str:
+        with Client(host.url) as client:
+            job = client.jobs.create([Evaluator(code)], rows, mapping={"outputs": "answer"})
+            assert client.jobs.wait(job.id).status is JobStatus.COMPLETED
+            return job.id
+
+    job = await asyncio.to_thread(made)
+    await page.goto(f"/jobs/{job}")
+    await page.get_by_role("link", name="Agreement…").click()
+    await page.get_by_label("Column with the labels of people").select_option("human")
+    await page.get_by_role("button", name="Compare").click()
+    await expect(page.get_by_text("66.7 %", exact=False).first).to_be_visible()
+    matrix = page.get_by_role("region", name="Confusion matrix")
+    await expect(matrix.get_by_role("columnheader", name="Judged good")).to_be_visible()
+    await looked_at(look, page, "agreement")
+
+
+async def test_a_secret_is_rotated_and_removed(look: Look, page: Page, host: Server) -> None:
+    await page.goto("/models?show=secrets")
+    await page.get_by_role("button", name="Add a secret").click()
+    await page.get_by_label("Name", exact=True).fill("crm")
+    await page.get_by_label("Value", exact=True).fill("first-value-0123")
+    await page.get_by_role("button", name="Save").click()
+    row = page.get_by_role("region", name="Secrets").locator("tr", has_text="crm")
+    await expect(row.get_by_text("code that is granted it")).to_be_visible()
+    await looked_at(look, page, "secrets")
+    await row.get_by_role("button", name="Rotate crm").click()
+    await page.get_by_label("Value", exact=True).fill("second-value-0123")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("crm has its new value")).to_be_visible()
+    await row.get_by_role("button", name="Remove").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await expect(row).to_have_count(0)
+    assert "value-0123" not in await page.content()
+
+
+async def test_grants_stay_when_a_version_is_opened_and_restored(page: Page, host: Server) -> None:
+    def made() -> None:
+        granted = Evaluator("def evaluate(i, o, t):\n    return 1\n", network=("api.example.com:443",))
+        with Client(host.url) as client:
+            client.evaluators.create("reaching", granted, force=True)
+            client.evaluators.update("reaching", replace(granted, network=()), force=True)
+
+    await asyncio.to_thread(made)
+    await page.goto("/evaluators/reaching?version=1")
+    await page.get_by_role("button", name="Restore as version 3").click()
+    await expect(page.get_by_text("3 versions")).to_be_visible()
+
+    def newest() -> tuple[str, ...]:
+        with Client(host.url) as client:
+            return client.evaluators.get("reaching").evaluator.network
+
+    assert await asyncio.to_thread(newest) == ("api.example.com:443",)
+    await page.goto("/?evaluator=reaching%401")
+    await page.get_by_text("Settings", exact=False).first.click()
+    await expect(page.get_by_label("Hosts")).to_have_value("api.example.com:443")
