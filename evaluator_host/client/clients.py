@@ -1,6 +1,6 @@
 """`Client` and `AsyncClient`, and their methods outside any group: `evaluate`, `check`, `migrate`, `info`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType, TracebackType
 from typing import Any, Self
 
@@ -123,17 +123,20 @@ class HostVerbs(Verbs[TransportT]):
         return await self._transport.send(call)
 
     @verb
-    async def check(self, evaluator: Evaluator | str) -> CheckReport:
-        """Load an evaluator in a sandbox without running a row.
+    async def check(
+        self, evaluator: Evaluator | str, *, cases: Sequence[Mapping[str, Json]] | None = None
+    ) -> CheckReport:
+        """Load an evaluator in a sandbox, and run its cases.
 
         Args:
           evaluator: The code and its settings, or the name of a stored one.
+          cases: Rows with `expect`, and `case`, a name; None: those of the stored one.
 
         Raises:
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """
-        body = {"evaluator": evaluator_body(evaluator)}
+        body = {"evaluator": evaluator_body(evaluator), **({} if cases is None else {"cases": cases})}
         return await self._transport.send(
             Call("POST", "/v1/check", CheckReport, encode(body), evaluator_headers(evaluator))
         )

@@ -61,7 +61,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
         </div>
       </header>
       {rows.length === 0 ? (
-        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Say what you expect of each; rows and expectations stay with the draft in this browser.</p>
+        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Say what you expect of each; Save keeps such rows with the version.</p>
       ) : (
         <>
           <Sums rows={rows} scores={scores} />
