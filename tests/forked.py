@@ -21,10 +21,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, cast, get_args
+from typing import Any, NoReturn, cast
 
 import httpx
 
@@ -231,27 +232,26 @@ def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
 
 
 def _build_api() -> None:
-    """Build the API once, and keep what pydantic makes of its types: each host that is forked would make all of it again."""
-    from fastapi._compat import v2  # noqa: PLC0415
+    """Build the API once, and keep what FastAPI and pydantic make of each route: a host that is forked makes its handlers only."""
+    from fastapi import params, routing  # noqa: PLC0415
 
     from evaluator_host.config.settings import Settings  # noqa: PLC0415
     from evaluator_host.web.app import create_app  # noqa: PLC0415
 
-    adapters: dict[Any, tuple[Any, Any]] = {}
-    make = v2.TypeAdapter
+    made: dict[tuple[Any, ...], dict[str, Any]] = {}
+    populate = routing._populate_api_route_state
 
-    def make_once(annotated: Any, *, config: Any = None) -> Any:
-        annotation, *metadata = get_args(annotated)
-        key = (
-            annotation,
-            repr(metadata),
-            repr(config),
-        )  # the functions of `metadata` are kept, so that no address has two
-        if key not in adapters:
-            adapters[key] = make(annotated, config=config), annotated
-        return adapters[key][0]
+    def populate_once(route: Any, path: str, endpoint: Any, **options: Any) -> None:
+        needed = [id(default) for default in endpoint.__defaults__ or () if isinstance(default, params.Depends)]
+        key = (path, endpoint.__code__, str(options["methods"]), *needed)
+        if key not in made:
+            populate(route, path, endpoint, **options)
+            made[key] = dict(vars(route))
+            return
+        dependant = replace(made[key]["dependant"], call=endpoint)
+        vars(route).update(made[key] | {"endpoint": endpoint, "dependant": dependant})
 
-    v2.TypeAdapter = make_once  # type: ignore[assignment, misc]
+    routing._populate_api_route_state = populate_once  # type: ignore[assignment]
     create_app(cast("Any", None), Settings(data_dir=Path(tempfile.gettempdir())))
 
 

@@ -1,4 +1,4 @@
-"""Measures the processor time of each test: of its process, of all that it started, and of containers.
+"""Measures the processor time of each group of tests: of their process, of all that it started, and of containers.
 
 `make test ARGS=--write-seconds` adds it up by group and writes `seconds.json`. Processor time is nearly the same on a quiet
 machine and on a busy one.
@@ -19,17 +19,28 @@ _CONTAINERS = (Path("/sys/fs/cgroup/cpuacct/docker/cpuacct.usage"), Path("/sys/f
 
 
 class Meter:
-    """Notes in each report what was used since the report before; runs in the process that runs the tests."""
+    """Notes in a group's last report what the group used; runs in the process that runs the tests.
+
+    To look at every process takes a tenth of a second, so that it is done once a group.
+    """
 
     def __init__(self) -> None:
         self._before: dict[int, float] = {}
         self._containers_s = container_seconds()
+        self._at_end = False
+
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Note whether another group follows."""
+        self._at_end = nextitem is None or group_of(nextitem.nodeid) != group_of(item.nodeid)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add `processor_s` to the report of a test's setup, call or teardown."""
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Add `processor_s` to the report of the teardown that ends a group."""
         report = yield
-        report.processor_s = self._used()  # type: ignore[attr-defined] # xdist sends it along
+        if self._at_end and call.when == "teardown":
+            report.processor_s = self._used()  # type: ignore[attr-defined] # xdist sends it along
         return report
 
     def _used(self) -> float:
@@ -49,7 +60,7 @@ class Recorder:
         self._seconds: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add a test's setup, call or teardown."""
+        """Add what a group used, in its last report."""
         self._seconds[group_of(report.nodeid)] += getattr(report, "processor_s", 0.0)
 
     def pytest_sessionfinish(self) -> None:

@@ -26,6 +26,7 @@ from evaluator_host.schemas.labels import (
 )
 from evaluator_host.store.jobs import Jobs
 from evaluator_host.store.labels import Labels, LabelState, StoredLabel, StoredQueue
+from evaluator_host.store.usage import StorageUsage
 
 MOST_ROWS: Final = 10_000
 _SEVERAL: Final = 2
@@ -46,13 +47,20 @@ class LabelQueues:
     """The label queues of one host."""
 
     def __init__(
-        self, labels: Labels, jobs: Jobs, results: JobResults, rows: RowReader, datasets: DatasetService
+        self,
+        labels: Labels,
+        jobs: Jobs,
+        results: JobResults,
+        rows: RowReader,
+        datasets: DatasetService,
+        usage: StorageUsage,
     ) -> None:
         self._labels = labels
         self._jobs = jobs
         self._results = results
         self._rows = rows
         self._datasets = datasets
+        self._usage = usage
 
     async def create_queue(
         self,
@@ -82,8 +90,10 @@ class LabelQueues:
           InvalidRequest: a field is not valid, or there are no such rows.
           NotFound: there is no such job, evaluator or data set.
           NameTaken: there is a queue of that name.
+          OverQuota: the workspace has reached its quota.
         """
         _require_task(task)
+        await self._usage.require_room(workspace_id)
         if (job is None) == (dataset is None):
             raise _refused("job", "a queue is of a job or of a data set", "give `job` or `dataset`")
         own_outputs = False
@@ -197,7 +207,9 @@ class LabelQueues:
         Raises:
           NotFound: there is no such queue or row.
           InvalidRequest: the queue takes no such label.
+          OverQuota: the workspace has reached its quota.
         """
+        await self._usage.require_room(workspace_id, len(note))
         queue = await self._labels.get_queue(workspace_id, name)
         if skip and label is not None:
             raise _refused("skip", "a skipped row has no label", "give `label` or `skip`")

@@ -145,7 +145,7 @@ async def open_stored_resources(
                 usage=store.usage,
                 schedules=schedules,
                 alerts=alerts,
-                labels=LabelQueues(store.labels, store.jobs, results, rows, datasets),
+                labels=LabelQueues(store.labels, store.jobs, results, rows, datasets, store.usage),
             )
 
 

@@ -236,6 +236,7 @@ class UsageReport:
       evaluators_bytes: Versions of named evaluators, with their locks.
       jobs_bytes: Jobs: their evaluators, results and answers of models.
       traces_bytes: Scored traces of live traffic.
+      labels_bytes: Label queues.
     """
 
     workspace: str
@@ -246,3 +247,4 @@ class UsageReport:
     evaluators_bytes: int = 0
     jobs_bytes: int = 0
     traces_bytes: int = 0
+    labels_bytes: int = 0

@@ -123,10 +123,11 @@ def _attacks(folder: Path) -> Iterator[Attack]:
         program, language = _program_file(folder, name)
         witness = folder / f"{name}.witness{program.suffixes[0]}"
         unused -= {program, witness}
-        code = _text(program)
-        tailed = _ATTACK.search(code) is not None
-        if not tailed and not _EVALUATE.search(code):
+        text = _text(program)
+        tailed = _ATTACK.search(text) is not None
+        if not tailed and not _EVALUATE.search(text):
             raise ValueError(f"{program}: defines neither `attack(inputs)` nor `evaluate`")
+        code = expand(text) if program.suffix == ".txt" else text
         try:
             yield Attack(
                 name=name if language is Language.PYTHON else f"javascript-{name}",
@@ -185,7 +186,7 @@ def _program_file(folder: Path, name: str) -> tuple[Path, Language]:
 
 
 def _text(program: Path) -> str:
-    """Return a program with its includes, and in a .txt file with its repeated texts."""
+    """Return a program with its includes."""
 
     def included(match: re.Match[str]) -> str:
         file = program.parents[1] / _INCLUDES / match[1]
@@ -193,8 +194,7 @@ def _text(program: Path) -> str:
             raise ValueError(f"{program}: there is no {file} to include")
         return file.read_text(encoding="utf-8").strip("\n")
 
-    text = _INCLUDE.sub(included, program.read_text(encoding="utf-8"))
-    return expand(text) if program.suffix == ".txt" else text
+    return _INCLUDE.sub(included, program.read_text(encoding="utf-8"))
 
 
 def expand(text: str) -> str:

@@ -21,6 +21,8 @@ from evaluator_host.store.tables import (
     EvaluatorVersionTable,
     JobEvaluatorTable,
     JobTable,
+    LabelQueueTable,
+    LabelTable,
     TraceTable,
     WorkspaceTable,
 )
@@ -28,6 +30,7 @@ from evaluator_host.store.tables import (
 _MEASURED_S: Final = 5.0  # a measurement is used for so long; a workspace may go over its quota by what it stores then
 _REFUSED_S: Final = 0.5  # so long for one over its quota, which may have deleted something
 _CHECKED_BYTES: Final = 16 << 20  # of an upload, between two checks
+_LABEL_BYTES: Final = 64  # of a row in a queue, besides its label and note
 _MB: Final = 1 << 20
 
 
@@ -47,7 +50,7 @@ class Quota:
 
 
 class StorageUsage:
-    """The storage of all workspaces: rows of data sets, files, evaluators, jobs with results, traces.
+    """The storage of all workspaces: rows of data sets, files, evaluators, jobs with results, traces, labels.
 
     Package sets are not counted: workspaces share them, and the host removes the least recently used.
     """
@@ -164,6 +167,15 @@ class StorageUsage:
                 "traces",
                 evaluator.workspace_id,
                 select(func.sum(TraceTable.stored_bytes)).join(TraceTable, TraceTable.evaluator_id == evaluator.id),
+            ),
+            (
+                "labels",
+                LabelQueueTable.workspace_id,
+                select(
+                    func.sum(
+                        _LABEL_BYTES + func.length(LabelTable.note) + func.coalesce(func.length(LabelTable.label), 0)
+                    )
+                ).join(LabelTable, LabelTable.queue_id == LabelQueueTable.id),
             ),
         ]
 

@@ -1,10 +1,8 @@
 """Every setting, route, error, command and option is documented, under the name it really has."""
 
 import re
-from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import typer.main
@@ -15,9 +13,8 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError
 from evaluator_host.model.evaluator import Contract
 from evaluator_host.model.outcome import ErrorCode
-from evaluator_host.service import Service
 from evaluator_host.web.api.bodies import EvaluatorIn, LimitsIn, RowIn, SettingsIn
-from evaluator_host.web.app import create_app
+from tests.described import described_app
 from tests.docs.blocks import DOCUMENTS, ROOT, name, read
 
 CLI = read("docs/cli.md")
@@ -29,10 +26,9 @@ NOT_OURS = ("custom/",)  # of a project of UiPath's layout
 COMMANDS = typer.main.get_command(command_line()).commands  # type: ignore[attr-defined]
 
 
-@cache
 def openapi() -> dict[str, Any]:
-    """The description of the API; no route is called, so that no service is needed."""
-    return create_app(cast("Service", SimpleNamespace()), Settings()).openapi()
+    """The description of the API."""
+    return described_app().openapi()
 
 
 def code_spans(document: Path) -> list[str]:

@@ -4,14 +4,13 @@ import copy
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 
-from evaluator_host.config.settings import Settings
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.web.app import create_app
+from tests.described import described_app
 from tests.server import Server
 
 CODE = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
@@ -52,7 +51,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_every_integer_of_a_request_is_bounded() -> None:
     """Values of a request must fit the database, a file's length and every JSON parser."""
-    described = create_app(cast("Any", None), Settings()).openapi()
+    described = described_app().openapi()
     free = [
         name
         for name, schema in described["components"]["schemas"].items()

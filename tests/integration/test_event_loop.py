@@ -12,8 +12,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -21,10 +20,10 @@ from starlette.routing import Route
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.web.api.bodies import EXACT_MATCH
-from evaluator_host.web.app import create_app
 from evaluator_host.web.http.json_routes import DECODED_MB
 from evaluator_host.wiring.server import base_url, serve_http
 from tests.conftest import settings
+from tests.described import described_app
 from tests.loop_watch import watching
 
 HELD_S: Final = 0.05
@@ -128,7 +127,7 @@ QUERIES: Final = {
 }
 
 
-APP = create_app(cast("Any", SimpleNamespace()), Settings())
+APP = described_app()
 
 
 def routes() -> list[Route]:

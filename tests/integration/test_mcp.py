@@ -7,13 +7,15 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, StdioServerParameters
 
 from tests.conftest import DATA_DIR
 from tests.server import Server, new_home
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 pytestmark = pytest.mark.engine
 
@@ -31,7 +33,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @asynccontextmanager
-async def tools(*arguments: str) -> AsyncIterator[Client]:
+async def tools(*arguments: str) -> AsyncIterator["Client"]:
+    from mcp import Client, StdioServerParameters  # noqa: PLC0415 - takes half a second
+
     environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "evaluator_host", "mcp", *arguments], env=environment
@@ -40,14 +44,14 @@ async def tools(*arguments: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def used(client: Client, tool: str, **arguments: Any) -> Any:
+async def used(client: "Client", tool: str, **arguments: Any) -> Any:
     answer = await client.call_tool(tool, arguments)
     assert not answer.is_error, answer.content
     found = answer.structured_content
     return found["result"] if isinstance(found, dict) and set(found) == {"result"} else found
 
 
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
+async def refused(client: "Client", tool: str, **arguments: Any) -> str:
     answer = await client.call_tool(tool, arguments)
     assert answer.is_error
     return str(answer.content[0].text)  # type: ignore[union-attr]

@@ -18,6 +18,7 @@ from evaluator_host.store.database import Engine
 from evaluator_host.store.evaluators import VersionContent
 from evaluator_host.store.job_queue import StoredOutput
 from evaluator_host.store.jobs import Job
+from evaluator_host.store.labels import LabelState, StoredLabel
 from evaluator_host.store.store import Store, open_store
 from evaluator_host.store.traces import ScoredTrace
 from evaluator_host.store.usage import Quota, StorageUsage
@@ -47,8 +48,14 @@ async def ended(store: Store, *, rows: int = 3, value: str = "") -> Job:
 async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     other = (await store.workspaces.ensure_workspace("other")).id
     assert await store.usage.get_usage(WORKSPACE) == UsageReport(WORKSPACE, 0)
-    await dataset(store, "mine")
+    rows = await dataset(store, "mine")
     assert (await store.usage.get_usage(WORKSPACE)).datasets_bytes == FACTS.size_bytes
+    queue = await store.labels.add_queue(
+        WORKSPACE, "review", range(3), dataset_id=rows.id, job_id=None, own_outputs=False, content="{}"
+    )
+    labelled = StoredLabel(1, LabelState.LABELLED, '"good"', "n" * 100, None, datetime.now(UTC))
+    await store.labels.set_label(queue, labelled)
+    assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 3 * 64 + 106
     await Entities(store.database).add_entity(Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000})
     await Entities(store.database).add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
     made = await store.evaluators.create_evaluator(other, "exact", CONTENT)

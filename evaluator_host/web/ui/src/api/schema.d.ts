@@ -1310,6 +1310,7 @@ export interface components {
             evaluators_bytes: number;
             files_bytes: number;
             jobs_bytes: number;
+            labels_bytes: number;
             quota_bytes: number;
             total_bytes: number;
             traces_bytes: number;

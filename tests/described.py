@@ -1,0 +1,15 @@
+"""The application without a host behind it: enough to list and describe its routes."""
+
+from functools import cache
+from typing import Any, cast
+
+from fastapi import FastAPI
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.web.app import create_app
+
+
+@cache
+def described_app() -> FastAPI:
+    """Return it; it takes half a second to make, once a process."""
+    return create_app(cast("Any", None), Settings())
