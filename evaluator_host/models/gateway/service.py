@@ -13,7 +13,7 @@ from evaluator_host.model.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.model.redaction import Redactor
 from evaluator_host.models.access import make_http_client
 from evaluator_host.models.endpoint import fault_of, read_body
-from evaluator_host.models.gateway.gateway import credentials
+from evaluator_host.models.gateway.exchange import credentials
 from evaluator_host.models.gateway.grants import GrantedModel, ModelDirectory, base_url
 from evaluator_host.models.gateway.protocols import tokens_of
 from evaluator_host.models.gateway.recordings import Recordings
