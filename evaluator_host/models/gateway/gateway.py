@@ -262,7 +262,7 @@ class RowGate:
           number: Of the connection.
           limit: Of the answer, which is there now.
         """
-        if limit is not None:
+        if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:
             with suppress(TimeoutError):
