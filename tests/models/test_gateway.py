@@ -117,6 +117,21 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(
         await granted.score(judge, "replay")
 
 
+async def test_a_model_is_tested_by_one_short_question(granted: Granting) -> None:
+    models = ModelService(granted.service.settings, granted.store)
+    for name in ("judge", "claude"):
+        tested = await models.test_model("default", name)
+        assert (tested.ok, tested.output, tested.error) == (True, "answer to Answer with the word ok.", None)
+        assert tested.cost is not None
+        assert tested.cost > 0
+    assert "anthropic-version" in {header.lower() for header in granted.server.headers[-1]}
+    await models.directory.add("default", RegisteredModel("down", "http://127.0.0.1:1/v1", model="real"))
+    down = await models.test_model("default", "down")
+    await models.directory.delete("default", "down")
+    assert (down.ok, down.output) == (False, None)
+    assert "cannot be reached" in str(down.error)
+
+
 @pytest.mark.parametrize("granting", ["docker"], indirect=True)
 async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gone(granting: Granting) -> None:
     form = {

@@ -20,6 +20,7 @@ from evaluator_host.service.model_grants import Used
 JSON_TYPE: Final = "application/json"
 ANSWER_BYTES: Final = 16 << 20
 _EVENTS: Final = "text/event-stream"
+_VERSION: Final = ("anthropic-version", "2023-06-01")
 _FAULT_BYTES: Final = 64 << 10
 _CHARACTERS_A_TOKEN: Final = 4  # where a provider counts none
 
@@ -66,7 +67,7 @@ class Exchange:
         if self._adds_usage:
             sent["stream_options"] = {**options, "include_usage": True}
         self._content = encode_json(sent)
-        self._headers = {"content-type": JSON_TYPE, "accept-encoding": "identity", **headers, **credentials(model)}
+        self._headers = {"content-type": JSON_TYPE, "accept-encoding": "identity", **_credentials(model), **headers}
 
     async def run(self, connection: Connection) -> None:
         """Ask the provider and pass its answer on to a connection of the row.
@@ -195,9 +196,10 @@ class Exchange:
         return self._redactor.text(str(error) or type(error).__name__)[:200]
 
 
-def credentials(model: GrantedModel) -> dict[str, str]:
-    """Return the headers that carry the model's key."""
-    if model.key is None:
-        return {}
+def _credentials(model: GrantedModel) -> dict[str, str]:
+    """Return the headers that carry the model's key, and the version of Anthropic's API where the row names none."""
     anthropic = model.registered.kind is ModelKind.ANTHROPIC
-    return {"x-api-key": model.key} if anthropic else {"authorization": f"Bearer {model.key}"}
+    found = dict([_VERSION]) if anthropic else {}
+    if model.key is not None:
+        found |= {"x-api-key": model.key} if anthropic else {"authorization": f"Bearer {model.key}"}
+    return found

@@ -158,18 +158,10 @@ class ModelDirectory:
 
 
 def _registered(name: str, configured: ModelEndpoint) -> RegisteredModel:
-    return RegisteredModel(
-        name=name,
-        url=configured.base_url,
-        kind=configured.kind,
-        model=configured.model or name.rpartition("/")[2],
-        secret=configured.secret,
-        input_price=configured.input_price,
-        output_price=configured.output_price,
-        timeout_s=configured.timeout_s,
-        retries=configured.retries,
-        operator=True,
-    )
+    same = ("kind", "secret", "input_price", "output_price", "timeout_s", "retries")
+    fields = {field: getattr(configured, field) for field in same}
+    model = configured.model or name.rpartition("/")[2]
+    return RegisteredModel(name=name, url=configured.base_url, model=model, operator=True, **fields)
 
 
 def base_url(model: RegisteredModel) -> str:
