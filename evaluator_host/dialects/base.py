@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.function_call import FunctionCall
+from evaluator_host.dialects.function_call import FunctionCall, JavaScriptCall
 from evaluator_host.dialects.imports import ImportFormat
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.row_documents import RowDocument
@@ -102,7 +102,8 @@ class Dialect:
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the name that an evaluator's configuration gives it, or None.
       row_document: Reads rows from a JSON document of the dialect's own.
-      call: How it calls functions in Python, by which `migrate` rewrites them.
+      call: How it calls functions and classes in Python, by which `migrate` rewrites them.
+      call_javascript: How it calls functions in JavaScript and TypeScript.
       imports: Reads the platform's own files: a configuration, an export.
       find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
         file outside the dialect's projects.
@@ -134,6 +135,7 @@ class Dialect:
     name_in_config: Callable[[Mapping[str, Json]], str | None] | None = None
     row_document: EntryPoint[RowDocument] | None = None
     call: FunctionCall | None = None
+    call_javascript: JavaScriptCall | None = None
     imports: EntryPoint[ImportFormat] | None = None
     find_project: EntryPoint[Callable[[Path], Any]] | None = None
     commands: EntryPoint[Any] | None = None

@@ -1,11 +1,11 @@
-"""How a platform calls a function in Python, as expressions over the arguments of `evaluate`.
+"""How a platform calls an evaluator, as expressions over the arguments of `evaluate`.
 
 `migrate` rewrites evaluators of a dialect by it. In an expression `{inputs}`, `{outputs}` and `{trace}` are the names
-of the new parameters, `{key}` is the name of the ground truth, as a literal.
+of the new parameters, `{key}` is the name of the ground truth, as a literal, and `{truth}` in JavaScript reads it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 TRUTH: Final = "{inputs}.get({key})"
@@ -13,11 +13,51 @@ AS_OBJECT: Final = '{outputs} if isinstance({outputs}, dict) else {{"output": {o
 TRUTH_AS_OBJECT: Final = (
     '{inputs}.get({key}) if isinstance({inputs}.get({key}), dict) else {{"output": {inputs}.get({key})}}'
 )
+AS_OBJECT_JS: Final = (
+    "Object({outputs}) === {outputs} && !Array.isArray({outputs}) ? {outputs} : {{ output: {outputs} }}"
+)
+TRUTH_AS_OBJECT_JS: Final = "Object({truth}) === {truth} && !Array.isArray({truth}) ? {truth} : {{ output: {truth} }}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFields:
+    """How the platform's objects with a result become those of `evaluate`, where the code returns them literally.
+
+    Attributes:
+      fields: The new key of each key; without one it is left out. Other keys stay as they are.
+      makers: Functions and classes that make such an object from named arguments.
+      list_key: The key of a list of results in the object; one result in it becomes the object.
+    """
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    makers: tuple[str, ...] = ()
+    list_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCall:
+    """One way to call an object of a class in Python.
+
+    Attributes:
+      bases: Names of the classes that it extends, without their modules.
+      methods: Names of the methods that score, the first that the class has is called; an async one is awaited.
+      arguments: What a parameter of each name gets; other parameters are columns of the inputs, without a default.
+      whole: The expressions of positional arguments, where the method takes one object instead of values by name.
+      imports: Names that these expressions use, each with its module.
+      result: What an adapter returns for `result`, the returned value, and `scorer`, the object.
+    """
+
+    bases: tuple[str, ...]
+    methods: tuple[str, ...]
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
+    imports: Mapping[str, str] = field(default_factory=dict)
+    result: str = "result"
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """One way to call a function.
+    """One way to call a function in Python.
 
     Attributes:
       arguments: What a parameter of each name gets.
@@ -25,10 +65,37 @@ class FunctionCall:
       by_position: Names of parameters are free; `arguments` are in the order in which they are passed.
       decorators: Decorators that only mark the function; they are removed.
       result: What an adapter returns for `result`, the function's value.
+      returned: How returned objects become those of `evaluate`.
+      of_class: How objects are called, where evaluators are classes too.
     """
 
-    arguments: Mapping[str, str]
+    arguments: Mapping[str, str] = field(default_factory=dict)
     entries: tuple[str, ...] = ()
     by_position: bool = False
     decorators: tuple[str, ...] = ()
     result: str = "result"
+    returned: ResultFields = field(default_factory=ResultFields)
+    of_class: ClassCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JavaScriptCall:
+    """One way to call a function in JavaScript and TypeScript.
+
+    Attributes:
+      arguments: Of each argument the expression, or the expressions of its properties.
+      entries: Names of the function; empty for any name.
+      by_name: Parameters that are plain names get the properties of the first argument.
+      result: What an adapter returns for `result`, the function's value.
+      returned: How returned objects become those of `evaluate`.
+      packages: The platform's packages; what the new code does not use of them is no longer imported.
+      inline: Names of the arguments in code that is an expression, or a body with `return`, without a function.
+    """
+
+    arguments: tuple[str | Mapping[str, str], ...]
+    entries: tuple[str, ...] = ()
+    by_name: bool = False
+    result: str = "result"
+    returned: ResultFields = field(default_factory=ResultFields)
+    packages: tuple[str, ...] = ()
+    inline: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from evaluator_host.dialects.function_call import FunctionCall
+from evaluator_host.dialects.function_call import FunctionCall, JavaScriptCall
 from evaluator_host.migration.edits import Edits
 from evaluator_host.migration.scopes import Names
 from evaluator_host.migration.syntax import Unreadable
@@ -33,7 +33,7 @@ class Wish:
     to: str = "evaluate"
     whole_row: bool = True
     platform: str = ""
-    call: FunctionCall | None = None
+    call: FunctionCall | JavaScriptCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Draft:
     parameters: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     origin: str = "evaluate-v1"
-    _gone: list[tuple[int, int]] = field(default_factory=list)
+    dropped: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.edits = Edits(self.source)
@@ -98,11 +98,11 @@ class Draft:
 
     def drop(self, start: int, end: int) -> None:
         """Mark a range as deleted or moved in one piece: later steps ignore the syntax nodes inside it."""
-        self._gone.append((start, end))
+        self.dropped.append((start, end))
 
     def is_gone(self, node: Node) -> bool:
         """Whether a syntax node lies in a deleted or moved range."""
-        return any(start <= node.start_byte and node.end_byte <= end for start, end in self._gone)
+        return any(start <= node.start_byte and node.end_byte <= end for start, end in self.dropped)
 
     def drop_comment_behind(self, node: Node) -> None:
         """Delete the comment behind a removed parameter, on the same line."""

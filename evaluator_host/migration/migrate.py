@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from evaluator_host.dialects.function_call import FunctionCall, JavaScriptCall
 from evaluator_host.dialects.table import dialect_of
 from evaluator_host.migration.draft import Rewritten, Wish
 from evaluator_host.migration.proof import Pair, Proving, Run, contract_after
@@ -26,7 +27,7 @@ _NAMES: Final = {
     Language.JAVASCRIPT: "evaluator.js",
     Language.TYPESCRIPT: "evaluator.ts",
 }
-_LEGACY: Final = re.compile(r"\b(?:app_params|correct_answer)\s*[,:)=]")
+_LEGACY: Final = re.compile(r"\b(?:app_?params|correct_?answer)\s*[,:)=]", re.IGNORECASE)
 _BOM = "\ufeff"
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048)  # the largest accepted program needs two seconds
 _read_rewritten: Final = TypeAdapter(Rewritten).validate_python
@@ -141,7 +142,7 @@ async def migrate(
     source = read_text(evaluator.code, evaluator.language)
     key = evaluator.settings.correct_answer_key
     wish = Wish(evaluator.settings.entry or "evaluate", key, to.value, whole_row=key == Wish().key)
-    if to is Contract.EVALUATE and evaluator.language is Language.PYTHON:
+    if to is Contract.EVALUATE:
         wish = await _of_platform(evaluator, wish, context, as_run)
     work = _Work(evaluator, rows, context, source, wish, name, as_run)
     try:
@@ -170,7 +171,10 @@ async def _of_platform(
             return wish
         [probed] = await context.run(replace(evaluator, code=as_run(evaluator.code)), [Row()])
         contract = Contract(probed.evaluator.contract or Contract.AUTO)
-    call = None if contract is Contract.AUTO else dialect_of(contract).call
+    dialect = None if contract is Contract.AUTO else dialect_of(contract)
+    call: FunctionCall | JavaScriptCall | None = None
+    if dialect is not None:
+        call = dialect.call if evaluator.language is Language.PYTHON else dialect.call_javascript
     return wish if call is None else replace(wish, platform=contract.value, call=call)
 
 
@@ -236,7 +240,9 @@ class _Work:
         return unproven
 
     def _old(self, rewritten: Rewritten) -> Evaluator:
-        return replace(self.evaluator, code=self.as_run(self.evaluator.code), contract=Contract(rewritten.source))
+        recognised = self.evaluator.contract is Contract.AUTO and rewritten.source == self.wish.platform
+        contract = Contract.AUTO if recognised else Contract(rewritten.source)  # which takes functions of any name
+        return replace(self.evaluator, code=self.as_run(self.evaluator.code), contract=contract)
 
 
 def _not_a_program(code: str) -> str | None:

@@ -146,10 +146,12 @@ const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 /** Return what other platforms' dialects recognise in the functions that the module offers. @param {Offer[]} offers @param {string} code */
 function matchesOf(offers, code) {
   const matches = [];
+  const evaluate = lookUp(offers, 'evaluate');
+  const own = evaluate !== null && parametersOf(evaluate).parameters.slice(0, 2).map((one) => one.name).join() === 'inputs,outputs';
   for (const dialect of DIALECTS) {
     const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers) });
-    if (dialect.takesAnyName?.test(code)) {
+    if (!own && dialect.takesAnyName?.test(code)) { // beside `evaluate(inputs, outputs, …)` functions of other names are helpers
       const exported = dialect.takesDefault ? defaultExport(offers) : null; // the bundler gives an anonymous one a name of its own
       const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name) && one.name !== 'default' && one.text !== exported?.text).map((one) => one.name));
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });

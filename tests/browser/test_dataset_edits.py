@@ -55,7 +55,7 @@ async def test_rows_are_found_changed_added_and_removed(page: Page, cities: Clie
     await page.get_by_role("button", name="Row 7").click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Next").click()
-    await expect(dialog.get_by_role("region", name="question")).to_have_text("Capital 5?")
+    await expect(dialog.get_by_role("group", name="question")).to_have_text("Capital 5?")
     await dialog.get_by_role("button", name="Change").click()
     await dialog.get_by_label("question", exact=True).fill(MARKUP)
     await dialog.get_by_label("meta", exact=True).fill('{"n": ')

@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 
 from evaluator_host.migration.migrate import migrate, migration_context
-from evaluator_host.model.evaluator import Contract, Evaluator, Row
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.schemas.migration import MigrationStatus, Verdict
 from evaluator_host.service import Service
 
@@ -105,3 +105,130 @@ async def test_a_parameter_that_the_platform_does_not_pass_is_refused(service: S
     )
     assert made.status is MigrationStatus.REFUSED
     assert "passes no threshold" in made.unresolved[0].message
+
+
+IN_JAVASCRIPT = {
+    "braintrust, typed": (
+        """
+        import type { Scorer } from "autoevals";
+
+        export const exact: Scorer<string, {}> = (args) => ({ name: "exact", score: args.output === args.expected ? 1 : 0 });
+        """,
+        """
+        export const evaluate = (inputs: Record<string, any>, outputs: any, trace: any) => {
+          const expected = inputs.correct_answer ?? null;
+          return { name: "exact", score: outputs === expected ? 1 : 0 };
+        };
+        """,
+    ),
+    "braintrust": (
+        """
+        function handler({ input, output, expected = 'nothing' }) {
+          if (expected === null) return null;
+          return { name: 'exact', score: output === expected ? 1 : 0, metadata: { asked: input.question.length } };
+        }
+        """,
+        None,
+    ),
+    "langsmith": (
+        """
+        import type { EvaluationResult } from "langsmith/evaluation";
+
+        export async function correct({ outputs, referenceOutputs }: { outputs: any; referenceOutputs?: any }): Promise<EvaluationResult> {
+          return { key: "correct", score: outputs.output === referenceOutputs?.output ? 1 : 0, comment: "compared" };
+        }
+        """,
+        None,
+    ),
+    "phoenix": (
+        """
+        function evaluate({ output, reference }) {
+          return { score: output.trim() === reference.trim() ? 1 : 0, explanation: "trimmed" };
+        }
+        """,
+        """
+        function evaluate(inputs, outputs, trace) {
+          const reference = inputs.correct_answer ?? null;
+          return { score: outputs.trim() === reference.trim() ? 1 : 0, reason: "trimmed" };
+        }
+        """,
+    ),
+    "langfuse": (
+        """
+        function evaluate(ctx: EvaluationContext): EvaluationResult {
+          const said = ctx.observation.output;
+          const value = said === ctx.experiment?.itemExpectedOutput ? 1 : 0;
+          return { scores: [{ name: "exact", value, dataType: "NUMERIC", comment: "compared" }] };
+        }
+        """,
+        None,
+    ),
+    "promptfoo": (
+        "module.exports = (output, context) => {\n  return output === context.vars.expected;\n};\n",
+        None,
+    ),
+    "promptfoo, an expression": ("output.includes(context.vars.expected) && output.length < 100", None),
+    "promptfoo, a body": (
+        'const words = output.split(" ");\nif (words.length > 3) {\n  return false;\n}\nreturn output === context.vars.expected;',
+        """
+        function evaluate(inputs, outputs, trace) {
+          const output = outputs;
+          const context = { vars: { expected: inputs.correct_answer ?? null, ...inputs }, config: {}, trace: trace };
+          const words = output.split(" ");
+          if (words.length > 3) {
+            return false;
+          }
+          return output === context.vars.expected;
+        }
+        """,
+    ),
+    "coze": (
+        """
+        function exec_evaluation(turn) {
+          const said = turn.evaluate_target_output_fields.actual_output.text;
+          return { score: said === turn.evaluate_dataset_fields.reference_output.text ? 1.0 : 0.0, reason: 'compared' };
+        }
+        """,
+        None,
+    ),
+    "maxim": (
+        "function validate(input, output, expectedOutput, context) {\n  return output === expectedOutput ? 1 : 0;\n}\n",
+        None,
+    ),
+}
+
+
+def written(code: str) -> Evaluator:
+    """An evaluator in TypeScript where the code has types."""
+    typed = ": any" in code or "import type" in code or ": EvaluationContext" in code
+    contract = Contract.PROMPTFOO if "function" not in code and "context.vars" in code else Contract.AUTO
+    return Evaluator(code, Language.TYPESCRIPT if typed else Language.JAVASCRIPT, contract=contract)
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize("case", IN_JAVASCRIPT)
+async def test_a_function_in_javascript_is_rewritten_and_proven(service: Service, case: str) -> None:
+    code, expected = IN_JAVASCRIPT[case]
+    evaluator = written(dedent(code).strip() + "\n")
+    made = await migrate(evaluator, ROWS, context=migration_context(service, "default"))
+    assert made.proof is not None, made.unresolved
+    assert (made.status, made.proof.verdict) == (MigrationStatus.MIGRATED, Verdict.PROVEN), f"{made.code}\n{made.proof}"
+    assert made.proof.scored == 2
+    if expected is not None:
+        assert made.code.strip() == dedent(expected).strip()
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize(
+    "code",
+    [
+        'const make = (name) => ({ output, expected }) => ({ name, score: output === expected ? 1 : 0 });\nexport const handler = make("x");\n',
+        "module.exports = async (output, { vars }) => output === vars.expected ? 0.8 : 0;\n",
+        "function evaluate(ctx) {\n  const scores = [{ name: 'chars', value: ctx.observation.output.length }, { name: 'b', value: 2 }];\n  return { scores };\n}\n",
+        "function performEval(run, example) {\n  return { correct: run.outputs.output === example.outputs.output ? 1 : 0 };\n}\n",
+    ],
+)
+async def test_a_function_in_javascript_that_is_not_rewritten_is_adapted(service: Service, code: str) -> None:
+    made = await migrate(written(code), ROWS, context=migration_context(service, "default"), adapt=True)
+    assert (made.status, made.is_proven) == (MigrationStatus.ADAPTED, True), f"{made.code}\n{made.proof}"
+    assert "platform" in made.code

@@ -27,3 +27,24 @@ async def test_two_equal_signs_are_ambiguous_and_a_declared_contract_decides(
     for contract, score in ((Contract.LANGSMITH, 1), (Contract.PROMPTFOO, 0.5)):
         declared = await service.evaluate(Evaluator(BOTH[language], language, contract), Row(outputs="x"))
         assert (declared.score, declared.evaluator.contract_source) == (score, "declared")
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        (
+            Language.JAVASCRIPT,
+            "function same(run, example) {\n  return run === example ? 1 : 0;\n}\nfunction evaluate(inputs, outputs, trace) {\n  return same(outputs, 'Paris');\n}\n",
+        ),
+        (
+            Language.PYTHON,
+            "def same(run, example):\n    return run == example\n\ndef evaluate(inputs, outputs, trace):\n    return same(outputs, 'Paris')\n",
+        ),
+    ],
+)
+async def test_a_helper_that_looks_like_a_platforms_is_no_entry(
+    service: Service, language: Language, code: str
+) -> None:
+    result = await service.evaluate(Evaluator(code, language), Row({}, "Paris"))
+    assert (result.evaluator.contract, result.score) == (Contract.EVALUATE, 1), result.error

@@ -203,3 +203,43 @@ def test_label_queues_with_choices_and_scores(client: Client, url: str) -> None:
         with pytest.raises(InvalidRequest):
             client.labels.create("wrong", **given)
     assert "scores" in command(url, "labels", "list")
+
+
+CASES = [
+    {"case": "right", "inputs": {"gold": "Rome"}, "outputs": "Rome", "expect": {"score": 1, "tolerance": 0.05}},
+    {"case": "wrong", "inputs": {"gold": "Rome"}, "outputs": "Milan", "expect": "not passed; <= 0.1"},
+    {"case": "none", "inputs": {}, "outputs": "Milan", "expect": "fails KeyError"},
+]
+
+
+def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_path: Path) -> None:
+    made = client.evaluators.create("kept-cases", EXACT, cases=CASES)
+    assert (made.version, list(made.cases), made.failing_cases) == (1, CASES, ())
+    assert client.check("kept-cases").ok
+    broken = Evaluator("def evaluate(inputs, outputs, trace):\n    return 0.5\n", threshold=0.5)
+    with pytest.raises(InvalidRequest, match="3 of its cases do not hold") as refused:
+        client.evaluators.update("kept-cases", broken, require_cases=True)
+    assert [one.field for one in refused.value.problems] == ["cases.right", "cases.wrong", "cases.none"]
+    updated = client.evaluators.update("kept-cases", broken)  # keeps the cases, and tells which fail
+    assert updated.version == 2
+    assert [(one.case, one.problem) for one in updated.failing_cases or ()] == [
+        ("right", "score 0.5, not 1 ± 0.05"), ("wrong", "score 0.5, not <= 0.1"), ("none", "score 0.5, not KeyError")
+    ]  # fmt: skip
+    report = client.check("kept-cases@2")
+    assert (report.ok, len(report.failing_cases)) == (False, 3)
+    assert client.check(broken, cases=[{"outputs": 1, "expect": "0.4..0.6"}]).ok
+    assert client.evaluators.update("kept-cases", broken, cases=CASES[:1]).version == 3  # other cases, another version
+    assert client.evaluators.get("kept-cases").failing_cases is None
+    with pytest.raises(InvalidRequest, match="invalid") as refused:
+        client.evaluators.update("kept-cases", broken, cases=[{"outputs": 1, "expect": "about half"}])
+    assert "write 1, 1 ± 0.05" in str(refused.value.problems)
+    (tmp_path / "exact.py").write_text(EXACT.code)
+    book = "case,gold,outputs,expect\nright,Rome,Rome,1 ± 0.05\nwrong,Rome,Milan,>= 0.5\n"
+    (tmp_path / "exact.cases.csv").write_text(book)
+    file = str(tmp_path / "exact.py")
+    shown = command(url, "check", file, code=1)
+    assert "wrong: score 0, not >= 0.5" in shown
+    assert "1 of 2 cases hold" in command(url, "test", file, code=1)
+    command(url, "evaluators", "update", "kept-cases", file, "--require-cases", code=2)
+    command(url, "evaluators", "update", "kept-cases", file)
+    assert "right: 1 ± 0.05" in command(url, "evaluators", "show", "kept-cases")

@@ -8,7 +8,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.function_call import TRUTH, FunctionCall
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall, JavaScriptCall, ResultFields
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -122,5 +122,19 @@ DIALECT: Final = Dialect(
             "tags": "None",
         },
         entries=("handler",),
+    ),
+    call_javascript=JavaScriptCall(
+        (
+            {
+                "input": "{inputs}",
+                "output": "{outputs}",
+                "expected": "{truth} ?? null",
+                "metadata": "{{}}",
+                "trace": "{trace}",
+            },
+        ),
+        entries=("handler",),
+        returned=ResultFields({"metadata": "details"}),
+        packages=("braintrust", "autoevals"),
     ),
 )

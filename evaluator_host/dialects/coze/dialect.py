@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import JavaScriptCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -22,6 +23,8 @@ from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationError, Returned
 
 _SHAPE: Final = "return EvalOutput(score=…, reason=…)"
+
+_FIELD_JS: Final = "{{{{ content_type: 'Text', text: typeof {0} === 'string' ? {0} : JSON.stringify({0} ?? null) }}}}"
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -86,4 +89,16 @@ DIALECT: Final = Dialect(
         "ext": {},
     },
     takes=("correct_answer_key", "variables"),
+    call_javascript=JavaScriptCall(
+        (
+            {
+                "evaluate_dataset_fields": "Object.fromEntries("
+                "Object.entries({{ reference_output: {truth}, ...{inputs} }})"
+                f".map(([name, value]) => [name, {_FIELD_JS.format('value')}]))",
+                "evaluate_target_output_fields": f"{{{{ actual_output: {_FIELD_JS.format('{outputs}')} }}}}",
+                "ext": "{{}}",
+            },
+        ),
+        entries=("exec_evaluation",),
+    ),
 )

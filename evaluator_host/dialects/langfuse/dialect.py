@@ -8,6 +8,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, EntryPoint
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import JavaScriptCall, ResultFields
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -138,4 +139,15 @@ DIALECT: Final = Dialect(
     },
     takes=("correct_answer_key", "variables"),
     imports=EntryPoint("evaluator_host.dialects.langfuse.export:EXPORT"),
+    call_javascript=JavaScriptCall(
+        (
+            {
+                "observation": "{{ input: {inputs}, output: {outputs}, metadata: {trace} ?? {{}}, toolCalls: [] }}",
+                "experiment": "{{ itemExpectedOutput: {truth} ?? null, itemMetadata: null }}",
+            },
+        ),
+        result="result.scores.length === 1 ? { score: result.scores[0].value, reason: result.scores[0].comment } "
+        ": { score: result.scores[0].value, ...Object.fromEntries(result.scores.map((one) => [one.name, one.value])) }",
+        returned=ResultFields({"value": "score", "comment": "reason", "name": "", "dataType": ""}, list_key="scores"),
+    ),
 )

@@ -10,7 +10,15 @@ from typing import Final
 from evaluator_host.dialects.base import Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
-from evaluator_host.dialects.function_call import AS_OBJECT, TRUTH_AS_OBJECT, FunctionCall
+from evaluator_host.dialects.function_call import (
+    AS_OBJECT,
+    AS_OBJECT_JS,
+    TRUTH_AS_OBJECT,
+    TRUTH_AS_OBJECT_JS,
+    FunctionCall,
+    JavaScriptCall,
+    ResultFields,
+)
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, scored, shown, unreadable, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -211,5 +219,23 @@ DIALECT: Final = Dialect(
             "reference_outputs": TRUTH_AS_OBJECT,
             "attachments": "{{}}",
         },
+    ),
+    call_javascript=JavaScriptCall(
+        (
+            {
+                "run": f"{{{{ inputs: {{inputs}}, outputs: {AS_OBJECT_JS} }}}}",
+                "example": f"{{{{ inputs: {{inputs}}, outputs: {TRUTH_AS_OBJECT_JS} }}}}",
+                "inputs": "{inputs}",
+                "outputs": AS_OBJECT_JS,
+                "referenceOutputs": TRUTH_AS_OBJECT_JS,
+                "attachments": "{{}}",
+            },
+            f"{{{{ inputs: {{inputs}}, outputs: {TRUTH_AS_OBJECT_JS} }}}}",
+        ),
+        entries=("performEval", "perform_eval"),
+        result="Object(result) === result && !('score' in result) && Object.keys(result).length === 1 "
+        "? { score: Object.values(result)[0] } : result",
+        returned=ResultFields({"comment": "reason", "key": ""}),
+        packages=("langsmith", "langsmith/evaluation"),
     ),
 )

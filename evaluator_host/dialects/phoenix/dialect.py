@@ -11,7 +11,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.function_call import TRUTH, FunctionCall
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall, JavaScriptCall, ResultFields
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -209,5 +209,9 @@ DIALECT: Final = Dialect(
         },
         entries=("evaluate",),
         decorators=("create_evaluator",),
+    ),
+    call_javascript=JavaScriptCall(
+        ({"output": "{outputs}", "input": "{inputs}", "reference": "{truth} ?? null", "metadata": "{trace} ?? {{}}"},),
+        returned=ResultFields({"explanation": "reason"}),
     ),
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evaluator_host.dialects.base import Dialect, EntryPoint
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.function_call import FunctionCall
+from evaluator_host.dialects.function_call import FunctionCall, JavaScriptCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.native import invalid, is_number, unreadable, without_truth
@@ -167,5 +167,11 @@ DIALECT: Final = Dialect(
         entries=("get_assert",),
         by_position=True,
         result='result if isinstance(result, dict | bool) else {"score": result, "passed": result > 0}',
+    ),
+    call_javascript=JavaScriptCall(
+        ("{outputs}", "{{ vars: {{ expected: {truth} ?? null, ...{inputs} }}, config: {{}}, trace: {trace} }}"),
+        entries=("get_assert",),
+        result="typeof result === 'number' ? { score: result, passed: result > 0 } : result",
+        inline=("output", "context"),
     ),
 )

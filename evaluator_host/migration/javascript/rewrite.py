@@ -5,6 +5,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from evaluator_host.dialects.function_call import JavaScriptCall
 from evaluator_host.migration.draft import Draft, NewNames, Rewritten, Wish, refuse
 from evaluator_host.migration.edits import Part, span
 from evaluator_host.migration.javascript.arguments import (
@@ -16,6 +17,7 @@ from evaluator_host.migration.javascript.arguments import (
 )
 from evaluator_host.migration.javascript.entry import LEGACY, Current, Legacy, Parameter, Spread, find
 from evaluator_host.migration.javascript.main import from_main, to_main
+from evaluator_host.migration.javascript.named import from_platform
 from evaluator_host.migration.javascript.results import convert_returned_text
 from evaluator_host.migration.javascript.scopes import names_of
 from evaluator_host.migration.javascript.spread import old_arguments, rewrite_spread
@@ -55,6 +57,8 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     draft = Draft(source, root, names_of(root), wish)
     if wish.to == "main":
         return to_main(draft)
+    if isinstance(wish.call, JavaScriptCall):
+        return from_platform(draft, wish.platform, wish.call)
     try:
         legacy = find(draft)
     except Current:

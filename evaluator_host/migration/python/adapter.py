@@ -5,6 +5,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.migration.draft import Draft, Rewritten, Wish, guessed_parameters
 from evaluator_host.migration.python.entry import LEGACY, parameter_of
 from evaluator_host.migration.python.imports import add_imports
@@ -27,7 +28,7 @@ def adapt(code: str, wish: Wish) -> list[Rewritten]:
     Raises:
       Unreadable: the program cannot be parsed, or never mentions the function.
     """
-    if wish.call is not None:
+    if isinstance(wish.call, FunctionCall):
         return [adapt_platform(_draft(code, wish), wish.platform, wish.call)]
     root = parse(code.encode(), Language.PYTHON)
     entry = wish.entry

@@ -6,6 +6,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.migration.draft import Draft, NewNames, Rewritten, Wish
 from evaluator_host.migration.python.arguments import reads_whole_row, rewrite_settings, rewrite_truth
 from evaluator_host.migration.python.calls import rewrite_calls
@@ -38,7 +39,7 @@ def rewrite(code: str, wish: Wish) -> Rewritten:
     draft = Draft(source, root, names_of(root), wish)
     if wish.to == "main":
         return to_main(draft)
-    if wish.call is not None:
+    if isinstance(wish.call, FunctionCall):
         return from_platform(draft, wish.platform, wish.call)
     try:
         found = find(draft)
