@@ -34,7 +34,7 @@ from evaluator_host.model.errors import (
 )
 from evaluator_host.packages.index import require_authorities
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.pythons import own_python
+from evaluator_host.sandbox.pythons import own_python, require_glibc
 from evaluator_host.wiring.backends import (
     backend_findings,
     build_images,
@@ -217,6 +217,7 @@ def build(
 def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
     """Prepare the pinned tools for running evaluators. Does nothing the second time."""
     settings = load_settings(data_dir=data_dir)
+    require_glibc()
     esbuild = run_async(lambda: toolchain.ensure_esbuild(settings.data_dir))
     restricted = toolchain.restricted_python_dir(settings.data_dir)
     tools = {"node": str(toolchain.node_path()), "esbuild": str(esbuild), "RestrictedPython": str(restricted)}

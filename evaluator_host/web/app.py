@@ -95,7 +95,9 @@ def create_app(
     app.router.routes += api(service, given, kept, traces_bytes=settings.traces_mb << 20).routes
     for routes in (_MIGRATION, *(dialect.routes for dialect in all_dialects() if dialect.routes is not None)):
         app.router.routes += routes.load()(service, kept, settings, given)
-    app.router.routes += Workbench().routes()
+    pages = Workbench()
+    app.router.routes += pages.routes()
+    app.router.default = pages.not_found(app.router.default)
     app.add_middleware(
         AccessMiddleware,
         access=access,

@@ -206,7 +206,7 @@ function Details({ row, result }: { row: TestRow; result: Result | undefined }) 
     <div class="row-detail">
       <div>
         {row.from !== "" && <p class="muted">From {row.from}</p>}
-        <pre class="output" tabIndex={0} role="region" aria-label="The row">
+        <pre class="output" tabIndex={0} role="group" aria-label="The row">
           {shown(row.row)}
         </pre>
       </div>
