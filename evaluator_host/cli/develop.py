@@ -1,5 +1,6 @@
 """`test`, `watch`, `login`: assertions on rows beside the code, a run at each save, and the host that commands call."""
 
+import glob
 import json
 import os
 import subprocess
@@ -16,20 +17,16 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
-from evaluator_host.cli.remote_service import host
-from evaluator_host.cli.summary import message_of
 from evaluator_host.config.settings import Settings, home_folder
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.datasets.rows import FileRow, RowFile
+from evaluator_host.datasets.rows import RowFile
+from evaluator_host.evaluators.cases import ROW_FIELDS, case_name, case_row, read_expect, unmet
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.files import replace_file
 
 _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
 _EXPECT: Final = "expect"
-_EXPECTED: Final = ("score", "tolerance", "passed", "label", "error")
-_TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def run_cases(
 ) -> None:
     """Run the rows in NAME.cases.jsonl (.json .csv .xlsx) beside each evaluator, and compare what they `expect`.
 
-    A row has `expect`: {"score": 1, "tolerance": 0.05, "passed": true, "label": "good", "error": "timeout"}.
+    A row has `expect`: {"score": 1, "tolerance": 0.05}, or a text: 1 ± 0.05, >= 0.5, passed, fails timeout, label good.
     """
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     found = [pair for path in paths for pair in _pairs(path)]
@@ -77,56 +74,54 @@ def _pairs(path: Path) -> Iterator[tuple[Path, Path]]:
     if not path.exists():
         raise InvalidRequest(f"there is no {path}")
     for file in files:
-        for cases in sorted(file.parent.glob(f"{file.stem}.cases.*")):
+        for cases in case_files(file):
             yield file, cases
+
+
+def case_files(file: Path) -> list[Path]:
+    """Return the files of cases beside an evaluator."""
+    return sorted(file.parent.glob(f"{glob.escape(file.stem)}.cases.*"))
 
 
 async def _tested(found: list[tuple[Path, Path]], settings: Settings, url: str | None) -> list[CaseOutcome]:
     outcomes: list[CaseOutcome] = []
     async with open_evaluation_service(settings, url) as target:
-        for file, cases in found:
+        for file, path in found:
             given = options.read_evaluator(file, None, host=settings)
-            rows = list(_cases(cases, settings))
+            cases = read_cases(path, settings)
             await prepare(target, given, shown=False)
-            results = await evaluate_in_order(target, given.evaluator, [row.row for row in rows], terms=ModelTerms())
-            for index, (row, result) in enumerate(zip(rows, results, strict=True)):
-                name = str(row.record.get("case") or f"row {index}")
-                outcomes.append(CaseOutcome(str(file), name, unmet(row.record[_EXPECT], result)))
+            results = await evaluate_in_order(
+                target, given.evaluator, [case_row(case) for case in cases], terms=ModelTerms()
+            )
+            for case, result in zip(cases, results, strict=True):
+                outcomes.append(CaseOutcome(str(file), case["case"], unmet(read_expect(case[_EXPECT]), result)))
     return outcomes
 
 
-def _cases(file: Path, settings: Settings) -> Iterator[FileRow]:
+def read_cases(file: Path, settings: Settings) -> list[dict[str, Any]]:
+    """Return the cases in a file, as `evaluators.cases` has them.
+
+    Raises:
+      InvalidRequest: the file cannot be read, or a row expects nothing.
+    """
+
     def report(line: int, message: str) -> None:
         raise InvalidRequest(f"{file}:{line}: {message}")
 
+    found: list[dict[str, Any]] = []
     for row in RowFile(file, Mapping.parse([]), max_row_bytes=settings.body_mb << 20, limit=None, report=report):
-        expected = row.record.get(_EXPECT)
-        if isinstance(expected, str):
-            expected = json.loads(expected)
-        if not isinstance(expected, dict) or not expected or not expected.keys() <= set(_EXPECTED):
-            raise InvalidRequest(f"{file}:{row.line}: `expect` is an object with some of {', '.join(_EXPECTED)}")
-        row.record[_EXPECT] = expected
-        yield row
-
-
-def unmet(expected: dict[str, Any], result: EvaluationResult) -> str | None:
-    """Return what a result has otherwise than expected; None when all of it is as expected."""
-    if (error := result.error) is not None:
-        if "error" not in expected:
-            return f"{error.code}: {message_of(error)}"
-        return None if expected["error"] in (error.code, error.type) else f"{error.code}, not {expected['error']}"
-    if "error" in expected:
-        return f"score {result.score}, not {expected['error']}"
-    if "score" in expected:
-        wanted, tolerance = expected["score"], expected.get("tolerance", _TOLERANCE)
-        if (result.score is None or wanted is None) and result.score != wanted:
-            return f"score {result.score}, not {wanted}"
-        if result.score is not None and abs(result.score - wanted) > tolerance:
-            return f"score {result.score:g}, not {wanted:g} ± {tolerance:g}"
-    for name in ("passed", "label"):
-        if name in expected and getattr(result, name) != expected[name]:
-            return f"{name} {getattr(result, name)}, not {expected[name]}"
-    return None
+        expect = row.record.get(_EXPECT)
+        if isinstance(expect, str) and expect.lstrip().startswith("{"):
+            expect = json.loads(expect)
+        try:
+            read_expect(expect)
+        except ValueError as error:
+            raise InvalidRequest(f"{file}:{row.line}: {error}") from error
+        given = {name: getattr(row.row, name) for name in ROW_FIELDS}
+        given = {name: value for name, value in given.items() if value not in (None, {})}
+        given["inputs"] = {name: value for name, value in row.row.inputs.items() if name not in (_EXPECT, "case")}
+        found.append({"case": case_name(row.record, len(found)), **given, _EXPECT: expect})
+    return found
 
 
 def _junit(outcomes: list[CaseOutcome]) -> bytes:
@@ -170,6 +165,8 @@ def login(
 ) -> None:
     """Keep the address and the key of a host: commands that call a host use them from then on."""
     os.environ["EVALUATOR_HOST_KEY"] = key
+    from evaluator_host.cli.remote_service import host  # noqa: PLC0415 - `run` imports this module, and asks no host
+
     with host(url) as client:
         version = client.info().version
     file = login_file()

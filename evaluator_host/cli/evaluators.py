@@ -7,10 +7,12 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
+from evaluator_host.cli.develop import case_files, read_cases
 from evaluator_host.cli.jobs import OWN_ROWS, SCORE_HEADER, score_cells
 from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
+from evaluator_host.evaluators.cases import case_text
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Policy
 from evaluator_host.schemas.jobs import EvaluatorScore
@@ -51,6 +53,9 @@ def store(
     judge: Annotated[
         bool, typer.Option("--judge", help="FILE is the form of a judge without code: JSON or YAML.")
     ] = False,
+    require_cases: Annotated[
+        bool, typer.Option("--require-cases", help="Store it only if the cases beside FILE (NAME.cases.jsonl) hold.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,
@@ -63,14 +68,14 @@ def store(
         network=network, secrets=secret,
         requests=budget_requests, tokens=budget_tokens, cost=budget_cost,
     )  # fmt: skip
+    cases = [case for path in case_files(file) for case in read_cases(path, load_settings())]
+    how: dict[str, Any] = {"force": force, "cases": cases or None, "require_cases": require_cases}
     with host(url) as client:
         if context.info_name == "update":
-            made = client.evaluators.update(
-                name, given.evaluator, description=description, sampling=sampling, force=force
-            )
+            made = client.evaluators.update(name, given.evaluator, description=description, sampling=sampling, **how)
         else:
             shown, share = description or "", 1.0 if sampling is None else sampling
-            made = client.evaluators.create(name, given.evaluator, description=shown, sampling=share, force=force)
+            made = client.evaluators.create(name, given.evaluator, description=shown, sampling=share, **how)
     _say(made, as_json=as_json)
 
 
@@ -209,6 +214,8 @@ def _say(made: EvaluatorReport, *, as_json: bool) -> None:
     out.print(plain(f"{made.name}@{made.version}  {made.contract or 'does not load'}  {made.digest}"))
     if made.problem is not None:
         err.print(plain(f"it does not load: {made.problem.message}"))
+    for one in made.failing_cases or ():
+        err.print(plain(f"the case {one.case} does not hold: {one.problem}"))
 
 
 def _list(found: list[EvaluatorReport], *, as_json: bool, none: str) -> None:
@@ -254,6 +261,7 @@ def _described(one: EvaluatorReport) -> Any:
             ("migrated", f"from version {one.origin.version}: {one.origin.proof.text}" if one.origin else None),
             ("digest", one.digest),
             ("created", f"{format_time(one.created_at)}" + (f" by key {one.created_by}" if one.created_by else "")),
+            ("cases", "\n".join(map(case_text, one.cases, range(len(one.cases))))),
             ("code", one.evaluator.code),
         )
     )

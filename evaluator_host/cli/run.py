@@ -15,7 +15,13 @@ from rich.text import Text
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
-from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
+from evaluator_host.cli.develop import case_files, read_cases
+from evaluator_host.cli.evaluation_service import (
+    EvaluationService,
+    evaluate_in_order,
+    open_evaluation_service,
+    prepare,
+)
 from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
@@ -25,6 +31,7 @@ from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.readers import Note
 from evaluator_host.datasets.rows import FileRow, RowFile, Shard
 from evaluator_host.dialects.table import dialect_of
+from evaluator_host.evaluators.cases import check_cases
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
 from evaluator_host.model.json_values import encode_json
@@ -380,7 +387,7 @@ def check(
     fix: Annotated[bool, typer.Option("--fix", help="Restore lost indentation in FILE, if only one fits.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Check an evaluator without running a row: syntax, contract, parameters, imports. Exit 1 on problems."""
+    """Check syntax, contract, parameters, imports, and the cases beside FILE (NAME.cases.jsonl). Exit 1 on problems."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     read = partial(
         options.read_evaluator,
@@ -401,9 +408,9 @@ def check(
     )
     if fix:
         alone = read(alone=True)
-        _write_fix(file, run_async(lambda: _check(alone, settings, url, shown=not as_json)))
+        _write_fix(file, run_async(lambda: _check(file, alone, settings, url, shown=not as_json)))
     given = read()
-    report = run_async(lambda: _check(given, settings, url, shown=not as_json))
+    report = run_async(lambda: _check(file, given, settings, url, shown=not as_json))
     if part is not None:
         print(_slice(report, part), end="")
         return
@@ -422,10 +429,14 @@ def _write_fix(file: Path, report: CheckReport) -> None:
     err.print(plain(f"restored the indentation of {file}"))
 
 
-async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
+async def _check(
+    file: Path, given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool
+) -> CheckReport:
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=shown)
-        return await target.check(given.evaluator)
+        cases = [case for path in case_files(file) for case in read_cases(path, settings)]
+        run = partial(evaluate_in_order, target, given.evaluator)
+        return await check_cases(run, await target.check(given.evaluator), cases)
 
 
 def _slice(report: CheckReport, entry: str) -> str:
@@ -450,6 +461,7 @@ def _table(report: CheckReport) -> Text:
             ("fix", "\n".join(fix_text(problem.fix) for problem in report.problems if problem.fix is not None)),
             ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
             ("without them", ", ".join(one.entry for one in report.slices)),
+            ("cases", "\n".join(f"{one.case}: {one.problem}" for one in report.failing_cases)),
             ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
             ("runtime", report.environment.runtime),
             ("stdout", report.logs.stdout),

@@ -1,6 +1,6 @@
 """`Client` and `AsyncClient`, and their methods outside any group: `evaluate`, `check`, `migrate`, `info`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType, TracebackType
 from typing import Any, Self
 
@@ -123,17 +123,20 @@ class HostVerbs(Verbs[TransportT]):
         return await self._transport.send(call)
 
     @verb
-    async def check(self, evaluator: Evaluator | str) -> CheckReport:
-        """Load an evaluator in a sandbox without running a row.
+    async def check(
+        self, evaluator: Evaluator | str, *, cases: Sequence[Mapping[str, Json]] | None = None
+    ) -> CheckReport:
+        """Load an evaluator in a sandbox, and run its cases.
 
         Args:
           evaluator: The code and its settings, or the name of a stored one.
+          cases: Rows with `expect`, and `case`, a name; None: those of the stored one.
 
         Raises:
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """
-        body = {"evaluator": evaluator_body(evaluator)}
+        body = {"evaluator": evaluator_body(evaluator), **({} if cases is None else {"cases": cases})}
         return await self._transport.send(
             Call("POST", "/v1/check", CheckReport, encode(body), evaluator_headers(evaluator))
         )
@@ -184,6 +187,7 @@ class HostVerbs(Verbs[TransportT]):
         platform: str | None = None,
         contract: Contract = Contract.AUTO,
         packages: Iterable[str] = (),
+        models: Iterable[str] = (),
         replace: bool = False,
         force: bool = False,
         dry_run: bool = False,
@@ -197,6 +201,7 @@ class HostVerbs(Verbs[TransportT]):
           platform: Where the file is from; None to recognise it.
           contract: Of the evaluators of a module.
           packages: Exact pins for every evaluator.
+          models: Registered models for evaluators that ask one: `judge-small`, `embedding=embed-small`.
           replace: Whether existing evaluators get a next version, and an existing data set is replaced.
           force: Whether evaluators that do not load are stored too.
           dry_run: Whether nothing is stored.
@@ -207,7 +212,7 @@ class HostVerbs(Verbs[TransportT]):
         """
         body = {
             "files": files, "path": path, "name": name, "platform": platform, "contract": contract,
-            "packages": list(packages), "replace": replace, "force": force, "dry_run": dry_run,
+            "packages": list(packages), "models": list(models), "replace": replace, "force": force, "dry_run": dry_run,
         }  # fmt: skip
         return await self._transport.send(Call("POST", "/v1/import", Import, encode(body)))
 

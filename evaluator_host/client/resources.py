@@ -27,12 +27,25 @@ _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16
 
 
+def _given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
+    """Return the field as older hosts take it: not at all when it has its default."""
+    return {} if cases is None else {"cases": cases}
+
+
 class EvaluatorVerbs(Verbs[TransportT]):
     """Methods for the named evaluators in the workspace of the caller's key."""
 
     @verb
     async def create(
-        self, name: str, evaluator: Evaluator, *, description: str = "", sampling: float = 1.0, force: bool = False
+        self,
+        name: str,
+        evaluator: Evaluator,
+        *,
+        description: str = "",
+        sampling: float = 1.0,
+        force: bool = False,
+        cases: Sequence[Mapping[str, Json]] | None = None,
+        require_cases: bool = False,
     ) -> EvaluatorReport:
         """Store an evaluator under a name, as version 1.
 
@@ -42,13 +55,16 @@ class EvaluatorVerbs(Verbs[TransportT]):
           description: Description for people.
           sampling: Share of live traces to score, 0 to 1.
           force: Whether one that does not load is stored too.
+          cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
+          require_cases: Whether it is refused when a case does not hold.
 
         Raises:
           NameTaken: there is one of that name.
           InvalidRequest: it does not load; `problems` says why.
         """
-        body = {"name": name, "description": description, "sampling": sampling, **pasted_body(evaluator)}
-        path = f"/v1/evaluators{query(force=force)}"
+        body: dict[str, Any] = {"name": name, "description": description, "sampling": sampling}
+        path = f"/v1/evaluators{query(force=force, require_cases=require_cases)}"
+        body |= pasted_body(evaluator) | _given_cases(cases)
         return await self._transport.send(Call("POST", path, EvaluatorReport, encode(body)))
 
     @verb
@@ -60,6 +76,8 @@ class EvaluatorVerbs(Verbs[TransportT]):
         description: str | None = None,
         sampling: float | None = None,
         force: bool = False,
+        cases: Sequence[Mapping[str, Json]] | None = None,
+        require_cases: bool = False,
     ) -> EvaluatorReport:
         """Store the next version of an evaluator. An evaluator that equals the newest version adds none.
 
@@ -69,13 +87,15 @@ class EvaluatorVerbs(Verbs[TransportT]):
           description: For people; None keeps it as it is.
           sampling: Share of live traces to score, 0 to 1; None keeps it as it is.
           force: Whether one that does not load is stored too.
+          cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
+          require_cases: Whether it is refused when a case does not hold.
 
         Raises:
           NotFound: there is none of that name.
           InvalidRequest: it does not load; `problems` says why.
         """
-        body = {"description": description, "sampling": sampling, **pasted_body(evaluator)}
-        path = f"/v1/evaluators/{path_part(name)}{query(force=force)}"
+        body = {"description": description, "sampling": sampling, **pasted_body(evaluator), **_given_cases(cases)}
+        path = f"/v1/evaluators/{path_part(name)}{query(force=force, require_cases=require_cases)}"
         return await self._transport.send(Call("PUT", path, EvaluatorReport, encode(body)))
 
     @verb

@@ -2,16 +2,18 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
 
+from evaluator_host.evaluators.cases import check_evaluator, failing_request
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Contract, Evaluator
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
-from evaluator_host.schemas.evaluation import CheckReport
+from evaluator_host.schemas.evaluation import CaseProblem, CheckReport
 from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest
@@ -20,9 +22,14 @@ from evaluator_host.store.usage import StorageUsage
 
 _REFERENCE: Final = re.compile(r"(?P<name>[^@]+)(?:@(?P<version>[0-9]{1,9}|latest))?")
 _EVALUATOR: Final = TypeAdapter(Evaluator)
+_CASES: Final = TypeAdapter(list[dict[str, Any]])
 _ORIGIN: Final = TypeAdapter(Origin)
 _PROBLEM: Final = TypeAdapter(EvaluationError)
 _ENVIRONMENT: Final = TypeAdapter(EnvironmentInfo | None)
+
+
+Cases: TypeAlias = Sequence[dict[str, Any]]
+"""As `evaluators.cases` has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,14 @@ class ResolvedEvaluator:
       lock: Lock of its packages as JSON; None for a pasted evaluator, or without pins.
       evaluator_id: Of a stored evaluator; empty for a pasted one.
       sampling: Share of live traces to score, 0 to 1.
+      cases: Rows with what it has to make of them.
     """
 
     evaluator: Evaluator
     lock: str | None
     evaluator_id: str = ""
     sampling: float = 1.0
+    cases: Cases = ()
 
 
 class EvaluatorRegistry:
@@ -60,6 +69,8 @@ class EvaluatorRegistry:
         sampling: float = 1.0,
         force: bool = False,
         key_id: str | None = None,
+        cases: Cases = (),
+        require_cases: bool = False,
     ) -> EvaluatorReport:
         """Store an evaluator under a name as version 1, if it loads.
 
@@ -71,6 +82,8 @@ class EvaluatorRegistry:
           sampling: Share of live traces to score, 0 to 1.
           force: Store it even if it does not load.
           key_id: The caller's key.
+          cases: Rows with what it has to make of them; run once it loads.
+          require_cases: Store it only if all cases hold.
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.
@@ -79,11 +92,11 @@ class EvaluatorRegistry:
           HostError: as `Service.check`.
         """
         await self._usage.require_room(workspace_id, evaluator.characters)
-        content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
+        report, content = await self._content(workspace_id, evaluator, cases, force, require_cases, key_id)
         stored = await self._store.create_evaluator(
             workspace_id, name, content, description=description, sampling=sampling
         )
-        return _report(stored)
+        return _report(stored, report.failing_cases)
 
     async def update_evaluator(
         self,
@@ -96,11 +109,13 @@ class EvaluatorRegistry:
         force: bool = False,
         key_id: str | None = None,
         origin: Origin | None = None,
+        cases: Cases | None = None,
+        require_cases: bool = False,
     ) -> EvaluatorReport:
         """Store the next version and return it; content equal to the newest version adds none.
 
-        Description and sampling rate belong to the name, and stay as they were unless given. `origin` is set for a
-        migrated version.
+        Description and sampling rate belong to the name, and stay as they were unless given; so do the cases of the
+        newest version. `origin` is set for a migrated version.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -108,12 +123,13 @@ class EvaluatorRegistry:
           OverQuota: the workspace stores as much as it may.
         """
         await self._usage.require_room(workspace_id, evaluator.characters)
-        await self._store.get_version(workspace_id, name)
-        content = await self._content(workspace_id, evaluator, force=force, key_id=key_id)
+        newest = await self._store.get_version(workspace_id, name)
+        cases = _CASES.validate_json(newest.content.cases) if cases is None else cases
+        report, content = await self._content(workspace_id, evaluator, cases, force, require_cases, key_id)
         if origin is not None:
             content = replace(content, origin=encode_json(origin).decode())
         stored = await self._store.add_version(workspace_id, name, content, description=description, sampling=sampling)
-        return _report(stored)
+        return _report(stored, report.failing_cases)
 
     async def get_evaluator(self, workspace_id: str, name: str, version: int | None = None) -> EvaluatorReport:
         """Return a version of an evaluator, by default the newest.
@@ -155,24 +171,28 @@ class EvaluatorRegistry:
         version = match["version"]
         wanted = None if version in (None, "latest") else int(version)
         stored = await self._store.get_version(workspace_id, match["name"], wanted)
-        return ResolvedEvaluator(_evaluator(stored), stored.content.lock, stored.evaluator_id, stored.sampling)
+        cases = _CASES.validate_json(stored.content.cases)
+        return ResolvedEvaluator(_evaluator(stored), stored.content.lock, stored.evaluator_id, stored.sampling, cases)
 
     async def _content(
-        self, workspace_id: str, evaluator: Evaluator, *, force: bool, key_id: str | None
-    ) -> VersionContent:
-        report = await self._service.check(evaluator, workspace=workspace_id)
+        self,
+        workspace_id: str,
+        evaluator: Evaluator,
+        cases: Cases,
+        force: bool,  # noqa: FBT001 - as all of them, by place
+        require_cases: bool,  # noqa: FBT001
+        key_id: str | None,
+    ) -> tuple[CheckReport, VersionContent]:
+        report = await check_evaluator(self._service, evaluator, cases, workspace=workspace_id)
         problem = report.problems[0] if report.problems else None
         if problem is not None and not force:
             raise _does_not_load(problem)
-        return await self._kept(evaluator, report, problem, key_id)
-
-    async def _kept(
-        self, evaluator: Evaluator, report: CheckReport, problem: EvaluationError | None, key_id: str | None
-    ) -> VersionContent:
+        if report.failing_cases and require_cases and not force:
+            raise failing_request(report.failing_cases)
         pinned = bool(report.environment.packages)
         environments = self._service.environments
         lock = await asyncio.to_thread(environments.lock_of, report.environment.digest) if pinned else None
-        return VersionContent(
+        return report, VersionContent(
             digest=evaluator_digest(evaluator),
             content=_EVALUATOR.dump_json(replace(evaluator, name=None, version=None)).decode(),
             contract=report.contract,
@@ -182,6 +202,7 @@ class EvaluatorRegistry:
             lock=lock,
             packages=encode_json(report.environment if pinned else None).decode(),
             created_by=key_id,
+            cases=encode_json(cases).decode(),
         )
 
 
@@ -199,7 +220,7 @@ def _evaluator(stored: StoredVersion) -> Evaluator:
     return replace(kept, name=stored.name, version=stored.version)
 
 
-def _report(stored: StoredVersion) -> EvaluatorReport:
+def _report(stored: StoredVersion, failing_cases: tuple[CaseProblem, ...] | None = None) -> EvaluatorReport:
     content = stored.content
     return EvaluatorReport(
         name=stored.name,
@@ -216,4 +237,6 @@ def _report(stored: StoredVersion) -> EvaluatorReport:
         created_at=stored.created_at,
         created_by=content.created_by,
         origin=None if content.origin is None else _ORIGIN.validate_json(content.origin),
+        cases=tuple(_CASES.validate_json(content.cases)),
+        failing_cases=failing_cases,
     )

@@ -28,11 +28,19 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseProblem:
+    """A case that does not hold: `score 0.5, not 1 ± 0.05`."""
+
+    case: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of loading an evaluator in a sandbox without running a row; the answer of `POST /v1/check`.
+    """The result of loading an evaluator in a sandbox and running its cases; the answer of `POST /v1/check`.
 
     Attributes:
-      ok: Whether the evaluator loads, and no import is missing.
+      ok: Whether the evaluator loads, no import is missing, and all cases hold.
       contract: The contract that applies; None when the evaluator does not load.
       contract_source: `declared` or `inferred`; None when the evaluator does not load.
       reason: Why this contract applies.
@@ -47,6 +55,7 @@ class CheckReport:
       models: Registered models that it was granted, as its `models` has them.
       network: Other hosts that it was granted.
       secrets: The secrets that its code may see: their names by those of its variables.
+      failing_cases: Cases that do not hold; none is run of an evaluator that does not load.
     """
 
     ok: bool
@@ -64,6 +73,7 @@ class CheckReport:
     models: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
     secrets: dict[str, str] = field(default_factory=dict)
+    failing_cases: tuple[CaseProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from evaluator_host.model.evaluator import Contract, Evaluator, Json
 from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
+from evaluator_host.schemas.evaluation import CaseProblem
 from evaluator_host.schemas.migration import Proof
 
 
@@ -41,6 +42,8 @@ class EvaluatorReport:
       created_at: In UTC.
       created_by: Id of the key that created it; None on a host without keys.
       origin: Where a migrated version comes from; None for any other.
+      cases: Rows with what the evaluator has to make of them, as they were given.
+      failing_cases: The cases that did not hold when they were run to store this; None in other answers.
     """
 
     name: str
@@ -57,6 +60,8 @@ class EvaluatorReport:
     created_at: datetime
     created_by: str | None
     origin: Origin | None = None
+    cases: tuple[dict[str, Json], ...] = ()
+    failing_cases: tuple[CaseProblem, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

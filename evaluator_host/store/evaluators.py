@@ -17,7 +17,7 @@ from evaluator_host.store.workspaces import require_name
 
 @dataclass(frozen=True, slots=True)
 class VersionContent:
-    """The content of a version. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`.
+    """The content of a version. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`, `cases`.
 
     Attributes:
       digest: `sha256:…` of the content.
@@ -30,6 +30,7 @@ class VersionContent:
       packages: The installed set: digest, runtime, and every package, requested or not; `null` without pins.
       created_by: Id of the key that created it; None on a host without keys.
       origin: The version it was migrated from, and the proof; None for one that was not migrated.
+      cases: Rows with what it has to make of them.
     """
 
     digest: str
@@ -42,6 +43,7 @@ class VersionContent:
     packages: str
     created_by: str | None
     origin: str | None = None
+    cases: str = "[]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ class Evaluators(Repository):
             of_the_name = {"description": newest.description, "sampling": newest.sampling}
             await connection.execute(update(EvaluatorTable).where(this).values(**of_the_name))
             same = newest.content.digest == content.digest and newest.content.lock == content.lock
-            if same and newest.content.problem == content.problem:
+            same &= newest.content.problem == content.problem
+            if same and newest.content.cases == content.cases:
                 await connection.execute(update(EvaluatorTable).where(this).values(newest=newest.version))
                 return replace(newest, newest=newest.version)
             await _insert(connection, newest.evaluator_id, newest.version + 1, content, now)

@@ -151,9 +151,13 @@ class StorageUsage:
             (
                 "evaluators",
                 evaluator.workspace_id,
-                select(func.sum(func.length(version.content) + func.coalesce(func.length(version.lock), 0))).join(
-                    version, version.evaluator_id == evaluator.id
-                ),
+                select(
+                    func.sum(
+                        func.length(version.content)
+                        + func.length(version.cases)
+                        + func.coalesce(func.length(version.lock), 0)
+                    )
+                ).join(version, version.evaluator_id == evaluator.id),
             ),
             ("jobs", job.workspace_id, select(func.sum(job.stored_bytes + func.length(job.request)))),
             (

@@ -10,6 +10,7 @@ from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.dialects.table import all_dialects
+from evaluator_host.evaluators.cases import check_evaluator
 from evaluator_host.evaluators.registry import ResolvedEvaluator
 from evaluator_host.jobs.open import StoredResources
 from evaluator_host.model.outcome import EvaluationResult
@@ -21,7 +22,7 @@ from evaluator_host.service.service import batch_too_large
 from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.memory import Reservation
 from evaluator_host.system.turns import Turns
-from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn
+from evaluator_host.web.api.bodies import BatchIn, CheckIn, EvaluateIn, EvaluatorIn, case_dicts
 from evaluator_host.web.api.datasets import datasets_api
 from evaluator_host.web.api.environments import environments_api, packages_api
 from evaluator_host.web.api.evaluators import evaluators_api
@@ -94,7 +95,9 @@ def create_app(
     app.router.routes += api(service, given, kept, traces_bytes=settings.traces_mb << 20).routes
     for routes in (_MIGRATION, *(dialect.routes for dialect in all_dialects() if dialect.routes is not None)):
         app.router.routes += routes.load()(service, kept, settings, given)
-    app.router.routes += Workbench().routes()
+    pages = Workbench()
+    app.router.routes += pages.routes()
+    app.router.default = pages.not_found(app.router.default)
     app.add_middleware(
         AccessMiddleware,
         access=access,
@@ -137,11 +140,13 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
 
     @router.post("/v1/check", response_model=CheckReport, responses=ERRORS, tags=["evaluate"])
     async def check(body: CheckIn, request: Request) -> Response:
-        """Load an evaluator in a sandbox without running a row."""
+        """Load an evaluator in a sandbox, and run its cases."""
         caller = caller_of(request.scope)
-        evaluator = (await _found(records, caller, body.evaluator)).evaluator
-        work = service.check(evaluator, workspace=caller.workspace)
-        return await respond(request, work, AuditedCall(access, caller, "check", evaluator=evaluator))
+        found = await _found(records, caller, body.evaluator)
+        cases = found.cases if body.cases is None else case_dicts(body.cases)
+        work = check_evaluator(service, found.evaluator, cases, workspace=caller.workspace, lock=found.lock)
+        audited_call = AuditedCall(access, caller, "check", evaluator=found.evaluator, rows=len(cases))
+        return await respond(request, work, audited_call)
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:

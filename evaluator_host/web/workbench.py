@@ -13,14 +13,28 @@ from types import MappingProxyType
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evaluator_host.model.errors import NotFound
 
 DIST: Final = Path(__file__).parent / "ui" / "dist"
 PAGES: Final = frozenset(
-    {"", "migrate", "evaluators", "datasets", "jobs", "schedules", "compare", "environments", "models", "judge", "help"}
+    {
+        "",
+        "migrate",
+        "evaluators",
+        "datasets",
+        "jobs",
+        "labels",
+        "schedules",
+        "compare",
+        "environments",
+        "models",
+        "judge",
+        "help",
+    }
 )
 """First parts of the paths of pages; src/routes.ts has the rest."""
 
@@ -86,22 +100,27 @@ class Workbench:
             for route in (Route(f"/{first}", self._page), Route(f"/{first}/{{rest:path}}", self._page))
             if first or route.path == "/"
         ]
-        return [*pages, Route(_DOCS, self._docs), Route(f"{_ASSETS}{{name}}", self._asset)]
+        return [*pages, Route(_DOCS, self._page), Route(f"{_ASSETS}{{name}}", self._asset)]
 
-    async def _page(self, request: Request) -> Response:  # noqa: ARG002 - every path gets the same page
+    def not_found(self, other: ASGIApp) -> ASGIApp:
+        """Return the application for paths that nothing serves: a page that says so for browsers, else `other`."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            wanted = Request(scope).headers.get("accept", "") if scope.get("method") in ("GET", "HEAD") else ""
+            shown = await self._page(Request(scope), 404) if "text/html" in wanted else other
+            await shown(scope, receive, send)
+
+        return answer
+
+    async def _page(self, request: Request, status: int = 200) -> Response:
         built = await self._read()
         if built is None:
             return PlainTextResponse(_NOT_BUILT, 404)
+        if request.url.path == _DOCS:
+            return HTMLResponse(built.docs, headers={"Content-Security-Policy": _DOCS_POLICY})
         nonce = secrets.token_urlsafe(16)
-        policy = _POLICY.replace("{nonce}", nonce)
-        page = built.page.replace("{{nonce}}", nonce)
-        return Response(page, media_type="text/html", headers={"Content-Security-Policy": policy})
-
-    async def _docs(self, request: Request) -> Response:  # noqa: ARG002 - Starlette passes it
-        built = await self._read()
-        if built is None:
-            return PlainTextResponse(_NOT_BUILT, 404)
-        return Response(built.docs, media_type="text/html", headers={"Content-Security-Policy": _DOCS_POLICY})
+        policy = {"Content-Security-Policy": _POLICY.replace("{nonce}", nonce)}
+        return HTMLResponse(built.page.replace("{{nonce}}", nonce), status, policy)
 
     async def _asset(self, request: Request) -> Response:
         built = await self._read()

@@ -13,7 +13,7 @@ from evaluator_host.web.workbench import DIST
 
 AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = os.environ.get("EVALUATOR_HOST_TEST_PICTURES")  # a folder; without it no picture is taken
-GRAVE = ("serious", "critical")
+GRAVE = ("moderate", "serious", "critical")
 
 
 class Look:
@@ -64,15 +64,20 @@ async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
     assert not look.faults, look.faults
 
 
-async def grave_findings(page: Page) -> list[str]:
-    """What axe finds serious or critical in what is shown now."""
+async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
+    """What axe finds moderate, serious or critical in what is shown now; `colours`: only of its colours."""
     # In a world of its own: the page's policy lets nothing in that the host has not served.
     session = await page.context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
     world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "axe"})
     where = {"contextId": world["executionContextId"]}
-    await session.send("Runtime.evaluate", {"expression": AXE.read_text("utf-8"), **where})
-    run = "axe.run(document, {resultTypes: ['violations']}).then((found) => JSON.stringify(found.violations))"
+    there = await session.send("Runtime.evaluate", {"expression": "typeof axe", **where})
+    if there["result"]["value"] == "undefined":
+        await session.send("Runtime.evaluate", {"expression": AXE.read_text("utf-8"), **where})
+    # The pages have no frames, and only rules about videos need what `preload` fetches.
+    options = {"resultTypes": ["violations"], "iframes": False, "preload": False}
+    options |= {"runOnly": ["color-contrast", "link-in-text-block"]} if colours else {}
+    run = f"axe.run(document, {json.dumps(options)}).then((found) => JSON.stringify(found.violations))"
     answer = await session.send("Runtime.evaluate", {"expression": run, "awaitPromise": True, **where})
     await session.detach()
     found = json.loads(answer["result"]["value"])

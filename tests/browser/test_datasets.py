@@ -74,13 +74,13 @@ async def test_rows_are_read_a_page_at_a_time(page: Page, seeds: Seeds) -> None:
     await expect(page.get_by_role("button", name="Next")).to_be_disabled()
     await page.get_by_role("button", name="Row 9995", exact=True).click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog.get_by_role("region", name="question")).to_have_text("question 9995")
-    await expect(dialog.get_by_role("region", name="mark")).to_have_text(MARKUP)
+    await expect(dialog.get_by_role("group", name="question")).to_have_text("question 9995")
+    await expect(dialog.get_by_role("group", name="mark")).to_have_text(MARKUP)
     await page.reload()
     use = dialog.get_by_role("link", name="Use in the workbench")
     assert await use.get_attribute("href") == "/?dataset=many&row=9995"
     await page.goto("/datasets/many?row=1234")  # not of the page that is shown
-    await expect(dialog.get_by_role("region", name="question")).to_have_text("question 1234")
+    await expect(dialog.get_by_role("group", name="question")).to_have_text("question 1234")
 
 
 async def test_a_data_set_is_taken_home_and_deleted(page: Page, seeds: Seeds) -> None:

@@ -37,7 +37,7 @@ async def test_a_job_is_started_by_a_form_and_ends_as_one_looks_on(page: Page, s
     await page.get_by_label("Specific version").fill("length@1")
     await page.get_by_role("button", name="Add").click()
     await page.get_by_role("combobox", name="Data set").select_option("many")
-    await expect(page.get_by_role("region", name="First row", exact=True)).to_contain_text("question 0")
+    await expect(page.get_by_role("group", name="First row", exact=True)).to_contain_text("question 0")
     await page.get_by_label("First N rows").fill("40")
     await page.get_by_role("button", name="Map a field").click()
     await page.get_by_label("Source of field 1").fill("answer")

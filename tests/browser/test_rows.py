@@ -71,6 +71,19 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await picture(page, "rows-grid")
     await page.reload()
     await expect(sums).to_contain_text("2 of 2 as expected")
+    await page.get_by_role("button", name="Save…").click()
+    await page.get_by_label("Name", exact=True).fill("with-cases")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_text("Saved as with-cases, version 1")).to_be_visible()
+    kept = client.evaluators.get("with-cases").cases
+    assert [(case["expect"], case["case"]) for case in kept] == [
+        ("1 ± 0.05", "graded, row 0"),
+        (">= 0.5", "graded, row 1"),
+    ]
+    client.evaluators.update("with-cases", Evaluator(EXACT), cases=[{**kept[0], "expect": {"score": 1, "max": 2}}])
+    await page.goto("/?evaluator=with-cases")
+    await expect(page.get_by_role("textbox", name="Expected of row 1", exact=True)).to_have_value("1; <= 2")
+    await expect(page.locator(".row-sums")).to_contain_text("0 of 1 as expected")
 
 
 async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client: Client) -> None:

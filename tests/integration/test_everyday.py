@@ -1,6 +1,7 @@
 """What people do every day with one running host: names and figures of jobs, schedules, edits of data sets, labels."""
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import openpyxl
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model.errors import InUse, InvalidRequest, NotFound
-from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, PackagesFailed
+from evaluator_host.model.evaluator import Evaluator, Language
 from evaluator_host.schemas.jobs import Failures
 from tests import forked
 from tests.server import Server
@@ -203,3 +204,65 @@ def test_label_queues_with_choices_and_scores(client: Client, url: str) -> None:
         with pytest.raises(InvalidRequest):
             client.labels.create("wrong", **given)
     assert "scores" in command(url, "labels", "list")
+
+
+CASES = [
+    {"case": "right", "inputs": {"gold": "Rome"}, "outputs": "Rome", "expect": {"score": 1, "tolerance": 0.05}},
+    {"case": "wrong", "inputs": {"gold": "Rome"}, "outputs": "Milan", "expect": "not passed; <= 0.1"},
+    {"case": "none", "inputs": {}, "outputs": "Milan", "expect": "fails KeyError"},
+]
+
+
+def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_path: Path) -> None:
+    made = client.evaluators.create("kept-cases", EXACT, cases=CASES)
+    assert (made.version, list(made.cases), made.failing_cases) == (1, CASES, ())
+    assert client.check("kept-cases").ok
+    broken = Evaluator("def evaluate(inputs, outputs, trace):\n    return 0.5\n", threshold=0.5)
+    with pytest.raises(InvalidRequest, match="3 of its cases do not hold") as refused:
+        client.evaluators.update("kept-cases", broken, require_cases=True)
+    assert [one.field for one in refused.value.problems] == ["cases.right", "cases.wrong", "cases.none"]
+    updated = client.evaluators.update("kept-cases", broken)  # keeps the cases, and tells which fail
+    assert updated.version == 2
+    assert [(one.case, one.problem) for one in updated.failing_cases or ()] == [
+        ("right", "score 0.5, not 1 ± 0.05"), ("wrong", "score 0.5, not <= 0.1"), ("none", "score 0.5, not KeyError")
+    ]  # fmt: skip
+    report = client.check("kept-cases@2")
+    assert (report.ok, len(report.failing_cases)) == (False, 3)
+    assert client.check(broken, cases=[{"outputs": 1, "expect": "0.4..0.6"}]).ok
+    assert client.evaluators.update("kept-cases", broken, cases=CASES[:1]).version == 3  # other cases, another version
+    assert client.evaluators.get("kept-cases").failing_cases is None
+    with pytest.raises(InvalidRequest, match="invalid") as refused:
+        client.evaluators.update("kept-cases", broken, cases=[{"outputs": 1, "expect": "about half"}])
+    assert "write 1, 1 ± 0.05" in str(refused.value.problems)
+    (tmp_path / "exact.py").write_text(EXACT.code)
+    book = "case,gold,outputs,expect\nright,Rome,Rome,1 ± 0.05\nwrong,Rome,Milan,>= 0.5\n"
+    (tmp_path / "exact.cases.csv").write_text(book)
+    file = str(tmp_path / "exact.py")
+    shown = command(url, "check", file, code=1)
+    assert "wrong: score 0, not >= 0.5" in shown
+    assert "1 of 2 cases hold" in command(url, "test", file, code=1)
+    command(url, "evaluators", "update", "kept-cases", file, "--require-cases", code=2)
+    command(url, "evaluators", "update", "kept-cases", file)
+    assert "right: 1 ± 0.05" in command(url, "evaluators", "show", "kept-cases")
+
+
+def test_a_misspelt_npm_pin_is_named_by_the_builder(client: Client, url: str) -> None:
+    for pin, words in (("lodahs@4.17.21", "Did you mean lodash?"), ("lodash@4.99.0", "The nearest: lodash@4.")):
+        code = Evaluator(
+            "export function evaluate(i, o, t) { return 1 }", language=Language.JAVASCRIPT, packages=(pin,)
+        )
+        with pytest.raises(PackagesFailed, match=r"has no version|no package") as refused:
+            client.evaluate(code, outputs=1)
+        assert words in refused.value.detail
+
+
+def test_doctor_beside_a_running_host_finds_no_fault(url: str) -> None:
+    found = forked.run(["doctor"], timeout=120, env={**os.environ, "EVALUATOR_HOST_PORT": url.rpartition(":")[2]})
+    assert "an Evaluator Host runs there (0.1.0)" in found.stdout
+
+
+def test_variables_that_nothing_reads_are_told(client: Client) -> None:
+    result = client.evaluate(EXACT, inputs={"gold": "a"}, outputs="a", variables={"limit": 3})
+    assert [(one.code, "`limit`" in one.message) for one in result.warnings] == [("unused_variables", True)]
+    main = Evaluator("def main(gold):\n    return {'score': gold}\n")
+    assert client.evaluate(main, variables={"gold": 1}).warnings == ()

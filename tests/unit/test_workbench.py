@@ -20,7 +20,9 @@ FIRST_PAINT_BYTES = 100_000
 def browser(dist: Path) -> httpx.AsyncClient:
     app = FastAPI()
     install_error_handlers(app, dict)
-    app.router.routes.extend(Workbench(dist).routes())
+    pages = Workbench(dist)
+    app.router.routes.extend(pages.routes())
+    app.router.default = pages.not_found(app.router.default)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
@@ -39,6 +41,16 @@ async def test_what_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
         assert "make setup" in answer.text
         build(tmp_path / "dist", "<p>")
         assert (await client.get("/")).text == "<p>"
+
+
+async def test_only_browsers_get_a_page_for_a_path_that_nothing_serves(tmp_path: Path) -> None:
+    build(tmp_path, "<p>")
+    async with browser(tmp_path) as client:
+        page = await client.get("/nothing", headers={"Accept": "text/html,*/*;q=0.8"})
+        assert (page.status_code, page.text, "content-security-policy" in page.headers) == (404, "<p>", True)
+        for method, accept in (("GET", "*/*"), ("GET", "application/json"), ("POST", "text/html")):
+            answer = await client.request(method, "/nothing", headers={"Accept": accept})
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), (method, accept)
 
 
 async def test_a_later_build_is_served_without_a_new_start(tmp_path: Path) -> None:

@@ -125,12 +125,37 @@ export interface components {
         };
         /** @enum {string} */
         BuildStatus: "building" | "ready" | "failed";
+        CaseIn: {
+            case?: string | null;
+            criteria?: unknown;
+            expect: {
+                [key: string]: unknown;
+            } | string | number;
+            inputs?: {
+                [key: string]: unknown;
+            };
+            messages?: {
+                [key: string]: unknown;
+            }[] | null;
+            outputs?: unknown;
+            trace?: {
+                [key: string]: unknown;
+            } | null;
+            variables?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        CaseProblem: {
+            case: string;
+            problem: string;
+        };
         Change: {
             after: number | null;
             before: number | null;
             row: number;
         };
         CheckIn: {
+            cases?: components["schemas"]["CaseIn"][] | null;
             evaluator: components["schemas"]["EvaluatorIn"] | string;
         };
         CheckReport: {
@@ -138,6 +163,7 @@ export interface components {
             contract: string | null;
             contract_source: string | null;
             environment: components["schemas"]["EnvironmentInfo"];
+            failing_cases: components["schemas"]["CaseProblem"][];
             logs: components["schemas"]["Logs"];
             missing_imports: components["schemas"]["MissingImport"][];
             models: string[];
@@ -435,6 +461,9 @@ export interface components {
             version: number | null;
         };
         EvaluatorReport: {
+            cases: {
+                [key: string]: unknown;
+            }[];
             contract: components["schemas"]["Contract"] | null;
             contract_source: string | null;
             /** Format: date-time */
@@ -444,6 +473,7 @@ export interface components {
             digest: string;
             environment: components["schemas"]["EnvironmentInfo"] | null;
             evaluator: components["schemas"]["Evaluator"];
+            failing_cases: components["schemas"]["CaseProblem"][] | null;
             latest: number;
             name: string;
             origin: components["schemas"]["Origin"] | null;
@@ -568,6 +598,7 @@ export interface components {
                 [key: string]: string;
             };
             force?: boolean;
+            models?: string[];
             name?: string | null;
             packages?: string[];
             path: string;
@@ -958,6 +989,7 @@ export interface components {
         };
         NewEvaluatorIn: {
             budget?: components["schemas"]["BudgetIn"];
+            cases?: components["schemas"]["CaseIn"][] | null;
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;
@@ -983,6 +1015,7 @@ export interface components {
         };
         NewVersionIn: {
             budget?: components["schemas"]["BudgetIn"];
+            cases?: components["schemas"]["CaseIn"][] | null;
             code: string;
             contract?: components["schemas"]["Contract"];
             description?: string | null;

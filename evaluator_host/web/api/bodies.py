@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from evaluator_host.evaluators.cases import MOST_BYTES, MOST_CASES, read_expect
 from evaluator_host.evaluators.judges import JudgeIn
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import (
@@ -34,7 +35,7 @@ from evaluator_host.model.evaluator import (
     Replay,
     Row,
 )
-from evaluator_host.model.json_values import is_small
+from evaluator_host.model.json_values import encode_json, is_small
 
 EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
@@ -45,6 +46,11 @@ _MANY: Final = 100  # several times the fields of any object here
 _PINS: Final = 1000
 _FILES: Final = 500
 _MOST: Final = 2**53  # the largest integer that every JSON parser keeps; the operator's limits are far below
+
+
+def _known_expect(given: Any) -> Any:
+    read_expect(given)
+    return given
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -374,12 +380,43 @@ class BatchIn(Wire):
         return [row.given() for row in self.rows]
 
 
+class CaseIn(RowIn):
+    """A row with what the evaluator has to make of it."""
+
+    case: str | None = Field(None, max_length=200, description="Name of the case.")
+    expect: Annotated[dict[str, Any] | str | float, AfterValidator(_known_expect)] = Field(
+        description='{"score": 1, "tolerance": 0.05}, "1 ± 0.05", ">= 0.5", "passed", "fails"; see docs/jobs.md.'
+    )
+
+    def to_case(self) -> dict[str, Any]:
+        """Return the fields that are set."""
+        return {name: value for name, value in dict(self).items() if name in self.model_fields_set}
+
+
+def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
+    """Return cases as they are stored.
+
+    Raises:
+      InvalidRequest: they have over 1 MB.
+    """
+    found = [one.to_case() for one in cases]
+    if len(encode_json(found)) > MOST_BYTES:
+        raise InvalidRequest(f"the cases of an evaluator have at most {MOST_BYTES >> 20} MB; make a data set of more")
+    return found
+
+
+CasesIn: TypeAlias = Annotated[
+    list[CaseIn] | None, Field(max_length=MOST_CASES, description="Rows with what it has to make of them.")
+]
+
+
 class CheckIn(Wire):
-    """Body of `POST /v1/check`: an evaluator."""
+    """Body of `POST /v1/check`: an evaluator, and its cases."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"evaluator": {"code": EXACT_MATCH}}]})
 
     evaluator: _EvaluatorField
+    cases: CasesIn = Field(None, description="Default: those of a stored evaluator.")
 
 
 class EnvironmentIn(Wire):

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.schemas.results import JobEvaluatorReport
 from evaluator_host.schemas.stored import EvaluatorReport
-from evaluator_host.web.api.bodies import EXACT_MATCH, EvaluatorIn, WholeNumber
+from evaluator_host.web.api.bodies import EXACT_MATCH, CasesIn, EvaluatorIn, WholeNumber, case_dicts
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
@@ -22,6 +22,7 @@ _SAME: dict[int | str, dict[str, Any]] = {
 }
 
 _Force = Annotated[bool, Query(description="Store it even if it does not load.")]
+_Require = Annotated[bool, Query(description="Store it only if all its cases hold.")]
 
 
 class NewVersionIn(EvaluatorIn):
@@ -33,6 +34,13 @@ class NewVersionIn(EvaluatorIn):
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged, 1 for a new evaluator."
     )
+    cases: CasesIn = Field(None, description="Rows with what it has to make of them. Default: unchanged.")
+
+    def more(self) -> dict[str, Any]:
+        """Return the arguments of the registry that are given."""
+        cases = None if self.cases is None else case_dicts(self.cases)
+        given = {"description": self.description, "sampling": self.sampling, "cases": cases}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class NewEvaluatorIn(NewVersionIn):
@@ -48,19 +56,14 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
     router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
     @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED})
-    async def create(body: NewEvaluatorIn, request: Request, *, force: _Force = False) -> Response:
+    async def create(
+        body: NewEvaluatorIn, request: Request, *, force: _Force = False, require_cases: _Require = False
+    ) -> Response:
         """Store an evaluator under a name, as version 1, if it loads."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         with AuditedCall(access, caller, "evaluators.create", evaluator=evaluator):
-            report = await registry.create_evaluator(
-                caller.workspace,
-                body.name,
-                evaluator,
-                description=body.description or "",
-                sampling=1.0 if body.sampling is None else body.sampling,
-                force=force,
-                key_id=caller.key_id,
-            )
+            how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
+            report = await registry.create_evaluator(caller.workspace, body.name, evaluator, **how)
         return json_response(shown(report), 201, {"Location": f"/v1/evaluators/{report.name}"})
 
     @router.get("", response_model=list[EvaluatorReport])
@@ -74,20 +77,15 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
         return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name)))
 
     @router.put("/{name}", status_code=201, response_model=EvaluatorReport, responses={**_SAME, **_MISSING, **_REFUSED})
-    async def update(name: str, body: NewVersionIn, request: Request, *, force: _Force = False) -> Response:
+    async def update(
+        name: str, body: NewVersionIn, request: Request, *, force: _Force = False, require_cases: _Require = False
+    ) -> Response:
         """Create the next version, if it loads. If nothing changed, no version is created."""
         caller, evaluator = caller_of(request.scope), body.to_model()
         with AuditedCall(access, caller, "evaluators.update", evaluator=evaluator):
             before = await registry.get_evaluator(caller.workspace, name)
-            report = await registry.update_evaluator(
-                caller.workspace,
-                name,
-                evaluator,
-                description=body.description,
-                sampling=body.sampling,
-                force=force,
-                key_id=caller.key_id,
-            )
+            how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
+            report = await registry.update_evaluator(caller.workspace, name, evaluator, **how)
         return json_response(shown(report), 200 if report.version == before.version else 201)
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)

@@ -221,6 +221,7 @@ class Boundary extends Component<{ children: ComponentChildren }, { error: unkno
 }
 
 function NotFound({ path }: { path: string }) {
+  useEffect(() => void (document.title = "Page not found · Evaluator Host"), []);
   return (
     <div class="page">
       <h1>Page not found</h1>

@@ -10,7 +10,7 @@ export function LongText({ text, name, label }: { text: string; name: string; la
   const cut = text.length > SHOWN;
   return (
     <div class="long-text">
-      <pre class="output" tabIndex={0} role="region" aria-label={label}>
+      <pre class="output" tabIndex={0} role="group" aria-label={label}>
         {plain(cut ? text.slice(0, SHOWN) : text)}
       </pre>
       {cut && (

@@ -91,6 +91,7 @@ const looks = EditorView.theme({
   ".cm-panel.cm-search": { padding: "6px 10px" },
   ".cm-textfield": { backgroundColor: "var(--surface)", border: "1px solid var(--border-strong)", borderRadius: "4px", color: "var(--text)" },
   ".cm-button": { backgroundImage: "none", backgroundColor: "var(--surface)", border: "1px solid var(--border-strong)", borderRadius: "4px", color: "var(--text)" },
+  "& .cm-deletedChunk .cm-deletedText": { background: "none", boxShadow: "inset 0 -2px 0 var(--fail)" }, // a second red below text would be too dark
   ".cm-searchMatch": { backgroundColor: "var(--warn-soft)" },
   ".cm-searchMatch-selected": { backgroundColor: "var(--selection)", outline: "1px solid var(--accent)" },
 });
@@ -221,8 +222,8 @@ export function openMirror(options: MirrorOptions): Mirror {
         options.hint ? placeholder(options.hint) : [],
         EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0", spellcheck: "false", autocapitalize: "off", translate: "no" }),
         editing,
-        // Escape, then Tab, leaves the editor: Tab alone indents.
-        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, indentWithTab]),
+        // Escape, then Tab, leaves an editor of code: Tab alone indents there.
+        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...(isText ? [] : [indentWithTab])]),
       ],
     }),
   });

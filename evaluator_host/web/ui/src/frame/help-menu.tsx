@@ -20,7 +20,8 @@ export const KEYS: readonly (readonly [string, string])[] = [
   ["Ctrl Space", "complete"],
   ["Alt Z", "wrap long lines in the editor"],
   ["Esc, Tab", "leave the editor"],
-  ["j, k", "next and previous row of a job"],
+  ["j, k", "next and previous row of a job, or of a label queue"],
+  ["1, 2, …, s, u", "in a label queue: label, skip, undo"],
   ["?", "this help"],
 ];
 

@@ -122,7 +122,7 @@ function Lock({ report, lock }: { report: EnvironmentReport; lock: string }) {
   );
   return (
     <Panel title="Lock" actions={actions}>
-      <pre class="value-text value-tall" tabIndex={0} role="region" aria-label="Lock">
+      <pre class="value-text value-tall" tabIndex={0} role="group" aria-label="Lock">
         {lock}
       </pre>
     </Panel>

@@ -53,7 +53,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
     try {
       const { code, ...evaluator } = withEvaluator(shown).evaluator;
       const { judge } = shown.evaluator;
-      await call("PUT", route, { body: { ...(judge === null ? { code } : { judge }), ...evaluator, description: shown.description }, query: { force: true } });
+      await call("PUT", route, { body: { ...(judge === null ? { code } : { judge }), ...evaluator, description: shown.description, cases: shown.cases }, query: { force: true } });
       toast(`Version ${shown.version} is the newest again`);
       setQuery({ version: null });
       found.reload();

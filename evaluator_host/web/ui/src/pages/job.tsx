@@ -7,6 +7,7 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
+import { JobAgreement } from "../resources/agreement";
 import { CompareMenu } from "../resources/compare-menu";
 import { Figures } from "../resources/figures";
 import { JobFacts } from "../resources/job-facts";
@@ -44,6 +45,9 @@ export default function JobPage({ params, query }: PageProps) {
         <Link to={`/jobs/new?from=${job.id}`} class="button button-plain" title="Fill the form with this job, then choose Run at fixed times">
           Schedule…
         </Link>
+        <Link to={`/labels?new=1&job=${job.id}`} class="button button-plain" title="Have people label rows of this job">
+          Label…
+        </Link>
         {job.progress.done > 0 && (
           <Link to={`/jobs/${job.id}/agreement`} class="button button-plain" title="Compare the results with labels that people gave">
             Agreement…
@@ -60,6 +64,7 @@ export default function JobPage({ params, query }: PageProps) {
         </div>
       )}
       <JobFacts job={job} />
+      {isFinal(job.status) && <JobAgreement job={job.id} />}
       <Results job={job} query={query} />
     </div>
   );

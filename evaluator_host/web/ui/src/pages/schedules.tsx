@@ -1,7 +1,8 @@
 /** Jobs at fixed times, and alerts on what jobs and live traces score. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
-import type { EvaluatorReport, JobReport } from "../api/types";
+import type { ComponentChildren } from "preact";
+import type { AlertReport, EvaluatorReport, JobReport, ScheduleReport } from "../api/types";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
@@ -15,7 +16,7 @@ import { Confirm } from "../resources/confirm";
 import { figure, moment, shortId } from "../resources/format";
 import { PageHead, Segments, When } from "../resources/parts";
 import { AlertFields, alertBody, NEW_ALERT } from "../resources/schedule-dialog";
-import { type AlertReport, inWords, ruleInWords, type ScheduleReport } from "../resources/schedules";
+import { inWords, ruleInWords } from "../resources/schedules";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
@@ -66,6 +67,24 @@ async function ask(method: string, path: string, done: string, reload: () => voi
   reload();
 }
 
+/** What a schedule and an alert have alike; `children` say what removing it does. */
+function PauseAndRemove({ route, one, reload, children }: { route: string; one: { name: string; paused: boolean }; reload: () => void; children: ComponentChildren }) {
+  const remove = async () => {
+    await call("DELETE", route);
+    reload();
+  };
+  return (
+    <>
+      <Button small onClick={() => void ask("PATCH", route, one.paused ? "Resumed" : "Paused", reload, { paused: !one.paused })}>
+        {one.paused ? "Resume" : "Pause"}
+      </Button>
+      <Confirm small label="Remove" title={`Remove ${one.name}?`} onConfirm={remove}>
+        {children}
+      </Confirm>
+    </>
+  );
+}
+
 function Schedules({ found }: { found: Found<ScheduleReport> }) {
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading schedules" />;
@@ -113,20 +132,9 @@ function Schedules({ found }: { found: Found<ScheduleReport> }) {
                 <Button small onClick={() => void run()}>
                   Run now
                 </Button>
-                <Button small onClick={() => void ask("PATCH", route, one.paused ? "Resumed" : "Paused", found.reload, { paused: !one.paused })}>
-                  {one.paused ? "Resume" : "Pause"}
-                </Button>
-                <Confirm
-                  small
-                  label="Remove"
-                  title={`Remove ${one.name}?`}
-                  onConfirm={async () => {
-                    await call("DELETE", route);
-                    found.reload();
-                  }}
-                >
+                <PauseAndRemove route={route} one={one} reload={found.reload}>
                   No more jobs are made. Those that it made stay.
-                </Confirm>
+                </PauseAndRemove>
               </span>
             </td>
           </tr>
@@ -163,20 +171,9 @@ function Alerts({ found }: { found: Found<AlertReport> }) {
                 <Button small onClick={() => void ask("POST", `${route}/test`, "A test message is on its way", found.reload)}>
                   Send a test
                 </Button>
-                <Button small onClick={() => void ask("PATCH", route, one.paused ? "Resumed" : "Paused", found.reload, { paused: !one.paused })}>
-                  {one.paused ? "Resume" : "Pause"}
-                </Button>
-                <Confirm
-                  small
-                  label="Remove"
-                  title={`Remove ${one.name}?`}
-                  onConfirm={async () => {
-                    await call("DELETE", route);
-                    found.reload();
-                  }}
-                >
+                <PauseAndRemove route={route} one={one} reload={found.reload}>
                   It sends no more messages.
-                </Confirm>
+                </PauseAndRemove>
               </span>
             </td>
           </tr>

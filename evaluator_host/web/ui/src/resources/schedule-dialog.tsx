@@ -1,14 +1,14 @@
 /** A dialog that makes a job at fixed times, with an alert on what it scores. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
-import type { JobIn } from "../api/types";
+import type { AlertMetric, JobIn } from "../api/types";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
 import { toast } from "../components/toasts";
 import { navigate } from "../router";
-import { type AlertMetric, cronOf, DAYS, inWords, METRICS, type Often, type Timing } from "./schedules";
+import { cronOf, DAYS, inWords, METRICS, type Often, type Timing } from "./schedules";
 
 const OFTEN: readonly { value: Often; label: string }[] = [
   { value: "weekly", label: "Every week" },

@@ -1,44 +1,6 @@
-/** Schedules and alerts: their reports, and what they mean in words. */
+/** Schedules and alerts in words. */
+import type { AlertMetric, AlertRule } from "../api/types";
 import { figure } from "./format";
-
-export interface ScheduleReport {
-  name: string;
-  cron: string;
-  timezone: string;
-  paused: boolean;
-  next_runs: readonly string[];
-  last_at: string | null;
-  last_job: string | null;
-  last_error: string | null;
-  missed: number;
-  evaluators: readonly string[];
-  dataset: string | null;
-}
-
-export type AlertMetric = "mean" | "pass_rate" | "failure_rate";
-
-export interface AlertRule {
-  metric: AlertMetric;
-  url: string;
-  job: string | null;
-  schedule: string | null;
-  live: string | null;
-  evaluator: string | null;
-  below: number | null;
-  above: number | null;
-  window_minutes: number;
-  min_rows: number;
-}
-
-export interface AlertReport {
-  name: string;
-  rule: AlertRule;
-  paused: boolean;
-  firing: boolean;
-  value: number | null;
-  checked_at: string | null;
-  deliveries: readonly { id: string; type: string; created_at: string; attempts: number; status: string; error: string | null }[];
-}
 
 export const METRICS: readonly { value: AlertMetric; label: string }[] = [
   { value: "mean", label: "Mean score" },

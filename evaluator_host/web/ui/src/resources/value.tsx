@@ -11,7 +11,7 @@ export function Value({ label, value, empty = "nothing" }: { label: string; valu
   const { text, left } = typeof value === "string" ? cut(value, most) : shownJson(value, most);
   return (
     <div class="value">
-      <pre class="value-text" tabIndex={0} role="region" aria-label={label}>
+      <pre class="value-text" tabIndex={0} role="group" aria-label={label}>
         {text === "" ? <span class="muted">empty text</span> : text}
         {left > 0 && "…"}
       </pre>

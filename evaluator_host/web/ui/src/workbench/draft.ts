@@ -2,8 +2,8 @@
 import type { Example } from "examples:all";
 import { readJson } from "../json";
 import { keep, keepInTab, recall, recallInTab } from "../storage";
-import type { EvaluatorIn, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
-import type { TestRow } from "./test-rows";
+import type { EvaluatorIn, EvaluatorReport, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
+import { rowsOfCases, type TestRow } from "./test-rows";
 
 export const ROW_FIELDS = ["inputs", "outputs", "messages", "trace", "variables", "criteria"] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
@@ -68,6 +68,12 @@ export function fromExample(example: Example, wanted: Language): Draft {
     row: rowTexts(example.row),
     example: example.id,
   };
+}
+
+/** Return the draft with an opened evaluator and its cases. */
+export function opened(draft: Draft, report: EvaluatorReport): Draft {
+  const rows = report.cases !== undefined && report.cases.length > 0 ? rowsOfCases(report.cases) : draft.rows;
+  return { ...withStored(draft, report.evaluator, { name: report.name, version: report.version }), rows };
 }
 
 /** Return the draft with a stored evaluator; the row stays. */

@@ -12,7 +12,7 @@ import { oneLine } from "../resources/format";
 import { Link } from "../router";
 import { keep, recall } from "../storage";
 import type { CheckReport, EvaluatorIn, Fix, Language } from "../api/types";
-import { type Draft, type Faults, fromExample, withStored } from "./draft";
+import { type Draft, type Faults, fromExample, opened } from "./draft";
 import { Files, Slices } from "./files";
 import { Gallery } from "./gallery";
 import { Packages } from "./packages";
@@ -130,7 +130,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
         <OpenDialog
           onClose={() => setDialog(null)}
           onOpen={(report) => {
-            replace(withStored(draft, report.evaluator, { name: report.name, version: report.version }));
+            replace(opened(draft, report));
             setDialog(null);
           }}
           onDraft={(earlier) => {
@@ -143,6 +143,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
         <SaveDialog
           evaluator={evaluator}
           name={draft.stored?.name ?? ""}
+          rows={draft.rows}
           onClose={() => setDialog(null)}
           onSaved={(report, isNew) => {
             change({ stored: { name: report.name, version: report.version } });

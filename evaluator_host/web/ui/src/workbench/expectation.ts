@@ -1,11 +1,14 @@
-/** What a row is expected to come to, as people type it: `1`, `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`. */
+/** What a row is expected to come to, as people type it: `1`, `1 ± 0.05`, `0.4..0.6`, `>= 0.5`, `passed`, `not passed`, `fails`, `fails timeout`,
+ * `label good`, several with `;` between them: the grammar of evaluator_host/evaluators/cases.py. */
 import type { Result } from "../api/types";
 import { shownNumber } from "../shown-text";
 
 export type Expectation =
   | { kind: "range"; low: number | null; high: number | null; text: string }
   | { kind: "passed"; passed: boolean }
-  | { kind: "fails" }
+  | { kind: "fails"; code: string | null }
+  | { kind: "label"; label: string }
+  | { kind: "all"; parts: Expectation[] }
   | { kind: "wrong"; message: string };
 
 const NUMBER = "([+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:e[+-]?\\d+)?)";
@@ -18,10 +21,16 @@ const EXACT = 1e-9; // a sum of floats that prints like the expected one
 export function readExpectation(typed: string): Expectation | null {
   const text = typed.trim();
   if (text === "") return null;
+  if (text.includes(";")) {
+    const parts = text.split(";").map(readExpectation).filter((one) => one !== null);
+    return parts.find((one) => one.kind === "wrong") ?? { kind: "all", parts };
+  }
   const word = text.toLowerCase();
   if (["passed", "pass", "passes", "true", "✓"].includes(word)) return { kind: "passed", passed: true };
   if (["not passed", "not pass", "false", "✗"].includes(word)) return { kind: "passed", passed: false };
-  if (["fails", "failed", "fail", "error"].includes(word)) return { kind: "fails" };
+  if (["fails", "failed", "fail", "error"].includes(word)) return { kind: "fails", code: null };
+  const [, named, rest = ""] = /^(fails|label)\s+(.+)$/i.exec(text) ?? [];
+  if (named !== undefined) return named.toLowerCase() === "fails" ? { kind: "fails", code: rest } : { kind: "label", label: rest };
   const near = NEAR.exec(text);
   if (near) {
     const [score, tolerance] = [Number(near[1]), Number(near[2] ?? 0)];
@@ -36,7 +45,7 @@ export function readExpectation(typed: string): Expectation | null {
     const value = Number(number) + strict;
     return /[>≥]/.test(sign) ? { kind: "range", low: value, high: null, text } : { kind: "range", low: null, high: value, text };
   }
-  return { kind: "wrong", message: "Write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed or fails." };
+  return { kind: "wrong", message: "Write 1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails, fails timeout or label good." };
 }
 
 /** Whether a result is as expected: null when nothing is expected, else why not. */
@@ -44,7 +53,12 @@ export function unmet(expectation: Expectation | null, result: Result): string |
   if (expectation === null || expectation.kind === "wrong") return null;
   const came = result.status === "failed" ? `failed with ${result.error?.code ?? "an error"}` : result.score === null ? "has no score" : `is ${shownNumber(result.score)}`;
   switch (expectation.kind) {
+    case "all":
+      return expectation.parts.map((part) => unmet(part, result)).find((why) => why !== null) ?? null;
+    case "label":
+      return result.label === expectation.label ? null : `expected the label ${expectation.label}, but it is ${result.label ?? "none"}`;
     case "fails":
+      if (result.status === "failed" && expectation.code !== null && ![result.error?.code, result.error?.type].includes(expectation.code)) return `expected ${expectation.code}, but it ${came}`;
       return result.status === "failed" ? null : `expected to fail, but ${came === "has no score" ? "it did not" : `the score ${came}`}`;
     case "passed": {
       const word = expectation.passed ? "passed" : "not passed";
@@ -62,4 +76,18 @@ export function expectationOf(result: Result): string {
   if (result.status === "failed") return "fails";
   if (result.score !== null) return shownNumber(result.score);
   return result.passed === null ? "" : result.passed ? "passed" : "not passed";
+}
+
+/** An `expect` of a stored case as people type it. */
+export function expectationText(expect: unknown): string {
+  if (typeof expect !== "object" || expect === null) return String(expect);
+  const { score, tolerance, min, max, above, below, passed, label, error } = expect as Record<string, unknown>;
+  const said = [
+    typeof score === "number" && `${score}${tolerance ? ` ± ${String(tolerance)}` : ""}`,
+    ...Object.entries({ ">=": min, "<=": max, ">": above, "<": below }).map(([sign, bound]) => typeof bound === "number" && `${sign} ${bound}`),
+    typeof passed === "boolean" && (passed ? "passed" : "not passed"),
+    typeof label === "string" && `label ${label}`,
+    error !== undefined && error !== null && (error === true ? "fails" : `fails ${String(error)}`),
+  ];
+  return said.filter(Boolean).join("; ");
 }

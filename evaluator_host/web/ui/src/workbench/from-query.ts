@@ -1,7 +1,7 @@
 /** Loads what the page address names: a stored evaluator, a row of a data set or of a job, a live trace. */
 import { call } from "../api/http";
 import type { EvaluatorReport, JobEvaluator, JobRowDetail, Row, TraceReport } from "../api/types";
-import { type Draft, rowOfRecord, rowTexts, withStored } from "./draft";
+import { type Draft, opened, rowOfRecord, rowTexts, withStored } from "./draft";
 
 /** Whether the address names an evaluator, a data set or a job. */
 export function namesAnything(query: URLSearchParams): boolean {
@@ -14,7 +14,7 @@ export async function draftFrom(query: URLSearchParams, before: Draft): Promise<
   const name = query.get("evaluator");
   if (name !== null) {
     const report = await stored(name);
-    draft = withStored(draft, report.evaluator, { name: report.name, version: report.version });
+    draft = opened(draft, report);
     const trace = query.get("trace");
     if (trace !== null) draft = withRow(draft, await traced(report.name, Number(trace)));
   }

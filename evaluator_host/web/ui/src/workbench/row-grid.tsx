@@ -61,7 +61,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
         </div>
       </header>
       {rows.length === 0 ? (
-        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Say what you expect of each; rows and expectations stay with the draft in this browser.</p>
+        <p class="row-none muted">Add rows of your data, from a data set, the failures of a job or live traces: they are scored again while you write. Say what you expect of each; Save keeps such rows with the version.</p>
       ) : (
         <>
           <Sums rows={rows} scores={scores} />
@@ -206,7 +206,7 @@ function Details({ row, result }: { row: TestRow; result: Result | undefined }) 
     <div class="row-detail">
       <div>
         {row.from !== "" && <p class="muted">From {row.from}</p>}
-        <pre class="output" tabIndex={0} role="region" aria-label="The row">
+        <pre class="output" tabIndex={0} role="group" aria-label="The row">
           {shown(row.row)}
         </pre>
       </div>

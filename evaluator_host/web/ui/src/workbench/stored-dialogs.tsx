@@ -8,11 +8,13 @@ import { ErrorNote } from "../components/error-note";
 import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
+import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import type { EvaluatorIn, EvaluatorReport } from "../api/types";
 import { counted } from "../resources/format";
 import { Segments, When } from "../resources/parts";
 import { type Draft, earlierDrafts } from "./draft";
+import { casesOf, type TestRow } from "./test-rows";
 
 const SOURCES = [
   { value: "stored", label: "Stored evaluators" },
@@ -109,11 +111,13 @@ interface SaveDialogProps {
   evaluator: EvaluatorIn;
   /** The name it has already. */
   name: string;
+  /** The rows below the editor; those of which something is expected are its cases. */
+  rows?: readonly TestRow[];
   onClose: () => void;
   onSaved: (report: EvaluatorReport, isNew: boolean) => void;
 }
 
-export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDialogProps) {
+export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: SaveDialogProps) {
   const [name, setName] = useState(given);
   const [description, setDescription] = useState("");
   const [error, setError] = useState<unknown>(null);
@@ -124,7 +128,10 @@ export function SaveDialog({ evaluator, name: given, onClose, onSaved }: SaveDia
     setBusy(true);
     setError(null);
     try {
-      const report = await keepAs(name.trim(), evaluator, { description: description.trim(), force, exists: before !== undefined });
+      const cases = casesOf(rows ?? []);
+      const kept = cases.length > 0 || (rows !== undefined && given !== "" && name.trim() === given) ? { ...evaluator, cases } : evaluator;
+      const report = await keepAs(name.trim(), kept as EvaluatorIn, { description: description.trim(), force, exists: before !== undefined });
+      for (const one of report.failing_cases ?? []) toast(`${one.case}: ${one.problem}`);
       onSaved(report, before === undefined || report.version !== before.version);
     } catch (fault) {
       setError(fault);

@@ -1,7 +1,7 @@
 /** The rows below the editor: how stored data becomes rows, and the figures of their results. */
 import type { Result, Row } from "../api/types";
 import { rowOfRecord } from "./draft";
-import { readExpectation, unmet } from "./expectation";
+import { expectationText, readExpectation, unmet } from "./expectation";
 
 export interface TestRow {
   id: string;
@@ -72,4 +72,18 @@ export function summaryOf(rows: readonly TestRow[], results: ReadonlyMap<string,
   }
   summary.mean = summary.scored === 0 ? null : sum / summary.scored;
   return summary;
+}
+
+/** A case as evaluators keep it: a row, its name and what is expected of it. */
+export type Case = Row & { case?: string | null; expect: unknown };
+
+/** The rows of which something is expected, as cases. */
+export function casesOf(rows: readonly TestRow[]): Case[] {
+  const expects = rows.filter(({ expected }) => !["wrong", undefined].includes(readExpectation(expected)?.kind));
+  return expects.map(({ row, from, expected }) => ({ ...row, ...(from === "" ? {} : { case: from.slice(0, 200) }), expect: expected.trim() }));
+}
+
+/** Kept cases as rows. */
+export function rowsOfCases(cases: readonly unknown[]): TestRow[] {
+  return (cases as Case[]).slice(0, MOST_ROWS).map(({ case: name, expect, ...row }) => newRow(row, name ?? "", expectationText(expect)));
 }

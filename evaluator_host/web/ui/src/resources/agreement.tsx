@@ -1,0 +1,81 @@
+/** How far evaluators agree with labels of people: accuracy, kappa, and where they differ. */
+import { call } from "../api/http";
+import { ErrorNote } from "../components/error-note";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { Link } from "../router";
+import { count, counted, figure, NOTHING, percent } from "./format";
+import { Panel } from "./parts";
+import type { Agreement, LabelQueue } from "../api/types";
+
+/** The agreement of a job's evaluators with the labels of a queue. */
+export function QueueAgreement({ job, queue, stamp }: { job: string; queue: string; stamp: string }) {
+  const found = useLoaded((signal) => call<Agreement[]>("GET", `/v1/jobs/${encodeURIComponent(job)}/agreement`, { signal, query: { queue } }), [job, queue, stamp]);
+  if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
+  if (found.value === null) return <Spinner label="Comparing with the labels" />;
+  if (found.value.every((one) => one.rows === 0)) return <p class="muted">No row has a label and a result yet.</p>;
+  return <AgreementTable agreements={found.value} />;
+}
+
+/** On the page of a job, if a label queue counts for it. */
+export function JobAgreement({ job }: { job: string }) {
+  const found = useLoaded(async (signal) => {
+    const queues = await call<LabelQueue[]>("GET", "/v1/label-queues", { signal, query: { job } });
+    if (queues.every((one) => one.labelled === 0)) return { queues, agreements: [] };
+    return { queues, agreements: await call<Agreement[]>("GET", `/v1/jobs/${encodeURIComponent(job)}/agreement`, { signal }) };
+  }, [job]);
+  if (found.value === null || found.value.queues.length === 0) return null;
+  const { queues, agreements } = found.value;
+  return (
+    <Panel title="Agreement with people" class="panel-stack">
+      {agreements.length > 0 && <AgreementTable agreements={agreements} />}
+      <p class="muted">
+        Label queues:{" "}
+        {queues.map((one, at) => (
+          <span key={one.name}>
+            {at > 0 && ", "}
+            <Link to={`/labels/${encodeURIComponent(one.name)}`}>{one.name}</Link> ({count(one.labelled)} of {count(one.rows)} labelled)
+          </span>
+        ))}
+      </p>
+    </Panel>
+  );
+}
+
+function interval(given: readonly [number, number] | null, shown: (value: number) => string): string {
+  return given === null ? "" : `, 95 % ${shown(given[0])} to ${shown(given[1])}`;
+}
+
+export function AgreementTable({ agreements }: { agreements: readonly Agreement[] }) {
+  const head = ["Evaluator", "Labels", "Rows", "The same", "Kappa", "Where they differ"];
+  return (
+    <Table label="Agreement" head={head.map((one) => <th key={one} scope="col">{one}</th>)}>
+      {agreements.map((one) => (
+        <tr key={`${one.evaluator} ${one.label}`}>
+          <th scope="row" class="cell-name">
+            {one.evaluator}
+          </th>
+          <td>{one.label}</td>
+          <td>
+            {count(one.rows)} {one.unlabelled > 0 && <span class="muted">{`${counted(one.unlabelled, "row")} without a label`}</span>}
+          </td>
+          <td>
+            <strong>{one.rows === 0 ? NOTHING : percent(one.accuracy)}</strong> <span class="muted">{interval(one.accuracy_interval, percent)}</span>
+          </td>
+          <td>
+            <strong>{figure(one.kappa)}</strong> <span class="muted">{interval(one.kappa_interval, figure)}</span>
+          </td>
+          <td class="cell-text">{differences(one) || <span class="muted">nowhere</span>}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+const SHOWN = 3;
+
+function differences({ confusion }: Agreement): string {
+  const cells = confusion.filter(({ human, judged, rows }) => human !== judged && rows > 0).sort((one, other) => other.rows - one.rows);
+  return cells.slice(0, SHOWN).map(({ human, judged, rows }) => `${counted(rows, "row")}: people ${human}, evaluator ${judged}`).join("; ");
+}

@@ -1,0 +1,90 @@
+/** A dialog that makes a label queue of rows of a job or of a data set. */
+import { useState } from "preact/hooks";
+import { call } from "../api/http";
+import { Button } from "../components/button";
+import { Dialog } from "../components/dialog";
+import { ErrorNote } from "../components/error-note";
+import { Field, Select, TextArea } from "../components/field";
+import { useLoaded } from "../components/use-loaded";
+import { navigate } from "../router";
+import { oneLine, shortId } from "./format";
+import type { DatasetReport, JobReport, LabelQueue } from "../api/types";
+
+const KINDS = [
+  { value: "passed", label: "Passed or not" },
+  { value: "choice", label: "One of some choices" },
+  { value: "score", label: "A score" },
+];
+const ROWS = [
+  { value: "all", label: "All rows" },
+  { value: "failed", label: "Failed" },
+  { value: "not_passed", label: "Not passed" },
+  { value: "passed", label: "Passed" },
+  { value: "scored", label: "Scored" },
+];
+
+export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClose: () => void }) {
+  const jobs = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: 100 } }), []);
+  const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
+  const [given, setGiven] = useState({ name: "", kind: "passed", choices: "", min: "0", max: "1", rows: query.get("rows") ?? "all", limit: "100", instructions: "", results: false });
+  const [chosen, setChosen] = useState(query.has("job") ? `job ${query.get("job")}` : query.has("dataset") ? `dataset ${query.get("dataset")}` : "");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const set = (changes: Partial<typeof given>) => setGiven({ ...given, ...changes });
+  const sources = [
+    ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${one.name ?? shortId(one.id)}: ${oneLine(one.evaluators.join(", "), 40)}` })),
+    ...(sets.value ?? []).map((one) => ({ value: `dataset ${one.name}`, label: `Data set ${one.name}` })),
+  ];
+  const source = chosen || sources[0]?.value || "";
+  const [from = "", ...rest] = source.split(" ");
+  const choices = given.choices.split("\n").map((one) => one.trim()).filter(Boolean);
+  const complete = given.name.trim() !== "" && source !== "" && (given.kind !== "choice" || choices.length >= 2);
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    const kind = given.kind === "score" ? { min: Number(given.min), max: Number(given.max) } : given.kind === "choice" ? { choices } : {};
+    const which = from === "job" ? { rows: given.rows } : {};
+    const body = { name: given.name.trim(), [from]: rest.join(" "), kind: given.kind, ...kind, ...which, limit: Math.max(1, Math.trunc(Number(given.limit)) || 1), instructions: given.instructions, show_results: given.results };
+    try {
+      const made = await call<LabelQueue>("POST", "/v1/label-queues", { body });
+      navigate(`/labels/${encodeURIComponent(made.name)}`);
+    } catch (fault) {
+      setError(fault);
+      setBusy(false);
+    }
+  };
+  const actions = (
+    <>
+      <Button onClick={onClose}>Cancel</Button>
+      <Button kind="primary" type="submit" busy={busy} disabled={!complete}>
+        Make the queue
+      </Button>
+    </>
+  );
+  return (
+    <Dialog title="New label queue" onClose={onClose} onSubmit={() => complete && !busy && void save()} actions={actions}>
+      <Field label="Name" value={given.name} onValue={(name) => set({ name })} autocomplete="off" spellcheck={false} hint="Letters, digits, dots, dashes and underscores." />
+      <Select label="Rows of" value={source} options={sources} onValue={setChosen} />
+      <div class="field-row">
+        {from === "job" && <Select label="Which rows" value={given.rows} options={ROWS} onValue={(rows) => set({ rows })} />}
+        <Field label="At most" type="number" min={1} max={10_000} value={given.limit} onValue={(limit) => set({ limit })} hint="Drawn evenly over them." />
+      </div>
+      <Select label="A label is" value={given.kind} options={KINDS} onValue={(kind) => set({ kind })} />
+      {given.kind === "choice" && <TextArea label="Choices, one on a line" rows={4} value={given.choices} onValue={(choices) => set({ choices })} />}
+      {given.kind === "score" && (
+        <div class="field-row">
+          <Field label="From" type="number" step="any" value={given.min} onValue={(min) => set({ min })} />
+          <Field label="To" type="number" step="any" value={given.max} onValue={(max) => set({ max })} />
+        </div>
+      )}
+      <TextArea label="Instructions" rows={3} value={given.instructions} onValue={(instructions) => set({ instructions })} hint="Shown to people beside each row." />
+      <label class="check">
+        <input type="checkbox" checked={given.results} onChange={(event) => set({ results: event.currentTarget.checked })} />
+        <span>
+          Show the evaluators’ results before a row is labelled <span class="muted">(they sway people)</span>
+        </span>
+      </label>
+      {error !== null && <ErrorNote title="The queue was not made" error={error} />}
+    </Dialog>
+  );
+}

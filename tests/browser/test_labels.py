@@ -1,0 +1,89 @@
+"""Label queues: rows of a job labelled one by one with keys, progress, agreement, a queue of a data set on a phone."""
+
+from playwright.async_api import Page, expect
+
+from evaluator_host.client import Client
+from tests.browser.looking import Look, grave_findings, picture, widest_overflow
+from tests.browser.seeds import Seeds
+from tests.server import Server
+
+
+async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.small}")
+    await page.get_by_role("link", name="Label…").click()
+    dialog = page.get_by_role("dialog", name="New label queue")
+    await expect(dialog.get_by_label("Rows of")).to_have_value(f"job {seeds.small}")
+    await dialog.get_by_label("Name").fill("review")
+    await dialog.get_by_label("At most").fill("4")
+    await dialog.get_by_label("Instructions").fill("Is the answer long enough?")
+    assert await grave_findings(page) == []
+    await picture(page, "labels-new")
+    await dialog.get_by_role("button", name="Make the queue").click()
+    await expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
+    await page.get_by_label("Your name").fill("ann")
+    await page.keyboard.press("Escape")  # leaves the field: keys are labels again
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+        assert await grave_findings(page) == [], theme
+        await picture(page, f"labels-row-{theme}")
+    await expect(page.get_by_role("region", name="length@2")).to_have_count(0)  # results sway people
+    await page.keyboard.press("1")
+    await expect(page.get_by_text("1 of 4 labelled")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Row 3")).to_be_visible()
+    await page.keyboard.press("n")
+    await expect(page.get_by_role("heading", name="Row 6")).to_be_visible()
+    await page.keyboard.press("k")  # back to the row before
+    await expect(page.get_by_role("button", name="Not passed")).to_have_attribute("aria-pressed", "true")
+    await expect(page.get_by_role("region", name="length@2")).to_be_visible()
+    await page.keyboard.press("u")
+    await expect(page.get_by_text("1 of 4 labelled")).to_be_visible()
+    await expect(page.get_by_role("button", name="Not passed")).to_have_attribute("aria-pressed", "false")
+    await expect(page.locator(".rows-busy")).to_have_count(0)
+    await page.keyboard.press("c")
+    await page.keyboard.type("too short")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("2")
+    await expect(page.get_by_role("heading", name="Row 6")).to_be_visible()
+    await page.keyboard.press("s")
+    await expect(page.get_by_role("heading", name="Row 9")).to_be_visible()
+    await page.keyboard.press("p")
+    await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
+    await page.get_by_role("button", name="Rows", exact=True).click()
+    await expect(page.get_by_role("row", name="too short")).to_contain_text("not passed")
+    await page.get_by_role("button", name="Agreement", exact=True).click()
+    await expect(page.get_by_role("row", name="length@2")).to_contain_text("queue review")
+    assert await grave_findings(page) == []
+    await picture(page, "labels-agreement")
+    await page.goto(f"/jobs/{seeds.small}")
+    await expect(page.get_by_role("region", name="Agreement with people")).to_contain_text("3 of 4 labelled")
+    await page.goto("/labels/review")
+    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.get_by_text("review was deleted")).to_be_visible()
+
+
+async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Server) -> None:
+    with Client(host.url) as client:
+        client.datasets.upload("to-label", [{"text": f"text {n} " * 40} for n in range(3)])
+        page = await look.page(width=390, height=800, theme="dark")
+        await page.goto("/labels?new=1&dataset=to-label")
+        dialog = page.get_by_role("dialog", name="New label queue")
+        await dialog.get_by_label("Name").fill("tone")
+        await dialog.get_by_label("A label is").select_option("choice")
+        await dialog.get_by_label("Choices, one on a line").fill("good\nbad\nsoso")
+        await dialog.get_by_role("button", name="Make the queue").click()
+        soso = page.get_by_role("button", name="soso")
+        await expect(soso).to_be_in_viewport(ratio=1)
+        assert await grave_findings(page) == []
+        assert await widest_overflow(page) == 0
+        await picture(page, "labels-390")
+        await soso.click()
+        for row, key in ((1, "b"), (2, "3")):
+            await expect(page.get_by_role("heading", name=f"Row {row}")).to_be_visible()
+            await page.keyboard.press(key)
+        await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
+        await page.goto("/labels")
+        await expect(page.get_by_role("link", name="tone")).to_be_visible()
+        assert await widest_overflow(page) == 0
+        await picture(page, "labels-list-390")
+        client.datasets.delete("to-label")
