@@ -70,7 +70,7 @@ async def open_service(
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch(
         "sandbox_memory_mb",
-        "Their memory: limits of busy ones, use of idle and waiting ones.",
+        "Their memory: limits of busy ones, use of others.",
         lambda: pool.capacity.taken_mb,
     )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
