@@ -23,13 +23,14 @@ _STRETCH_BYTES: Final = 8 << 20
 
 
 class Sort(StrEnum):
-    """The sort order of results; results without the value come last, equal ones by row."""
+    """The sort order of results: without the value last, equal ones by row. `status` has failed ones first."""
 
     ROW = "row"
     SCORE = "score"
     SCORE_DOWN = "-score"
     RUN_MS = "run_ms"
     RUN_MS_DOWN = "-run_ms"
+    STATUS = "status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,9 @@ class Results(Repository):
           InvalidRequest: the cursor comes from another query.
         """
         order, table = _Order(sort), ResultTable
-        query = _selected(job_id, which).with_only_columns(table.row, table.position, table.score, table.run_ms)
+        query = _selected(job_id, which).with_only_columns(
+            table.row, table.position, table.score, table.run_ms, table.status
+        )
         if cursor is not None:
             query = query.where(order.after(cursor))
         keys = await self._database.fetch_all(query.order_by(*order.by).limit(limit + 1))
@@ -241,14 +244,15 @@ class _Order:
         further = self._column < value if self._down else self._column > value
         return or_(further, and_(self._column == value, behind), self._column.is_(null()))
 
-    def _read(self, cursor: str) -> tuple[float | None, int, int]:
+    def _read(self, cursor: str) -> tuple[float | str | None, int, int]:
         try:
             sort, value, row, position = orjson.loads(bytes.fromhex(cursor))
         except (ValueError, TypeError):
             sort = value = row = position = None
         if sort != self._sort or not isinstance(row, int) or not isinstance(position, int):
             raise InvalidRequest("the cursor is not of this query; take `next_cursor` of the page before, or none")
-        return (value if isinstance(value, int | float) else None), row, position
+        kind = str if self._sort is Sort.STATUS else int | float
+        return (value if isinstance(value, kind) else None), row, position
 
 
 def _unless_long(column: Any) -> Any:
