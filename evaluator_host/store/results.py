@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import starmap
 from typing import Any, Final
 
 import orjson
@@ -30,6 +31,7 @@ class Sort(StrEnum):
     SCORE_DOWN = "-score"
     RUN_MS = "run_ms"
     RUN_MS_DOWN = "-run_ms"
+    FAILURES = "failures"  # rows that failed, then those that did not pass, then the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,15 @@ class Results(Repository):
                 rows.setdefault(key.position, []).append(key.row)
             places = or_(*((table.position == position) & table.row.in_(some) for position, some in rows.items()))
             query = select(*columns).where(table.job_id == job_id, places)
-            found = {(one.row, one.position): one for one in map(_stored, await self._database.fetch_all(query))}
+            found = {
+                (one.row, one.position): one for one in starmap(StoredResult, await self._database.fetch_all(query))
+            }
             parts = await self._parts(job_id, {one.shared for one in found.values()})
             for key in block:
                 one = found.pop((key.row, key.position), None)  # none when it was deleted meanwhile
                 if one is not None and None in (one.metrics, one.result):
-                    one = next(map(_stored, await self._database.fetch_all(_of_key(job_id, key))), None)
+                    of_key = _selected(job_id, Filter(key.position)).where(table.row == key.row)
+                    one = next(starmap(StoredResult, await self._database.fetch_all(of_key)), None)
                 if one is not None and one.shared in parts:
                     yield _joined(one, parts[one.shared])
 
@@ -210,6 +215,9 @@ def _joined(stored: StoredResult, part: str) -> StoredResult:
     return replace(stored, result=f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}', shared=None)
 
 
+_FAILURES_FIRST: Final = case((ResultTable.status == "failed", 0), (ResultTable.passed.is_(False), 1), else_=2)
+
+
 class _Order:
     """An order and its cursors; a cursor holds the sorted value, row and position of the last result of a page."""
 
@@ -217,7 +225,8 @@ class _Order:
         self._sort = sort
         self._down = sort.startswith("-")
         self._name = sort.removeprefix("-")
-        self._column: Any = None if sort is Sort.ROW else getattr(ResultTable, self._name)
+        columns: dict[Sort, Any] = {Sort.ROW: None, Sort.FAILURES: _FAILURES_FIRST}
+        self._column: Any = columns[sort] if sort in columns else getattr(ResultTable, self._name)
 
     @property
     def by(self) -> tuple[Any, ...]:
@@ -227,7 +236,8 @@ class _Order:
         return (self._column.is_(None), self._column.desc() if self._down else self._column, *place)
 
     def cursor(self, last: StoredResult) -> str:
-        value = None if self._column is None else getattr(last, self._name)
+        rank = 0 if last.status == "failed" else 1 if last.passed is False else 2
+        value = None if self._column is None else rank if self._sort is Sort.FAILURES else getattr(last, self._name)
         return orjson.dumps([self._sort, value, last.row, last.position]).hex()
 
     def after(self, cursor: str) -> Any:
@@ -258,15 +268,6 @@ def _unless_long(column: Any) -> Any:
 
 def _beginning(column: Any) -> Any:
     return func.substr(column, 1, _LONG)
-
-
-def _stored(row: Any) -> StoredResult:
-    return StoredResult(*row)
-
-
-def _of_key(job_id: str, key: Any) -> Any:
-    table = ResultTable
-    return _selected(job_id, Filter(key.position)).where(table.row == key.row)
 
 
 def _selected(job_id: str, which: Filter) -> Any:

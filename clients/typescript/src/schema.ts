@@ -1260,7 +1260,7 @@ export interface components {
             entry: string;
         };
         /** @enum {string} */
-        Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms";
+        Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms" | "failures";
         /** @enum {string} */
         Status: "scored" | "skipped" | "failed";
         StoredMigration: {
