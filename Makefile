@@ -18,6 +18,9 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 TWICE = -p tests.second_try
 AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRICT),fail,list) -n 0 \
   --last-failed --last-failed-no-failures=none --maxfail 5 $(ARGS)
+# Real packages of other platforms take minutes: `make differential` runs these tests, and so does `.ci/run`. A later `-m` in ARGS wins.
+MOST := -m 'not differential'
+DIFFERENTIAL := tests/differential tests/dialects tests/models tests/wires
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
 QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
 API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
@@ -25,11 +28,11 @@ EXTRAS := --extra docker --extra postgres # a checkout has both; a bare `pip ins
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run quick test check types fix bench dist image lock clean
+.PHONY: help setup run quick test differential check types fix bench dist image lock clean
 .NOTPARALLEL: # two targets install into .venv
 
 help: ## List these targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  PORT=8711 make run, PYTHON=python3.12 make setup, ARGS='tests/unit -x' make test"
 
 setup: $(VENV)/.tools $(UI)/dist/index.html ## Make .venv from the lock file and prepare the pinned tools
@@ -43,10 +46,13 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 quick: $(VENV)/.dev ## Run the tests that need no engine
 	@$(PYTEST) -n $(WORKERS) -m 'not engine' --hypothesis-profile few $(QUICK) $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test, on both backends
+test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test but those of `make differential`, on both backends
 	@sh .ci/packages $(ARGS)
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
-	@$(PYTEST) $(TWICE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
+	@$(PYTEST) $(TWICE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(MOST) $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
+
+differential: ## Compare with the real packages of other platforms, which are installed once per machine
+	@$(MAKE) --no-print-directory test ARGS="-m differential $(DIFFERENTIAL) $(ARGS)"
 
 check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, API types, syntax of runners and attacks
 	$(BIN)/ruff check .

@@ -17,7 +17,6 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
-from evaluator_host.cli.remote_service import host
 from evaluator_host.config.settings import Settings, home_folder
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
@@ -166,6 +165,8 @@ def login(
 ) -> None:
     """Keep the address and the key of a host: commands that call a host use them from then on."""
     os.environ["EVALUATOR_HOST_KEY"] = key
+    from evaluator_host.cli.remote_service import host  # noqa: PLC0415 - `run` imports this module, and asks no host
+
     with host(url) as client:
         version = client.info().version
     file = login_file()

@@ -1,6 +1,7 @@
 """`doctor`: what works on this machine, and how to fix the rest. `setup` and `images build` prepare what is missing."""
 
 import asyncio
+import contextlib
 import os
 import platform
 import socket
@@ -22,10 +23,18 @@ from evaluator_host.cli.serve import listen, require_descriptors
 from evaluator_host.config.settings import UNIT_FILE, SandboxChoice, Settings
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.environments import toolchain
-from evaluator_host.model.errors import HostError, IndexUnavailable, InvalidRequest, Misconfigured, refusal_of
+from evaluator_host.model.errors import (
+    HostError,
+    HostUnreachable,
+    IndexUnavailable,
+    InvalidRequest,
+    Misconfigured,
+    Unauthorized,
+    refusal_of,
+)
 from evaluator_host.packages.index import require_authorities
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.sandbox.pythons import own_python
+from evaluator_host.sandbox.pythons import own_python, require_glibc
 from evaluator_host.wiring.backends import (
     backend_findings,
     build_images,
@@ -152,8 +161,23 @@ def _port(settings: Settings) -> Finding:
     try:
         listen(settings.host, settings.port).close()
     except (Misconfigured, socket.gaierror) as error:
+        if (running := _running_host(settings)) is not None:
+            return Finding(name, ok=True, detail=f"an Evaluator Host runs there ({running})")
         return Finding(name, ok=False, detail=str(error), fix="only `serve` needs it")
     return Finding(name, ok=True, detail=f"free on {settings.host}")
+
+
+def _running_host(settings: Settings) -> str | None:
+    """Return the version of the host that listens on the port, as far as it tells; None if none does."""
+    from evaluator_host.cli.remote_service import host  # noqa: PLC0415 - httpx, which few commands need
+
+    with contextlib.suppress(HostUnreachable):
+        try:
+            with host(f"http://{settings.host}:{settings.port}") as client:
+                return client.info().version
+        except Unauthorized:
+            return "it wants a key"
+    return None
 
 
 def _table(found: dict[str, list[Finding]]) -> Text:
@@ -193,6 +217,7 @@ def build(
 def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
     """Prepare the pinned tools for running evaluators. Does nothing the second time."""
     settings = load_settings(data_dir=data_dir)
+    require_glibc()
     esbuild = run_async(lambda: toolchain.ensure_esbuild(settings.data_dir))
     restricted = toolchain.restricted_python_dir(settings.data_dir)
     tools = {"node": str(toolchain.node_path()), "esbuild": str(esbuild), "RestrictedPython": str(restricted)}

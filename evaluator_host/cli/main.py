@@ -118,7 +118,8 @@ def version(*, as_json: JsonOption = False) -> None:
 
 def requested_commands() -> typer.Typer:
     """Return the command line with the one subcommand that this process was started with, or with all."""
-    asked = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    words = ("version" if word == "--version" else word for word in sys.argv[1:])
+    asked = next((word for word in words if not word.startswith("-")), None)
     if asked in _CALLING:
         _module("cli.develop").use_login()
     return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS, *_dialect_groups()) else None)

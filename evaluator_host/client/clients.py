@@ -187,6 +187,7 @@ class HostVerbs(Verbs[TransportT]):
         platform: str | None = None,
         contract: Contract = Contract.AUTO,
         packages: Iterable[str] = (),
+        models: Iterable[str] = (),
         replace: bool = False,
         force: bool = False,
         dry_run: bool = False,
@@ -200,6 +201,7 @@ class HostVerbs(Verbs[TransportT]):
           platform: Where the file is from; None to recognise it.
           contract: Of the evaluators of a module.
           packages: Exact pins for every evaluator.
+          models: Registered models for evaluators that ask one: `judge-small`, `embedding=embed-small`.
           replace: Whether existing evaluators get a next version, and an existing data set is replaced.
           force: Whether evaluators that do not load are stored too.
           dry_run: Whether nothing is stored.
@@ -210,7 +212,7 @@ class HostVerbs(Verbs[TransportT]):
         """
         body = {
             "files": files, "path": path, "name": name, "platform": platform, "contract": contract,
-            "packages": list(packages), "replace": replace, "force": force, "dry_run": dry_run,
+            "packages": list(packages), "models": list(models), "replace": replace, "force": force, "dry_run": dry_run,
         }  # fmt: skip
         return await self._transport.send(Call("POST", "/v1/import", Import, encode(body)))
 

@@ -37,6 +37,7 @@ class FoundEvaluator:
       file: Path of the file that the code lies in; None for code inside another document.
       config: Of its settings.
       sampling: Share of live traces to score; None for the default.
+      asks: Names of the models that its code asks: `judge`, `embedding`.
     """
 
     name: str
@@ -51,6 +52,7 @@ class FoundEvaluator:
     packages: tuple[str, ...] = ()
     description: str = ""
     sampling: float | None = None
+    asks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ _MEANING_OF_PLACE: Final = {
 }
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Places whose values are never equal as they are."""
+_WITHOUT_VARIABLES: Final = (Contract.EVALUATE, Contract.EVALUATE_V1)
 _MOST_CHARS: Final = 200_000
 _MOST_NAMED: Final = 1000  # places of an entry's name that are looked at
 _BEFORE_CHARS: Final = 100  # of a line, before the name of what it defines
@@ -59,7 +60,10 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the entry reads an expected answer that the row has under another name."""
+    """Return a warning on variables that the contract does not pass, or an expected answer under another name."""
+    if loaded.contract in _WITHOUT_VARIABLES and row.variables:
+        message = f"contract {loaded.contract} does not pass `variables`: {_quoted(list(row.variables))} are not read"
+        return (Note("unused_variables", f"{message}; put them into `inputs`"),)
     if loaded.contract not in (Contract.EVALUATE, Contract.MAIN) or loaded.entry == "*":
         return ()
     code, parameters = evaluator.code, loaded.parameters

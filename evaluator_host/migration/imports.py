@@ -48,6 +48,7 @@ class ImportWish:
       platform: The platform that the file comes from; None to recognise it.
       contract: Of the evaluators of a module.
       packages: Pins that every evaluator gets.
+      models: Registered models for evaluators that ask one: `judge-small`, `embedding=embed-small`.
       replace: Existing evaluators get a next version, an existing data set is replaced.
       force: Store evaluators that do not load.
       dry_run: Store nothing.
@@ -58,6 +59,7 @@ class ImportWish:
     platform: str | None = None
     contract: Contract = Contract.AUTO
     packages: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     replace: bool = False
     force: bool = False
     dry_run: bool = False
@@ -237,6 +239,10 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
     left = [ImportRemark(one.where, one.reason, one.value) for one in found.left_out]
     made: list[ImportedEvaluator] = []
     for one, files in zip(found.evaluators, read["files"], strict=True):
+        lacking = [name for name in one.asks if name not in _granted(wish)]
+        if lacking:
+            left.append(ImportRemark(one.where, _lacks(lacking), one.code))
+            continue
         stored = await _store_evaluator(context, one, _evaluator(one, files, wish), wish)
         if isinstance(stored, ImportRemark):
             left.append(stored)
@@ -253,6 +259,17 @@ async def _taken(context: ImportContext, found: Found) -> set[str]:
     return ({one.name for one in found.evaluators} & evaluators) | ({one.name for one in found.rows} & datasets)
 
 
+def _granted(wish: ImportWish) -> dict[str, str]:
+    """Return the grant of each model that an evaluator may ask; an entry without a name is of the judge."""
+    named = (one if "=" in one else f"judge={one}" for one in wish.models)
+    return {one.partition("=")[0]: one for one in named}
+
+
+def _lacks(names: Sequence[str]) -> str:
+    options = " and ".join("--model NAME" if one == "judge" else f"--model {one}=NAME" for one in names)
+    return f"it asks a model: import it with the name of a registered one, {options} (`models` over HTTP)"
+
+
 def _evaluator(one: FoundEvaluator, files: dict[str, str], wish: ImportWish) -> Evaluator:
     packages = dict.fromkeys((*one.packages, *wish.packages))
     return Evaluator(
@@ -262,6 +279,7 @@ def _evaluator(one: FoundEvaluator, files: dict[str, str], wish: ImportWish) -> 
         packages=tuple(sorted(pin.text for pin in parse(list(packages), one.language))),
         threshold=one.threshold,
         settings=EvaluatorSettings(entry=one.entry, config=one.config),
+        models=tuple(_granted(wish)[name] for name in one.asks),
         files=files,
         path=one.file if files else None,
     )

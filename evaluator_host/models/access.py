@@ -89,6 +89,19 @@ def is_listed(parts: SplitResult, allowed: Iterable[str]) -> bool:
     )
 
 
+def require_judge_host(settings: Settings, url: str, *, field: str) -> None:
+    """Check that the operator lets evaluators ask models at a URL (EVALUATOR_HOST_JUDGE_HOSTS).
+
+    Raises:
+      InvalidRequest: it is not valid, or the operator does not; `field` is its field in the request.
+    """
+    parts = require_url(url)
+    if not is_listed(parts, set(settings.judge_hosts) - {"*"}):
+        message = f"evaluators may not ask {parts.hostname}"
+        hint = f"the operator allows it by EVALUATOR_HOST_JUDGE_HOSTS='[\"{parts.hostname}\"]'"
+        raise InvalidRequest(message, problems=(Problem(field, message, hint),))
+
+
 def require_url(base_url: str, *, field: str = "base_url", path_only: bool = True) -> SplitResult:
     """Check and split a URL that the host calls; error messages never repeat it, because it may contain a key.
 

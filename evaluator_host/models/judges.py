@@ -20,7 +20,7 @@ from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.model.redaction import SHORTEST
-from evaluator_host.models.access import PORTS, make_http_client, require_url
+from evaluator_host.models.access import make_http_client, require_judge_host, require_url
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.gateway.gateway import MODELS_AT_ONCE, Gateway, Grant
 from evaluator_host.schemas.jobs import Target
@@ -122,7 +122,7 @@ class Judges:
 
     def _allowed(self, place: ModelPlace) -> ModelPlace:
         base_url = _base_url(place.base_url)
-        self._require_allowed(base_url)
+        require_judge_host(self._settings, base_url, field="model")
         return replace(place, base_url=base_url)
 
     def _client(self, base_url: str, *, at_once: int = _AT_ONCE) -> httpx.AsyncClient:
@@ -136,16 +136,6 @@ class Judges:
     def _granted_client(self, url: str) -> httpx.AsyncClient:
         parts = urlsplit(url)
         return self._client(f"{parts.scheme}://{parts.netloc}", at_once=MODELS_AT_ONCE)
-
-    def _require_allowed(self, base_url: str) -> None:
-        parts = require_url(base_url)
-        host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
-        allowed = {one.lower() for one in self._settings.judge_hosts}
-        if not allowed & {host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}:
-            raise _refused(
-                f"evaluators may not ask {host}",
-                f"the operator allows it by EVALUATOR_HOST_JUDGE_HOSTS='[\"{host}\"]'",
-            )
 
     async def _key(self, secret: str | None, workspace: str) -> str | None:
         if secret is None:

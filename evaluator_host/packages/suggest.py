@@ -10,9 +10,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from importlib import import_module
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import anyio.to_thread
 from packaging.utils import canonicalize_name
@@ -26,7 +24,7 @@ from evaluator_host.packages.npm.resolve import matching_versions
 from evaluator_host.packages.pin_parser import spelled
 from evaluator_host.packages.pip import syntax as pip_syntax
 from evaluator_host.packages.pip.resolve import newest_version
-from evaluator_host.packages.tools import Resolver, close_name, installed_tools, known_names
+from evaluator_host.packages.tools import Resolver, close_name, installed_tools, known_names, package_of_module
 from evaluator_host.system import processes
 from evaluator_host.system.processes import Run
 
@@ -172,19 +170,13 @@ async def exact_pins_for(
     return [found.get(name, name) if name else None for name in names]
 
 
-@lru_cache(maxsize=1)
-def _distributions() -> dict[str, str]:
-    table = import_module("autopep723").IMPORT_TO_PACKAGE_MAP  # it has no types, and is needed by `check` alone
-    return {**cast("Mapping[str, str]", table), **known_names()["package_of_module"]}
-
-
 def _distribution(module: str) -> str | None:
     parts = module.split(".")
     if not all(part.isidentifier() for part in parts):
         return None
     if parts[0] in sys.stdlib_module_names or parts[0] == "__main__":
         return None
-    table = _distributions()
+    table = package_of_module()
     for length in range(len(parts), 0, -1):
         if found := table.get(".".join(parts[:length])):
             return canonicalize_name(found)

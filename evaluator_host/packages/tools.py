@@ -8,13 +8,16 @@ import difflib
 import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uv
+from packaging.utils import canonicalize_name
 
 from evaluator_host.model.errors import IndexUnavailable, MachineExhausted, Misconfigured, PackagesFailed
 from evaluator_host.model.evaluator import Language
@@ -163,10 +166,20 @@ def known_names() -> dict[str, Any]:
     return tables
 
 
+@lru_cache(maxsize=1)
+def package_of_module() -> dict[str, str]:
+    """Return the packages of modules that have another name: `cv2` is in opencv-python."""
+    table = import_module("autopep723").IMPORT_TO_PACKAGE_MAP  # it has no types, and few calls need it
+    return {**cast("Mapping[str, str]", table), **known_names()["package_of_module"]}
+
+
 def close_name(name: str, language: Language) -> str | None:
-    """Return the well-known package name most similar to a misspelt one, or None."""
+    """Return the well-known package that a name probably means: that of the module, or the most similar one."""
     known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None
+    package = package_of_module().get(name, name) if language is Language.PYTHON else name
+    if package != name:
+        return str(canonicalize_name(package))
     close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)
     return close[0] if close else None

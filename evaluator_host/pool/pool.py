@@ -70,7 +70,7 @@ class Pool:
         self._start_queue = StartQueue(self._shares)
         self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
         self._resuming: deque[tuple[Lease, asyncio.Future[None]]] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         self._closed = False
 
     # For callers
@@ -417,10 +417,7 @@ class Pool:
         sandbox.measure()
         self.capacity.rest(sandbox)
         if sandbox.idle_mb - before_mb > IDLE_GROWTH_MB and self.capacity.taken_mb > self.capacity.memory_mb:
-            self._spawn(self._end_paused(sandbox))
-
-    async def _end_paused(self, sandbox: Sandbox) -> None:
-        await sandbox.destroy()
+            self._spawn(sandbox.destroy())
 
     async def _settle(self, lease: Lease) -> None:
         await lease.sandbox.settle()
@@ -469,7 +466,7 @@ class Pool:
         )
         return sandbox.rows >= self.limits.max_rows or sandbox.started_at < oldest
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.model.errors import Misconfigured
+from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.sandbox.base import Platform
 
 MINORS: Final = ("3.11", "3.12", "3.13", "3.14")
@@ -83,6 +83,20 @@ def own_python() -> PythonFacts:
             "shared": bool(sysconfig.get_config_var("Py_ENABLE_SHARED")),
         }
     )
+
+
+def require_glibc() -> None:
+    """Check this machine's C library.
+
+    Raises:
+      SandboxUnavailable: it is another one, such as Alpine's musl, for which most packages are not built.
+    """
+    name = platform.libc_ver()[0]
+    if name != "glibc":
+        raise SandboxUnavailable(
+            f"this machine's C library is not glibc{f' but {name}' if name else ''} (Alpine Linux has musl), and the "
+            "packages that evaluators pin are built for glibc: run the host on Debian, Ubuntu or Fedora"
+        )
 
 
 def host_platform() -> Platform:

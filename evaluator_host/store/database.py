@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import URL, ColumnElement, Connection, Executable, delete, event, make_url, select, text
+from sqlalchemy import Engine as SyncEngine
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -402,9 +403,24 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"the database {address} does not serve: {reason}; nothing was changed: {to_do}")
 
 
+def refuse_bytes(engine: SyncEngine) -> SyncEngine:
+    """Return an engine of SQLAlchemy that refuses a PostgreSQL database that stores bytes, not characters."""
+
+    def refuse(_: Any, entry: Any) -> None:
+        if entry.driver_connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+            raise Misconfigured(
+                "the PostgreSQL database has the encoding SQL_ASCII, which stores bytes, not characters; create one "
+                "with UTF8: CREATE DATABASE evaluators ENCODING 'UTF8' TEMPLATE template0"
+            )
+
+    if engine.dialect.name == Engine.POSTGRESQL:
+        event.listen(engine, "connect", refuse, insert=True)  # before SQLAlchemy asks for the version
+    return engine
+
+
 def _engine(address: Address, connections: int) -> AsyncEngine:
     if address.engine is Engine.POSTGRESQL:
-        return create_async_engine(
+        made = create_async_engine(
             address.url,
             hide_parameters=True,
             pool_size=connections,
@@ -413,6 +429,8 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
             pool_pre_ping=True,  # replaces connections that the server has closed
             connect_args={"connect_timeout": 10, "application_name": "evaluator-host"},
         )
+        refuse_bytes(made.sync_engine)
+        return made
     there = {"mode": "rw", "uri": "true"}  # one that was removed is not made again, empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,

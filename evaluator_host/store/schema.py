@@ -22,7 +22,7 @@ from sqlalchemy import Connection, create_engine, event, inspect
 from sqlalchemy.exc import ProgrammingError
 
 from evaluator_host.model.errors import Misconfigured
-from evaluator_host.store.database import Address, Engine, backups_dir, newest_backup, translated
+from evaluator_host.store.database import Address, Engine, backups_dir, newest_backup, refuse_bytes, translated
 from evaluator_host.store.tables import Table
 from evaluator_host.system.files import FileLock
 
@@ -43,7 +43,7 @@ def migrate(address: Address) -> None:
       StoreUnavailable: the database does not answer, or cannot write. Nothing was changed.
     """
     with translated(address), _alone(address):
-        engine = create_engine(blocking_url(address), hide_parameters=True, **_arguments(address))
+        engine = refuse_bytes(create_engine(blocking_url(address), hide_parameters=True, **_arguments(address)))
         try:
             if address.engine is Engine.SQLITE:
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -65,7 +65,7 @@ def head() -> str:
 
 def revision_of(address: Address) -> str | None:
     """Return the revision of a database's tables; None for a database without any."""
-    engine = create_engine(blocking_url(address), hide_parameters=True)
+    engine = refuse_bytes(create_engine(blocking_url(address), hide_parameters=True))
     try:
         with engine.connect() as connection:
             context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})

@@ -17,7 +17,7 @@ from evaluator_host.pool.prewarmed import start_sandbox
 from evaluator_host.sandbox.base import Backend, Finding
 from evaluator_host.sandbox.bubblewrap.backend import BubblewrapBackend
 from evaluator_host.sandbox.linux.instance import this_instance
-from evaluator_host.sandbox.pythons import Pythons
+from evaluator_host.sandbox.pythons import Pythons, require_glibc
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from evaluator_host.service.service import default_spec
 from evaluator_host.system.extras import extra
@@ -29,8 +29,8 @@ PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # what a busy mac
 _TRIES: Final = 2  # `open_service` makes the third
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
-    "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap; "
-    "Alpine: apk add bubblewrap) or start a Docker engine and run `evaluator-host images build`. "
+    "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "
+    "or start a Docker engine and run `evaluator-host images build`. "
     "`evaluator-host doctor` shows what was tried"
 )
 
@@ -41,6 +41,7 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
     Raises:
       HostError: its tools cannot be prepared.
     """
+    require_glibc()
     if choice is SandboxChoice.DOCKER:
         with extra("docker", "the backend docker", SandboxUnavailable):
             from evaluator_host.sandbox.docker.backend import DockerBackend  # noqa: PLC0415 - docker-py: a third of a start
@@ -152,6 +153,7 @@ async def build_images(settings: Settings, *, base: str | None, progress: Callab
     Raises:
       SandboxUnavailable: the engine does not answer, or the base can be neither pulled nor bootstrapped.
     """
+    require_glibc()
     with extra("docker", "the runtime image", SandboxUnavailable):
         from evaluator_host.sandbox.docker.image.build import build_image  # noqa: PLC0415 - as in `make_backend`
 

@@ -26,9 +26,10 @@ from evaluator_host.dialects.wires.table import WIRES
 from evaluator_host.model.evaluator import Isolation, Language
 from evaluator_host.wiring.backends import build_images
 from evaluator_host.wiring.service import open_service
-from tests.benchmarks import engines, figures, floors, jobs, nemo, packages, peers, tenants, wires
+from tests.benchmarks import engines, figures, floors, jobs, models, nemo, packages, peers, tenants, wires
 from tests.benchmarks.figures import p50
 from tests.engines import docker_command, engine_address
+from tests.model_server import ModelServer
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 Add: TypeAlias = Callable[..., None]
@@ -240,6 +241,24 @@ async def _of_wires(settings: Settings, add: Add) -> None:
             process.wait(30)
 
 
+async def _of_models(settings: Settings, add: Add) -> None:
+    key = "sk-bench-0123456789"
+    with tempfile.TemporaryDirectory() as folder, ModelServer(key=key) as provider:
+        named = {
+            "EVALUATOR_HOST_MODELS": json.dumps({"judge": {"base_url": provider.url, "key": key}}),
+            "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder}/host.db",
+        }
+        process, port = await _serve(settings, **named)
+        try:
+            taken = await asyncio.to_thread(models.overhead_ms, port, process.pid, provider.url, key)
+        finally:
+            process.terminate()
+            process.wait(30)
+    for name, (through, direct) in taken.items():
+        figure = "time" if name == "time" else "processor time"
+        add(f"request to a granted model, {figure} over a direct one", through - direct, "ms", "≤", 3.0)
+
+
 async def _of_engines(settings: Settings, add: Add) -> None:
     for isolation, bar in ((Isolation.ROW, 0.9), (Isolation.BATCH, 0.8)):
         found = await asyncio.to_thread(engines.rows_per_s, settings.data_dir, isolation)
@@ -262,6 +281,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
     "tenants": _of_tenants,
     "peers": _of_peers,
     "wires": _of_wires,
+    "models": _of_models,
     "engines": _of_engines,
     "docker": _against_docker,
 }

@@ -184,7 +184,7 @@ def test_a_value_that_all_tests_share_is_in_the_settings() -> None:
 @pytest.mark.parametrize(
     ("config", "where", "reason"),
     [
-        ("tests: [{assert: [{type: llm-rubric, value: x}]}]", "tests[0].assert[0]", "asks a model"),
+        ("tests: [{assert: [{type: moderation, value: x}]}]", "tests[0].assert[0]", "no evaluator"),
         ("tests: [{assert: [{type: is-json, value: {}}]}]", "tests[0].assert[0]", "needs a package"),
         ("tests: [{assert: [{type: not-python, value: x}]}]", "tests[0].assert[0]", "the opposite"),
         ("tests: [{assert: [{type: python, value: 'file://x.py'}]}]", "tests[0].assert[0]", "not sent"),

@@ -54,7 +54,102 @@ MIGRATED = {
         "from mlflow.genai.scorers import scorer\n\n@scorer\ndef same(outputs, expectations):\n    return outputs == expectations['expected_response']\n",
         None,
     ),
+    "weave": ("import weave\n\n@weave.op()\ndef exact(expected, output):\n    return expected == output\n", None),
+    "ragas": (
+        "from ragas.metrics import numeric_metric\nfrom ragas.metrics.result import MetricResult\n\n@numeric_metric(name='m')\ndef exact(response, reference):\n    return MetricResult(value=float(response == reference), reason='compared')\n",
+        None,
+    ),
+    "coze": (
+        "def exec_evaluation(turn):\n    said = turn['evaluate_target_output_fields']['actual_output']['text']\n    truth = turn['evaluate_dataset_fields']['reference_output']['text']\n    return EvalOutput(score=float(said == truth), reason='compared')\n",
+        None,
+    ),
+    "verl": (
+        "def compute_score(data_source, solution_str, ground_truth, extra_info=None):\n    return float(ground_truth in solution_str)\n",
+        None,
+    ),
+    "maxim": ("def validate(output, expected_output):\n    return output == expected_output\n", None),
+    "patronus": (
+        "from patronus import evaluator\n\n@evaluator()\ndef exact(task_output, gold_answer):\n    return task_output == gold_answer\n",
+        None,
+    ),
+    "honeyhive": (
+        "from honeyhive import evaluator\n\n@evaluator()\ndef exact(outputs, inputs, truth):\n    return float(outputs == truth)\n",
+        None,
+    ),
+    "mlflow, Feedback": (
+        "from mlflow.entities import Feedback\nfrom mlflow.genai.scorers import scorer\n\n@scorer\ndef same(outputs, expectations):\n    return Feedback(value=outputs == expectations['expected_response'], rationale='compared')\n",
+        None,
+    ),
 }
+CLASSES = {
+    "opik": """
+        from opik.evaluation.metrics import base_metric, score_result
+
+        class Exact(base_metric.BaseMetric):
+            def __init__(self, name="exact"):
+                super().__init__(name=name, track=False)
+
+            def score(self, output, reference, **ignored):
+                return score_result.ScoreResult(name=self.name, value=float(output == reference), reason="compared")
+        """,
+    "deepeval": """
+        from deepeval.metrics import BaseMetric
+
+        class Exact(BaseMetric):
+            threshold = 0.5
+
+            def measure(self, test_case):
+                self.score = float(test_case.actual_output == test_case.expected_output)
+                self.success = self.score >= self.threshold
+                return self.score
+
+            async def a_measure(self, test_case):
+                return self.measure(test_case)
+
+            def is_successful(self):
+                return self.success
+        """,
+    "mlflow": """
+        from mlflow.entities import Feedback
+        from mlflow.genai.scorers import Scorer
+
+        class Same(Scorer):
+            name: str = "same"
+
+            def __call__(self, outputs, expectations):
+                return Feedback(value=float(outputs == expectations["expected_response"]), rationale="compared")
+        """,
+    "weave": """
+        import weave
+
+        class Exact(weave.Scorer):
+            @weave.op
+            def score(self, output, expected):
+                return output == expected
+        """,
+    "patronus": """
+        from patronus import EvaluationResult, StructuredEvaluator
+
+        class Exact(StructuredEvaluator):
+            def evaluate(self, *, task_output, gold_answer, **kwargs):
+                return EvaluationResult(score=float(task_output == gold_answer), pass_=task_output == gold_answer)
+        """,
+}
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize("case", CLASSES)
+async def test_a_class_of_a_platform_is_adapted(service: Service, case: str) -> None:
+    evaluator, context = Evaluator(dedent(CLASSES[case]).lstrip()), migration_context(service, "default")
+    plain = await migrate(evaluator, ROWS, context=context)
+    assert (plain.status, "--adapt" in plain.unresolved[0].message) == (MigrationStatus.REFUSED, True)
+    made = await migrate(evaluator, ROWS, context=context, adapt=True)
+    assert (made.status, made.is_proven) == (MigrationStatus.ADAPTED, True), (
+        f"{made.code}\n{made.proof}\n{made.unresolved}"
+    )
+    assert made.code.startswith(evaluator.code)
+    [result] = await service.evaluate_batch(Evaluator(made.code), ROWS[:1])
+    assert (result.evaluator.contract, result.score) == (Contract.EVALUATE, 1)
 
 
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)

@@ -1,6 +1,7 @@
 """What people do every day with one running host: names and figures of jobs, schedules, edits of data sets, labels."""
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import openpyxl
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.model.errors import InUse, InvalidRequest, NotFound
-from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.model.errors import InUse, InvalidRequest, NotFound, PackagesFailed
+from evaluator_host.model.evaluator import Evaluator, Language
 from evaluator_host.schemas.jobs import Failures
 from tests import forked
 from tests.server import Server
@@ -243,3 +244,25 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     command(url, "evaluators", "update", "kept-cases", file, "--require-cases", code=2)
     command(url, "evaluators", "update", "kept-cases", file)
     assert "right: 1 ± 0.05" in command(url, "evaluators", "show", "kept-cases")
+
+
+def test_a_misspelt_npm_pin_is_named_by_the_builder(client: Client, url: str) -> None:
+    for pin, words in (("lodahs@4.17.21", "Did you mean lodash?"), ("lodash@4.99.0", "The nearest: lodash@4.")):
+        code = Evaluator(
+            "export function evaluate(i, o, t) { return 1 }", language=Language.JAVASCRIPT, packages=(pin,)
+        )
+        with pytest.raises(PackagesFailed, match=r"has no version|no package") as refused:
+            client.evaluate(code, outputs=1)
+        assert words in refused.value.detail
+
+
+def test_doctor_beside_a_running_host_finds_no_fault(url: str) -> None:
+    found = forked.run(["doctor"], timeout=120, env={**os.environ, "EVALUATOR_HOST_PORT": url.rpartition(":")[2]})
+    assert "an Evaluator Host runs there (0.1.0)" in found.stdout
+
+
+def test_variables_that_nothing_reads_are_told(client: Client) -> None:
+    result = client.evaluate(EXACT, inputs={"gold": "a"}, outputs="a", variables={"limit": 3})
+    assert [(one.code, "`limit`" in one.message) for one in result.warnings] == [("unused_variables", True)]
+    main = Evaluator("def main(gold):\n    return {'score': gold}\n")
+    assert client.evaluate(main, variables={"gold": 1}).warnings == ()

@@ -127,6 +127,9 @@ async def test_no_pins_need_no_index(tmp_path: Path) -> None:
     [
         (["numpy==2.1.77"], PYTHON, ["numpy has no version 2.1.77", "numpy==2.1.3", "numpy==2.2.0"], "numpy==2.1.3"),
         (["nunpy==1.0.0"], PYTHON, ["no package nunpy", "numpy"], "numpy"),
+        (["numpi==2.1.0"], PYTHON, ["numpi has no version 2.1.0. Did you mean numpy?"], "numpy"),
+        (["cv2==4.10.0"], PYTHON, ["no package cv2", "Did you mean opencv-python?"], "opencv-python"),
+        (["sklearn==1.5.0"], PYTHON, ["Did you mean scikit-learn?"], "scikit-learn"),
         (["numpy==1.26.0"], PYTHON, ["numpy==1.26.0 has no wheel", "3.13", "allow_source_builds"], "numpy==2.1.0"),
         (["jieba==0.42.1"], PYTHON, ["jieba==0.42.1 has no wheel", "allow_source_builds"], None),
         (["lodash@4.17.99"], JAVASCRIPT, ["lodash has no version 4.17.99", "lodash@4.17.", "lodash@4.18.0"], ...),
@@ -186,6 +189,7 @@ async def test_pins_of_the_other_language_are_no_set(index: IndexSettings) -> No
     [
         ("scipy==1.14.*", PYTHON, r"scipy==1\.14\.1"),
         ("requests[socks]>=2.31,<2.32", PYTHON, r"requests\[socks\]==2\.31\.0"),
+        ("numpy=2.1.0", PYTHON, r"numpy==2\.1\.0"),
         ("six", PYTHON, r"six==\d+\.\d+\.\d+"),
         ("six@latest", PYTHON, r"six==\d+\.\d+\.\d+"),
         ("nunpy>=1", PYTHON, r"numpy==\d+\.\d+\.\d+"),

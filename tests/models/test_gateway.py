@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.evaluators.judges import JudgeIn
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Isolation, Language, ModelBudget, Replay, Row
 from evaluator_host.model.outcome import ErrorCode, Status
@@ -114,6 +115,43 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(
     await models.directory.delete("default", "recorded")
     with pytest.raises(InvalidRequest, match="no model 'recorded'"):
         await granted.score(judge, "replay")
+
+
+async def test_a_model_is_tested_by_one_short_question(granted: Granting) -> None:
+    models = ModelService(granted.service.settings, granted.store)
+    for name in ("judge", "claude"):
+        tested = await models.test_model("default", name)
+        assert (tested.ok, tested.output, tested.error) == (True, "answer to Answer with the word ok.", None)
+        assert tested.cost is not None
+        assert tested.cost > 0
+    assert "anthropic-version" in {header.lower() for header in granted.server.headers[-1]}
+    await models.directory.add("default", RegisteredModel("down", "http://127.0.0.1:1/v1", model="real"))
+    down = await models.test_model("default", "down")
+    await models.directory.delete("default", "down")
+    assert (down.ok, down.output) == (False, None)
+    assert "cannot be reached" in str(down.error)
+
+
+@pytest.mark.parametrize("granting", ["docker"], indirect=True)
+async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gone(granting: Granting) -> None:
+    form = {
+        "model": "gone",
+        "prompt": "{{ outputs }}",
+        "labels": [{"label": "ok", "score": 1}, {"label": "no", "score": 0}],
+    }
+    judge = JudgeIn.model_validate(form).to_model(Evaluator(""))
+    code = Evaluator(ONE, models=("judge=gone",))
+    models = ModelService(granting.service.settings, granting.store)
+    with ModelServer(plays_all=True) as provider:
+        await models.directory.add("default", RegisteredModel("gone", provider.url, model="real"))
+        first = [await granting.score(one, "is it ok", replay=Replay.PREFER) for one in (judge, code)]
+    again = [await granting.score(one, "is it ok", replay=Replay.REQUIRE) for one in (judge, code)]
+    await models.directory.delete("default", "gone")
+    assert [one.score for one in first] == [one.score for one in again] == [1.0, 1.0]
+    assert (first[0].label, again[0].label) == ("ok", "ok")
+    assert [one.usage.requests for one in first] == [one.usage.replayed for one in again] == [1, 1]
+    assert [one.evaluator.grants for one in again] == [("model:gone",), ("model:judge=gone",)]
+    assert {one.sandbox.backend for one in again} == {"docker"}
 
 
 @pytest.mark.parametrize(

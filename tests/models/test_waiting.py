@@ -14,28 +14,27 @@ from tests.models.test_gateway import ONE
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
 
-AT_ONCE = 24
 
-
-async def test_waiting_rows_hold_neither_places_nor_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("backend", "at_once"), [("bubblewrap", 24), ("docker", 6)])
+async def test_waiting_rows_hold_neither_places_nor_memory(backend: str, at_once: int, tmp_path: Path) -> None:
     """The provider answers nobody before all rows wait for it, though the memory limits of two are all the memory."""
-    together = threading.Barrier(AT_ONCE)
+    together = threading.Barrier(at_once)
 
     def when_all_ask(question: str, attempt: int) -> None:
         together.wait(150)
 
     with ModelServer(key=KEY, faults=when_all_ask, plays_all=True) as server:
-        more = {"sandbox_memory_mb": 2048, "waiting_rows": AT_ONCE, "max_running_sandboxes": 2}
-        async with granting_on("bubblewrap", server, tmp_path, **more) as granting:
+        more = {"sandbox_memory_mb": 2048, "waiting_rows": at_once, "max_running_sandboxes": 2}
+        async with granting_on(backend, server, tmp_path, **more) as granting:
             evaluator = Evaluator(ONE, models=("judge",), limits=Limits(memory_mb=1024))
-            rows = [Row({}, f"row {n}") for n in range(AT_ONCE)]
+            rows = [Row({}, f"row {n}") for n in range(at_once)]
             capacity = granting.service.pool.capacity
             ran: set[int] = set()
             watching = asyncio.create_task(_watch(capacity, ran))
             found = await granting.service.evaluate_batch(evaluator, rows)
             watching.cancel()
-            assert [one.score for one in found] == [1.0] * AT_ONCE
-            assert server.busiest == AT_ONCE
+            assert [one.score for one in found] == [1.0] * at_once
+            assert server.busiest == at_once
             assert max(ran) <= 2  # also when all have their answers
             assert capacity.running == 0
 

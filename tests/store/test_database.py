@@ -13,7 +13,8 @@ from sqlalchemy.exc import StatementError
 from evaluator_host.model.errors import Misconfigured, StoreUnavailable
 from evaluator_host.store import database
 from evaluator_host.store.database import Database, Engine, address
-from evaluator_host.store.store import Store, open_store
+from evaluator_host.store.schema import migrate
+from evaluator_host.store.store import Store, open_read_only, open_store
 from evaluator_host.store.tables import WorkspaceTable
 from tests.databases import Databases
 
@@ -210,3 +211,14 @@ def test_without_a_url_it_is_a_file_of_the_data_directory(tmp_path: Path) -> Non
     assert address(None, tmp_path).file == tmp_path / "evaluator-host.db"
     assert address("", tmp_path).file == tmp_path / "evaluator-host.db"
     assert address(f"sqlite:///{tmp_path}/other.db", tmp_path).file == tmp_path / "other.db"
+
+
+@pytest.mark.engine
+async def test_a_postgresql_that_stores_bytes_is_refused_by_name(databases: Databases, tmp_path: Path) -> None:
+    server = databases.postgresql
+    url = server.make_database(template="template0 ENCODING 'SQL_ASCII'")
+    with pytest.raises(Misconfigured, match="encoding SQL_ASCII"):
+        migrate(address(url, tmp_path))
+    with pytest.raises(Misconfigured, match="encoding SQL_ASCII"):
+        async with open_read_only(url, tmp_path):
+            pass

@@ -244,11 +244,6 @@ def test_this_machines_interpreter_is_found_without_its_packages():
             {"/usr/lib/aarch64-linux-gnu", "/usr/lib/ld-linux-aarch64.so.1"},
             {"/lib"},
         ),
-        (  # Alpine
-            {"lib/ld-musl-x86_64.so.1": "", "usr/lib/libstdc++.so.6": ""},
-            {"/lib", "/lib/ld-musl-x86_64.so.1", "/usr/lib"},
-            set(),
-        ),
     ],
 )  # fmt: skip
 def test_c_libraries_of_other_distributions(tmp_path, layout, bound, links):

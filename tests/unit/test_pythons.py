@@ -1,14 +1,17 @@
 """Other interpreters are found where they are named, on the PATH and in homes; what is none does not count."""
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from evaluator_host.config.settings import python_homes, search_path
+from evaluator_host.config.settings import Settings, python_homes, search_path
+from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.sandbox.bubblewrap.mounts import find_python
-from evaluator_host.sandbox.pythons import MINORS, PythonFacts, Pythons, own_python
+from evaluator_host.sandbox.pythons import MINORS, PythonFacts, Pythons, own_python, require_glibc
+from evaluator_host.wiring.backends import backend_findings, choose_backend
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -71,3 +74,17 @@ def test_a_folder_that_is_closed_to_the_host_is_passed_over(tmp_path: Path) -> N
     )
     ran = subprocess.run([sys.executable, "-c", code, str(closed), minor], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout.strip()) == (0, "None"), ran.stderr
+
+
+@pytest.mark.parametrize("told", [("musl", "1.2.5"), ("", "")])  # by Python 3.14 and by older ones
+async def test_another_c_library_is_refused_with_the_reason(
+    told: tuple[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    require_glibc()
+    monkeypatch.setattr(platform, "libc_ver", lambda: told)
+    settings = Settings(data_dir=tmp_path, sandbox="bubblewrap")
+    with pytest.raises(SandboxUnavailable, match=r"musl.*packages that evaluators pin are built for glibc"):
+        await choose_backend(settings)
+    (finding,) = (await backend_findings(settings))["bubblewrap"]
+    assert not finding.ok
+    assert "not glibc" in finding.detail

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.function_call import JavaScriptCall
+from evaluator_host.dialects.function_call import FunctionCall, JavaScriptCall, ResultFields
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -100,5 +100,17 @@ DIALECT: Final = Dialect(
             },
         ),
         entries=("exec_evaluation",),
+    ),
+    call=FunctionCall(
+        {
+            "turn": '{{"evaluate_dataset_fields": {{name: {{"content_type": "Text", "text": str(value)}} '
+            'for name, value in {{"reference_output": {inputs}.get({key}), **{inputs}}}.items()}}, '
+            '"evaluate_target_output_fields": {{"actual_output": {{"content_type": "Text", "text": str({outputs})}}}}, '
+            '"ext": {{}}}}',
+        },
+        entries=("exec_evaluation",),
+        by_position=True,
+        returned=ResultFields(makers=("EvalOutput",)),
+        result='{"score": result.score, "reason": result.reason}',
     ),
 )

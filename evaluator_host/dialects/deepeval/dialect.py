@@ -10,6 +10,7 @@ from typing import Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
+from evaluator_host.dialects.function_call import ClassCall, FunctionCall
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -26,6 +27,11 @@ from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Note, Returned
 
 _PASSED_ON: Final = ("context", "retrieval_context", "tools_called", "expected_tools", "metadata")
+
+_TEST_CASE: Final = (
+    'LLMTestCase(input=next((str({inputs}[one]) for one in ("question", "input", "query") if one in {inputs}), ""), '
+    "actual_output={outputs}, expected_output={inputs}.get({key}))"
+)
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -129,5 +135,15 @@ DIALECT: Final = Dialect(
         module="deepeval",
         stand_in=StandIn("dialects/deepeval/modules", preimport="deepeval.metrics"),
         real=frozenset({"deepeval"}),
+    ),
+    call=FunctionCall(
+        of_class=ClassCall(
+            bases=("BaseMetric",),
+            methods=("measure",),
+            whole=(_TEST_CASE,),
+            imports={"LLMTestCase": "deepeval.test_case"},
+            result='{"score": scorer.score, "passed": bool(scorer.is_successful()), '
+            '"reason": getattr(scorer, "reason", None)}',
+        ),
     ),
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -85,5 +86,10 @@ DIALECT: Final = Dialect(
         module="honeyhive",
         stand_in=StandIn("dialects/honeyhive/modules", preimport="honeyhive"),
         real=frozenset({"honeyhive"}),
+    ),
+    call=FunctionCall(
+        {"outputs": "{outputs}", "inputs": "{inputs}", "ground_truth": TRUTH},
+        by_position=True,
+        decorators=("evaluator", "aevaluator"),
     ),
 )

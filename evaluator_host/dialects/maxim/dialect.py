@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import Dialect
 from evaluator_host.dialects.binding import DEFAULTS, Binding
-from evaluator_host.dialects.function_call import JavaScriptCall
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall, JavaScriptCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -85,5 +85,15 @@ DIALECT: Final = Dialect(
         ),
         entries=("validate",),
         by_name=True,
+    ),
+    call=FunctionCall(
+        {
+            "input": '{inputs}.get("question")',
+            "output": "{outputs}",
+            "expected_output": TRUTH,
+            "expectedOutput": TRUTH,
+            "context": '{inputs}.get("context")',
+        },
+        entries=("validate",),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
-from evaluator_host.dialects.function_call import FunctionCall
+from evaluator_host.dialects.function_call import ClassCall, FunctionCall, ResultFields
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -92,5 +92,20 @@ DIALECT: Final = Dialect(
             "expectations": '{{"expected_response": {inputs}.get({key})}}',
         },
         decorators=("scorer",),
+        returned=ResultFields(
+            {"value": "score", "rationale": "reason", "name": "", "metadata": "", "source": ""}, makers=("Feedback",)
+        ),
+        result='{"score": result.value, "reason": result.rationale} if hasattr(result, "rationale") else result',
+        of_class=ClassCall(
+            bases=("Scorer",),
+            methods=("__call__",),
+            arguments={
+                "inputs": "{inputs}",
+                "outputs": "{outputs}",
+                "trace": "{trace}",
+                "expectations": '{{"expected_response": {inputs}.get({key})}}',
+            },
+            result='{"score": result.value, "reason": result.rationale} if hasattr(result, "rationale") else result',
+        ),
     ),
 )

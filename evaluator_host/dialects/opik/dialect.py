@@ -10,6 +10,7 @@ from typing import Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
+from evaluator_host.dialects.function_call import TRUTH, ClassCall, FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, shown, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -82,4 +83,20 @@ DIALECT: Final = Dialect(
         real=frozenset({"opik"}),
     ),
     imports=EntryPoint("evaluator_host.dialects.opik.export:EXPORT"),
+    call=FunctionCall(
+        of_class=ClassCall(
+            bases=("BaseMetric",),
+            methods=("score",),
+            arguments={
+                "output": "{outputs}",
+                "reference": TRUTH,
+                "expected_output": TRUTH,
+                "expected": TRUTH,
+                "input": "{inputs}",
+                "metadata": "{{}}",
+            },
+            result='{"score": result[0].value, **{one.name: one.value for one in result}} '
+            'if isinstance(result, list) else {"score": result.value, "reason": result.reason}',
+        ),
+    ),
 )

@@ -9,6 +9,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import TRUTH, ClassCall, FunctionCall
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import NamedScore, bind_native, invalid, object_sent, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -61,5 +62,16 @@ DIALECT: Final = Dialect(
         module="patronus",
         stand_in=StandIn("dialects/patronus/modules", preimport="patronus"),
         real=frozenset({"patronus"}),
+    ),
+    call=FunctionCall(
+        {"task_output": "{outputs}", "gold_answer": TRUTH},
+        decorators=("evaluator",),
+        of_class=ClassCall(
+            bases=("Evaluator", "StructuredEvaluator", "RemoteEvaluator"),
+            methods=("evaluate",),
+            arguments={"task_output": "{outputs}", "gold_answer": TRUTH, "task_input": '{inputs}.get("question")'},
+            result='{"score": result.score, "passed": result.pass_, "reason": result.explanation} '
+            'if hasattr(result, "pass_") else result',
+        ),
     ),
 )

@@ -147,4 +147,4 @@ REASONS: Final = {
     "max-score": "it compares the outputs of several models",
 }
 """Why the other types are not imported."""
-ASKS_A_MODEL: Final = "it asks a model and has no code: write it as a judge, with an evaluator that asks for a model"
+UNKNOWN: Final = "there is no evaluator for its type: write it as a judge, see docs/models.md"

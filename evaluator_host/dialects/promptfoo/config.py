@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from evaluator_host.dialects.imports import SUFFIXES, Found, FoundEvaluator, FoundRows, Names, SentFiles, slug
-from evaluator_host.dialects.promptfoo import asserts
+from evaluator_host.dialects.promptfoo import asserts, judged
 from evaluator_host.dialects.row_documents import CRITERIA
 from evaluator_host.dialects.yaml_documents import read_yaml
 from evaluator_host.model.errors import InvalidRequest
@@ -39,8 +39,8 @@ _REASONS: Final = {
     "weight": "each assert has a score of its own, so that weights mean nothing",
     "assertScoringFunction": "each assert has a score of its own; nothing combines them",
     "threshold": "each assert has a score of its own; nothing combines them",
-    "provider": "the host calls no providers of promptfoo",
-    "rubricPrompt": "only asserts that ask a model use it",
+    "provider": "the host calls no providers of promptfoo; a judge asks the model that the import names",
+    "rubricPrompt": "imported judges have prompts of their own",
     "metric": "",
 }
 _OTHER: Final = "it is an option of promptfoo's own run"
@@ -266,9 +266,13 @@ class _Reader:
             return made if isinstance(made, str) else (made, {})
         if type_.removeprefix(asserts.NEGATION) in _CODE:
             return "a negated assert has no meaning for code: return the opposite in the code"
+        if (code := judged.judge_program(type_)) is not None:
+            found = FoundEvaluator("", code, place, Language.PYTHON, Contract.PROMPTFOO, asks=judged.models_of(type_))
+            values = {} if value is None else {"value": self._value(value, place)}
+            return found, values if threshold is None else {**values, "threshold": threshold}
         code = asserts.program(type_)
         if code is None:
-            return asserts.REASONS.get(type_.removeprefix(asserts.NEGATION), asserts.ASKS_A_MODEL)
+            return asserts.REASONS.get(type_.removeprefix(asserts.NEGATION), asserts.UNKNOWN)
         if type_.removeprefix(asserts.NEGATION) in asserts.WITHOUT_VALUE and value is not None:
             return "a JSON schema needs a package: write an evaluator with jsonschema pinned"
         values = {} if value is None else {"value": self._value(value, place)}

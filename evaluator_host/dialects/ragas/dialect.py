@@ -9,6 +9,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall, ResultFields
 from evaluator_host.dialects.interpret import Scored
 from evaluator_host.dialects.native import (
     NamedScore,
@@ -73,5 +74,11 @@ DIALECT: Final = Dialect(
         module="ragas",
         stand_in=StandIn("dialects/ragas/modules", preimport="ragas.metrics"),
         real=frozenset({"ragas"}),
+    ),
+    call=FunctionCall(
+        {"response": "{outputs}", "reference": TRUTH, "user_input": '{inputs}.get("question")'},
+        decorators=("numeric_metric", "discrete_metric", "ranking_metric"),
+        returned=ResultFields({"value": "score"}, makers=("MetricResult",)),
+        result='{"score": result.value, "reason": result.reason} if hasattr(result, "reason") else result',
     ),
 )

@@ -10,6 +10,7 @@ from typing import Any, Final
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
+from evaluator_host.dialects.function_call import TRUTH, FunctionCall
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.metric_leaves import finite
 from evaluator_host.dialects.native import invalid, is_number, object_sent, shown, without_truth
@@ -130,5 +131,14 @@ DIALECT: Final = Dialect(
         module="verifiers",
         stand_in=StandIn("dialects/rewards/modules", preimport="verifiers"),
         real=frozenset({"verifiers"}),
+    ),
+    call=FunctionCall(
+        {
+            "data_source": '{inputs}.get("data_source")',
+            "solution_str": "{outputs}",
+            "ground_truth": TRUTH,
+            "extra_info": "{inputs}",
+        },
+        entries=("compute_score",),
     ),
 )

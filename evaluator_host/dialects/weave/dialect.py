@@ -8,6 +8,7 @@ from typing import Final
 
 from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
+from evaluator_host.dialects.function_call import TRUTH, ClassCall, FunctionCall
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.native import NamedScore, bind_native, is_number, object_sent, scored, without_truth
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
@@ -99,5 +100,15 @@ DIALECT: Final = Dialect(
         module="weave",
         stand_in=StandIn("dialects/weave/modules", preimport="weave"),
         real=frozenset({"weave"}),
+    ),
+    call=FunctionCall(
+        {"output": "{outputs}", "model_output": "{outputs}", "expected": TRUTH, "target": TRUTH},
+        decorators=("op",),
+        of_class=ClassCall(
+            bases=("Scorer",),
+            methods=("score",),
+            arguments={"output": "{outputs}", "model_output": "{outputs}", "expected": TRUTH, "target": TRUTH},
+            result="result",
+        ),
     ),
 )

@@ -44,6 +44,10 @@ def import_(
     ] = None,
     contract: options.ContractOption = Contract.AUTO,
     package: options.PackageOption = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Model for judges, embedding=NAME for embeddings; may be repeated."),
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Make next versions of existing evaluators; replace the data set.")
     ] = False,
@@ -65,6 +69,7 @@ def import_(
         platform,
         contract,
         tuple(package or ()),
+        tuple(model or ()),
         replace=replace,
         force=force,
         dry_run=dry_run,
@@ -101,7 +106,7 @@ async def _import(wish: ImportWish, root: Path, settings: Settings, url: str | N
 def _remote(wish: ImportWish, texts: dict[str, str], url: str) -> Import:
     given: dict[str, Any] = {
         "name": wish.name, "platform": wish.platform, "contract": wish.contract, "packages": wish.packages,
-        "replace": wish.replace, "force": wish.force, "dry_run": wish.dry_run,
+        "models": wish.models, "replace": wish.replace, "force": wish.force, "dry_run": wish.dry_run,
     }  # fmt: skip
     with host(url) as client:
         return client.import_files(texts, wish.path, **given)

@@ -126,6 +126,11 @@ class ImportIn(Wire):
     platform: str | None = Field(None, description="Where the file is from. Default: recognised.")
     contract: Contract = Field(Contract.AUTO, description="Of the evaluators of a module.")
     packages: list[str] = Field(default_factory=list, max_length=100, description="Exact pins for every evaluator.")
+    models: list[str] = Field(
+        default_factory=list,
+        max_length=10,
+        description="Registered models for evaluators that ask one: judge-small, embedding=embed-small.",
+    )
     replace: bool = Field(
         default=False, description="Existing evaluators get a next version, an existing data set is replaced."
     )
@@ -135,7 +140,7 @@ class ImportIn(Wire):
     def to_wish(self) -> ImportWish:
         """Return what to import."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "files"}
-        return ImportWish(**{**given, "packages": tuple(self.packages)})
+        return ImportWish(**{**given, "packages": tuple(self.packages), "models": tuple(self.models)})
 
 
 def migration_routes(

@@ -8,9 +8,11 @@ from tree_sitter import Node
 from evaluator_host.dialects.function_call import FunctionCall
 from evaluator_host.migration.draft import Draft, Rewritten, refuse
 from evaluator_host.migration.python.arguments import read_column
+from evaluator_host.migration.python.classes import adapt_class, has_class
 from evaluator_host.migration.python.entry import Legacy, Parameter, parameter_of
 from evaluator_host.migration.python.imports import add_imports
 from evaluator_host.migration.python.main import free_name, new_parameters, renamed
+from evaluator_host.migration.python.returned import convert_results
 from evaluator_host.migration.python.text import insert_first, quoted
 from evaluator_host.migration.scopes import Access
 from evaluator_host.migration.syntax import Unreadable, child, code_children, text
@@ -24,6 +26,8 @@ def from_platform(draft: Draft, contract: str, call: FunctionCall) -> Rewritten:
     Raises:
       Unreadable: it cannot be rewritten safely; the text says why.
     """
+    if call.of_class is not None and has_class(draft, call.of_class):
+        raise refuse(None, f"the evaluator is a class of {contract}, which --adapt keeps as it is")
     name, function = _entry(draft, call)
     _require_unused(draft, name)
     given = dict(_arguments(function, call))
@@ -53,6 +57,7 @@ def from_platform(draft: Draft, contract: str, call: FunctionCall) -> Rewritten:
     new_parameters(draft, function, exact.get("outputs"), names=(names[0], names[1], names[2]), was=name)
     rebound = sorted((line for line in lines if line), key=lambda line: line.partition(" ")[0] in names)
     insert_first(draft, function.node, rebound)
+    convert_results(draft, function.node, call.returned)
     add_imports(draft)
     draft.origin = contract
     draft.parameters = ("", names[0], names[1], _truth_name(function, given) or draft.wish.key)
@@ -65,6 +70,8 @@ def adapt_platform(draft: Draft, contract: str, call: FunctionCall) -> Rewritten
     Raises:
       Unreadable: the code has no such function.
     """
+    if call.of_class is not None and has_class(draft, call.of_class):
+        return adapt_class(draft, contract, call.of_class)
     name, function = _entry(draft, call)
     old = free_name((f"platform_{name}", f"_platform_{name}"), set(draft.names.module.bound))
     for use in draft.names.of(name, draft.names.module):
@@ -100,7 +107,7 @@ def _entry(draft: Draft, call: FunctionCall) -> tuple[str, Legacy]:
     found = dict(_functions(draft, call))
     named = [draft.wish.entry, *call.entries]
     name = next((one for one in named if one in found), None)
-    if name is None and not call.entries:
+    if name is None and not call.entries and (call.arguments or call.decorators):
         fitting = [one for one, function in found.items() if _fits(function, call)]
         name = fitting[0] if len(fitting) == 1 else None
     if name is None:
@@ -126,6 +133,8 @@ def _marks(decorator: Node, call: FunctionCall) -> bool:
 
 
 def _fits(function: Legacy, call: FunctionCall) -> bool:
+    if call.by_position:
+        return 0 < len(function.parameters) <= len(call.arguments)
     required = {one.name for one in function.parameters if one.default is None}
     return bool(required) and required <= call.arguments.keys()
 

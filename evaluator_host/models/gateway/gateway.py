@@ -19,7 +19,6 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Json, ModelBudget, ModelKind, Replay
 from evaluator_host.model.json_values import (
-    LARGE_BYTES,
     InvalidJson,
     decode_json,
     decode_large,
@@ -27,13 +26,12 @@ from evaluator_host.model.json_values import (
     memory_bytes,
 )
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, ModelUsage
-from evaluator_host.model.redaction import Redactor
-from evaluator_host.models.endpoint import AGAIN, fault_of, pause_s, read_body, wait_s_of
+from evaluator_host.models.endpoint import fault_of
 from evaluator_host.models.gateway.connection import BODY_BYTES, Connection, KeptAnswer, Refused, Request
-from evaluator_host.models.gateway.grants import ANY, DayMeters, GrantedModel, ModelDirectory, base_url
+from evaluator_host.models.gateway.exchange import JSON_TYPE, Exchange, Told
+from evaluator_host.models.gateway.grants import ANY, DayMeters, GrantedModel, ModelDirectory
 from evaluator_host.models.gateway.hosts import HostPort, granted_hosts
 from evaluator_host.models.gateway.protocols import (
-    EventStream,
     Route,
     canonical,
     chat_request,
@@ -41,7 +39,6 @@ from evaluator_host.models.gateway.protocols import (
     model_list,
     refusal,
     route_of,
-    tokens_of,
 )
 from evaluator_host.models.gateway.proxy import Proxy, RowTraffic, serve_proxied
 from evaluator_host.models.gateway.recordings import Answer, Recordings
@@ -52,16 +49,11 @@ from evaluator_host.system.turns import Turns
 if TYPE_CHECKING:
     from evaluator_host.store.store import Store
 
-ANSWER_BYTES: Final = 16 << 20
-_FAULT_BYTES: Final = 64 << 10
 _DECODED_BYTES: Final = 128 << 20  # of a request in memory
 _CONNECTIONS: Final = 64  # of a row at once
 _ROW_BYTES: Final = 2 * BODY_BYTES  # of the bodies of its unanswered requests
 MODELS_AT_ONCE: Final = 256  # requests to providers
-_JSON: Final = "application/json"
-_EVENTS: Final = "text/event-stream"
 _NO_RETRY: Final = ("x-should-retry", "false")  # which the clients of OpenAI and Anthropic obey
-_CHARACTERS_A_TOKEN: Final = 4  # where a provider counts none
 _FORWARDED: Final = ("anthropic-version", "anthropic-beta")
 _FORWARDED_CHARS: Final = 200
 
@@ -156,8 +148,8 @@ class RowGate:
         self._network_connections = 0
         self._network_bytes = 0
         self._waiting: set[int] = set()
-        self.on_wait: Callable[[bool], None] = _ignore
-        self.resume: Callable[[], Awaitable[None]] = _go_on
+        self.on_wait: Callable[[bool], None] = lambda _waits: None
+        self.resume: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
         self._waited_s = 0.0
         self._since: float | None = None
 
@@ -215,7 +207,7 @@ class RowGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        self.on_wait, self.resume = _ignore, _go_on
+        self.on_wait, self.resume = (lambda _waits: None), partial(asyncio.sleep, 0)  # it is in no sandbox
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept
         self._wait(kept.number, waits=True)
@@ -245,7 +237,7 @@ class RowGate:
         if connection.began:
             connection.close()
             return
-        headers = [("content-type", _JSON)] if error.again else [("content-type", _JSON), _NO_RETRY]
+        headers = [("content-type", JSON_TYPE)] if error.again else [("content-type", JSON_TYPE), _NO_RETRY]
         connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
 
     def _wait(self, number: int, *, waits: bool) -> None:
@@ -270,7 +262,7 @@ class RowGate:
           number: Of the connection.
           limit: Of the answer, which is there now.
         """
-        if limit is not None:
+        if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:
             with suppress(TimeoutError):
@@ -338,7 +330,7 @@ class RowGate:
         grant = self._grant
         if request.method in ("GET", "HEAD") and request.path.removeprefix("/v1") == "/models":
             names = [name for name in grant.models if name != ANY]
-            connection.respond(200, [("content-type", _JSON)], model_list(kind, names))
+            connection.respond(200, [("content-type", JSON_TYPE)], model_list(kind, names))
             return
         route = route_of(request.path) if request.method == "POST" else None
         if route is None:
@@ -357,10 +349,9 @@ class RowGate:
         self._require_budget(model)
         self._begin()
         async with grant.gateway.turns.turn(grant.workspace):
-            exchange = _Exchange(grant.gateway, model, route, headers=_forwarded(request), body=body, ready=ready)
-            await exchange.run(
-                connection, on_used=partial(self._count, model), on_answer=partial(self._record, model, asked)
-            )
+            told = Told(partial(self._count, model), partial(self._record, model, asked), ready)
+            exchange = Exchange(grant.gateway.client, model, route, headers=_forwarded(request), body=body, told=told)
+            await exchange.run(connection)
 
     def _model(self, route: Route, body: dict[str, Json]) -> GrantedModel:
         named = route.deployment or body.get("model")
@@ -417,201 +408,6 @@ class RowGate:
         self._grant.gateway.days.add(self._grant.workspace, model.name, used)
 
 
-class _Exchange:
-    """One request to a provider, with its retries."""
-
-    def __init__(
-        self,
-        gateway: Gateway,
-        model: GrantedModel,
-        route: Route,
-        *,
-        headers: dict[str, str],
-        body: dict[str, Json],
-        ready: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._model = model
-        self._ready = ready
-        self._redactor = Redactor(model.key)
-        self._url = base_url(model.registered) + route.path
-        self._client = gateway.client(self._url)
-        self._streams = body.get("stream") is True
-        sent = {**body, "model": model.registered.model}
-        options = body.get("stream_options")
-        asks_usage = isinstance(options, dict) and options.get("include_usage") is True
-        self._adds_usage = self._streams and route.path.endswith("/completions") and not asks_usage
-        if self._adds_usage:
-            sent["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-        self._content = encode_json(sent)
-        self._counted = False
-        self._headers = {"content-type": _JSON, "accept-encoding": "identity", **headers, **credentials(model)}
-
-    async def run(
-        self,
-        connection: Connection,
-        *,
-        on_used: Callable[[Used], None],
-        on_answer: Callable[[Answer], Awaitable[None]],
-    ) -> None:
-        """Ask the provider and pass its answer on.
-
-        Args:
-          connection: Of the row.
-          on_used: Called once with what the request used.
-          on_answer: Called with a good answer, before the row has the end of it: then the row may be over.
-
-        Raises:
-          Refused: the provider does not answer.
-        """
-        response = await self._respond()
-
-        def count(used: Used) -> None:
-            if not self._counted:
-                self._counted = True
-                on_used(used)
-
-        try:
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise Refused(502, "the model's answer is compressed, which was not asked for", "bad_answer")
-            if not response.is_success:
-                await self._pass_fault(connection, response)
-                count(Used())
-                return
-            if _EVENTS in response.headers.get("content-type", ""):
-                await self._pass_events(connection, response, count, on_answer)
-            else:
-                await self._pass_whole(connection, response, count, on_answer)
-        except httpx.HTTPError as error:
-            count(self._used(None, 0))
-            if connection.began:
-                connection.close()
-                return
-            raise Refused(
-                502, f"the connection to the model broke: {self._said(error)}", "bad_answer", again=True
-            ) from error
-        finally:
-            await response.aclose()
-
-    async def _respond(self) -> httpx.Response:
-        """Return the head of a response that no retry may improve."""
-        registered, tries = self._model.registered, 0
-        while True:
-            tries += 1
-            response: httpx.Response | None = None
-            fault = f"the model gave no answer within {registered.timeout_s:g} s"
-            try:
-                async with asyncio.timeout(registered.timeout_s):
-                    request = self._client.build_request(
-                        "POST",
-                        self._url,
-                        content=self._content,
-                        headers=self._headers,
-                        timeout=registered.timeout_s,
-                    )
-                    response = await self._client.send(request, stream=True)
-            except TimeoutError:
-                pass
-            except httpx.HTTPError as error:
-                fault = f"the model cannot be reached: {self._said(error)}"
-            passing = response is None or response.status_code in AGAIN or response.status_code >= 500
-            if response is not None and (not passing or tries > registered.retries):
-                return response
-            wait_s = pause_s(tries)
-            if response is not None:
-                wait_s = max(wait_s, wait_s_of(response.headers.get("retry-after")))
-                await response.aclose()
-            elif tries > registered.retries:
-                raise Refused(502, fault, "model_unreachable")
-            await asyncio.sleep(wait_s)
-
-    async def _pass_fault(self, connection: Connection, response: httpx.Response) -> None:
-        if response.is_redirect:
-            raise Refused(502, f"the model answered with a redirect ({response.status_code})", "bad_answer")
-        text = self._redactor.text((await read_body(response, _FAULT_BYTES)).decode("utf-8", "replace"))
-        body = text.encode()
-        try:
-            decode_json(body)
-        except InvalidJson:
-            kind, status = self._model.registered.kind, response.status_code
-            body = refusal(kind, status, " ".join(text.split())[:500] or f"HTTP {status}", "model_error")
-        await self._ready()
-        connection.respond(response.status_code, [("content-type", _JSON)], body)
-
-    async def _pass_whole(
-        self,
-        connection: Connection,
-        response: httpx.Response,
-        on_used: Callable[[Used], None],
-        on_answer: Callable[[Answer], Awaitable[None]],
-    ) -> None:
-        async with asyncio.timeout(self._model.registered.timeout_s):
-            data = await read_body(response, ANSWER_BYTES + 1)
-        if len(data) > ANSWER_BYTES:
-            on_used(self._used(None, len(data)))
-            raise Refused(502, f"the model's answer is longer than {ANSWER_BYTES >> 20} MB", "bad_answer")
-        text = await _aside(len(data), lambda: self._redactor.text(data.decode("utf-8", "replace")))
-        try:
-            body = await decode_large(text.encode())
-        except InvalidJson as error:
-            on_used(self._used(None, len(data)))
-            raise Refused(502, "the model's answer is not JSON", "bad_answer") from error
-        tokens = tokens_of(body)
-        used = self._used(tokens, len(data))
-        on_used(used)
-        await on_answer(Answer(200, _JSON, text, used.input_tokens, used.output_tokens))
-        await self._ready()
-        connection.respond(200, [("content-type", _JSON)], text.encode())
-
-    async def _pass_events(
-        self,
-        connection: Connection,
-        response: httpx.Response,
-        on_used: Callable[[Used], None],
-        on_answer: Callable[[Answer], Awaitable[None]],
-    ) -> None:
-        events, parts, size = EventStream(hides_usage=self._adds_usage), list[str](), 0
-        try:
-            await connection.begin(200, [("content-type", _EVENTS)])
-            async for chunk in response.aiter_raw():
-                size += len(chunk)
-                if size > ANSWER_BYTES:
-                    connection.close()
-                    return
-                parts.append(self._redactor.text(events.feed(chunk).decode("utf-8", "replace")))
-                await connection.write(parts[-1].encode())
-            parts.append(self._redactor.text(events.rest().decode("utf-8", "replace")))
-            await connection.write(parts[-1].encode())
-        finally:
-            used = self._used(events.tokens, size)
-            on_used(used)
-        await on_answer(Answer(200, _EVENTS, "".join(parts), used.input_tokens, used.output_tokens))
-        await self._ready()
-        connection.finish()
-
-    def _used(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
-        """Return what the request used; where the provider tells no tokens, they are estimated by the length."""
-        asked, answered = tokens or (
-            len(self._content) // _CHARACTERS_A_TOKEN,
-            answer_bytes // _CHARACTERS_A_TOKEN,
-        )
-        return Used(asked, answered, self._model.cost(asked, answered))
-
-    def _said(self, error: Exception) -> str:
-        return self._redactor.text(str(error) or type(error).__name__)[:200]
-
-
-def _ignore(_waits: bool) -> None:  # noqa: FBT001 - as `RowGate.on_wait`
-    """Count no sandbox: the row is in none."""
-
-
-async def _go_on() -> None:
-    """Wait for nothing: the row is in no sandbox."""
-
-
-async def _aside(size: int, work: Callable[[], str]) -> str:
-    return work() if size <= LARGE_BYTES else await asyncio.to_thread(work)
-
-
 async def _decoded(data: bytes) -> dict[str, Json]:
     """Decode the body of a request.
 
@@ -641,10 +437,3 @@ def _forwarded(request: Request) -> dict[str, str]:
         for name, value in found.items()
         if value.isascii() and value.isprintable() and len(value) <= _FORWARDED_CHARS
     }
-
-
-def credentials(model: GrantedModel) -> dict[str, str]:
-    """Return the headers that carry the model's key."""
-    if model.registered.kind is ModelKind.ANTHROPIC:
-        return {"x-api-key": model.key} if model.key is not None else {}
-    return {"authorization": f"Bearer {model.key}"} if model.key is not None else {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evaluator_host.config.settings import ModelEndpoint, Settings, revealed
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem, StoreUnavailable
 from evaluator_host.model.evaluator import ModelBudget, ModelKind
-from evaluator_host.models.access import PORTS, require_url
+from evaluator_host.models.access import require_judge_host
 from evaluator_host.models.gateway.hosts import entries_for
 from evaluator_host.schemas.models import DayUsage, RegisteredModel
 from evaluator_host.service.model_grants import Meter, Used
@@ -67,7 +67,7 @@ class ModelDirectory:
         """
         if self._of_operator(model.name, None) is not None:
             raise _refused("name", f"the operator has a model {model.name}", "take another name")
-        self._require_allowed(model.url)
+        require_judge_host(self._settings, model.url, field="url")
         store = self._kept()
         if model.secret is not None:
             await store.secrets.get_secret(workspace, model.secret)
@@ -124,7 +124,7 @@ class ModelDirectory:
         elif self._store is not None:
             model = await self._store.models.find_model(workspace, name)
             if model is not None:
-                self._require_allowed(model.url)
+                require_judge_host(self._settings, model.url, field="url")
         if model is None:
             known = ", ".join(one.name for one in await self.list(workspace)) or "none"
             hint = f"registered are: {known}. `evaluator-host models add` registers one"
@@ -151,14 +151,6 @@ class ModelDirectory:
         needed = any(one.workspaces for one in self._settings.models.values())
         return await self.name_of(workspace) if needed else workspace
 
-    def _require_allowed(self, url: str) -> None:
-        parts = require_url(url)
-        host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
-        allowed = {one.lower() for one in self._settings.judge_hosts}
-        if not allowed & {host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"}:
-            hint = f"the operator allows it by EVALUATOR_HOST_JUDGE_HOSTS='[\"{host}\"]'"
-            raise _refused("url", f"evaluators may not ask {host}", hint)
-
     def _kept(self) -> "Store":
         if self._store is None:
             raise NotFound("models and secrets of workspaces are kept by a running host; name one with --url")
@@ -166,18 +158,10 @@ class ModelDirectory:
 
 
 def _registered(name: str, configured: ModelEndpoint) -> RegisteredModel:
-    return RegisteredModel(
-        name=name,
-        url=configured.base_url,
-        kind=configured.kind,
-        model=configured.model or name.rpartition("/")[2],
-        secret=configured.secret,
-        input_price=configured.input_price,
-        output_price=configured.output_price,
-        timeout_s=configured.timeout_s,
-        retries=configured.retries,
-        operator=True,
-    )
+    same = ("kind", "secret", "input_price", "output_price", "timeout_s", "retries")
+    fields = {field: getattr(configured, field) for field in same}
+    model = configured.model or name.rpartition("/")[2]
+    return RegisteredModel(name=name, url=configured.base_url, model=model, operator=True, **fields)
 
 
 def base_url(model: RegisteredModel) -> str:

@@ -77,7 +77,9 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
     async with npm_workspace(resolver.index) as workspace:
         queries = workspace.path / "queries.json"
         queries.write_text(json.dumps(specs), "utf-8")
-        argv = (str(resolver.tools.node), str(_VERSIONS), str(resolver.tools.npm), str(queries))
+        script = workspace.path / _VERSIONS.name  # a build sandbox sees the workspace, not this host's own files
+        script.write_text(_VERSIONS.read_text("utf-8"), "utf-8")
+        argv = (str(resolver.tools.node), str(script), str(resolver.tools.npm), str(queries))
         finished = await resolver.attempt(argv, workspace)
     answers = await asyncio.to_thread(_json, finished.stdout)
     if finished.code != 0 or not isinstance(answers, list) or len(answers) != len(specs):
@@ -237,6 +239,6 @@ async def _no_version(pin: Pin, resolver: Resolver) -> PackagesFailed:
     below, above = await matching_versions(around, resolver)
     near = [f"{pin.name}@{version}" for version in (*below[-1:], *above[:1])]
     meant = close_name(pin.name, Language.JAVASCRIPT)
-    nearest = f" The nearest: {', '.join(near)}." if near else f" Did you mean {meant}?" if meant else ""
-    problem = Problem("packages", f"there is no {pin.text}", near[0] if near else None)
+    nearest = f" Did you mean {meant}?" if meant else f" The nearest: {', '.join(near)}." if near else ""
+    problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
     return PackagesFailed(f"{pin.name} has no version {pin.version}.{nearest}", problems=(problem,))

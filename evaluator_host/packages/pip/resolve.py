@@ -191,8 +191,10 @@ def _no_package(pin: Pin) -> PackagesFailed:
 
 
 def _no_version(pin: Pin, near: Sequence[str]) -> PackagesFailed:
+    meant = close_name(pin.name, pin.language)
     nearest = f" The nearest for this runtime: {', '.join(near)}." if near else ""
-    problem = Problem("packages", f"there is no {pin.text}", near[0] if near else None)
+    nearest = f" Did you mean {meant}?" if meant else nearest  # a package of a misspelt name may be a trap
+    problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
     return PackagesFailed(f"{pin.name} has no version {pin.version}.{nearest}", problems=(problem,))
 
 

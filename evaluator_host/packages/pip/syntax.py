@@ -59,6 +59,9 @@ def _loosely(text: str) -> Requirement | None:
     with suppress(InvalidRequirement):
         return Requirement(text)
     loose = _LOOSE.fullmatch(text)
+    if single := _SINGLE_EQUALS.fullmatch(text):
+        with suppress(InvalidRequirement):
+            return Requirement(f"{single['name']}=={single['version']}")
     try:
         return None if loose is None else Requirement(canonicalize_name(loose["name"]) + (loose["extras"] or ""))
     except InvalidRequirement:  # `a- =1`, `a[,]=1`

@@ -19,7 +19,7 @@ from evaluator_host.system.processes import Command, run
 
 INSTALL: Final = (
     "install bubblewrap 0.7 or newer: `apt-get install bubblewrap` (Debian 12, Ubuntu 24.04), "
-    "`dnf install bubblewrap`, `apk add bubblewrap` or `pacman -S bubblewrap`"
+    "`dnf install bubblewrap` or `pacman -S bubblewrap`"
 )
 _VERSION_S: Final = 10.0
 _OLDEST: Final = (0, 7)  # has --size, without which a guest could fill the host's memory through /tmp

@@ -13,11 +13,11 @@ PYTHON_HOME: Final = Path("/opt/python")  # place of an interpreter that is not 
 RUNNER_HOME: Final = Path("/opt/runner")
 _FEW_LIBRARIES: Final = 8  # bind up to so many one by one, else (conda) the whole folder
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
-_LOADERS: Final = ("ld-linux*.so.*", "ld-musl-*.so.1", "ld64.so.*")
+_LOADERS: Final = ("ld-linux*.so.*", "ld64.so.*")
 
 _CERTIFICATES: Final = "ssl/certs/ca-certificates.crt"
 _BUNDLES: Final = (
-    _CERTIFICATES,  # Debian, Alpine, Arch
+    _CERTIFICATES,  # Debian, Arch
     "pki/tls/certs/ca-bundle.crt",  # Fedora
     "ssl/ca-bundle.pem",  # SUSE
     "ssl/cert.pem",
@@ -107,7 +107,7 @@ def find_libraries(root: Path = Path("/")) -> HostLibraries:
 
 
 def _libraries_in(folder: Path, target: Path) -> Iterator[Bind]:
-    if (folder / "libc.so.6").exists() or (folder / "libstdc++.so.6").exists():  # the latter alone: Alpine's /usr/lib
+    if (folder / "libc.so.6").exists():
         yield Bind(folder, target)
         return
     for inner in sorted(folder.glob("*-linux-gnu*")):  # Debian's folder per processor
@@ -116,8 +116,6 @@ def _libraries_in(folder: Path, target: Path) -> Iterator[Bind]:
     for pattern in _LOADERS:
         for loader in folder.glob(pattern):
             yield Bind(loader.resolve(), target / loader.name)
-            if "musl" in loader.name:  # Alpine keeps its libraries next to it
-                yield Bind(folder, target)
 
 
 def _standard_library(facts: PythonFacts) -> list[Path]:

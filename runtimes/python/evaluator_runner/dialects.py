@@ -174,6 +174,8 @@ def _possible(code: str) -> list[str]:
 
 
 def _told(possible: list[str], outline: Outline, name: str | None) -> Recognised | None:
+    if name is None and outline.has_evaluate:
+        return None  # classes and functions beside it are what it uses
     found: list[Recognised] = []
     for one in possible:
         dialect = dialect_of(one.replace("_", "-"))

@@ -151,6 +151,12 @@ class Outline:
         """Whether the code has an entry of this product's own contracts: `evaluate` or `main`, with parameters."""
         return any((one := self.functions.get(name)) and one.parameters for name in ("evaluate", "main"))
 
+    @property
+    def has_evaluate(self) -> bool:
+        """Whether the code has `evaluate(inputs, outputs, trace)` by these names, without decorators."""
+        found = self.functions.get("evaluate")
+        return found is not None and not found.decorators and list(found.parameters) == ["inputs", "outputs", "trace"]
+
     def _read_import(self, node: Any) -> None:
         kind = type(node).__name__
         if kind == "Import":

@@ -252,7 +252,8 @@ def test_a_missing_package_fails_the_load(start, language):
     ],
 )
 def test_a_module_that_fails_says_how(start, code, error, extra):
-    answer = start().load(code, language="javascript", timeout_s=1 if error == "timeout" else 20)
+    timeout_s = 1 if error == "timeout" else 20
+    answer = start().load(code, language="javascript", timeout_s=timeout_s, limits={"memory_mb": 96})
     assert answer.type == "load_failed"
     found = body(answer)["error"]
     assert found["code"] == error

@@ -598,6 +598,7 @@ export interface components {
                 [key: string]: string;
             };
             force?: boolean;
+            models?: string[];
             name?: string | null;
             packages?: string[];
             path: string;

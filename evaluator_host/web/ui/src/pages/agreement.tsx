@@ -18,7 +18,8 @@ export default function AgreementPage({ params, query }: PageProps) {
   const rows = useLoaded((signal) => call<JobRowPage>("GET", `/v1/jobs/${id}/rows`, { signal, query: { limit: 1 } }), [id]);
   const columns = columnsOf(rows.value?.rows[0]?.row ?? {});
   const [chosen, setChosen] = useState(query.get("label") ?? "");
-  const label = chosen || columns[0] || "";
+  const label = chosen || columns[0] || QUEUES;
+  const options = [...(columns.includes(label) || label === QUEUES ? columns : [label, ...columns]).map((value) => ({ value, label: value })), { value: QUEUES, label: "Label queues of this host" }];
   return (
     <div class="page">
       <PageHead title="Agreement with people" up={{ to: `/jobs/${id}`, label: `Job ${shortId(id)}` }} />
@@ -30,8 +31,8 @@ export default function AgreementPage({ params, query }: PageProps) {
           setQuery({ label });
         }}
       >
-        <Select label="Column with the labels of people" value={label} options={(columns.includes(label) || label === "" ? columns : [label, ...columns]).map((value) => ({ value, label: value }))} onValue={setChosen} />
-        <Button kind="primary" type="submit" disabled={label === ""}>
+        <Select label="Labels of people" value={label} options={options} onValue={setChosen} />
+        <Button kind="primary" type="submit">
           Compare
         </Button>
       </form>
@@ -40,13 +41,16 @@ export default function AgreementPage({ params, query }: PageProps) {
   );
 }
 
+/** Chosen in place of a column: the labels that people gave in queues of the host. */
+const QUEUES = "*";
+
 /** The columns of a row; of a whole row also the fields of its inputs. */
 function columnsOf(row: Record<string, unknown>): string[] {
   return Object.entries(row).flatMap(([name, value]) => (typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name]));
 }
 
 function Report({ id, label }: { id: string; label: string }) {
-  const found = useLoaded((signal) => call<Agreement[]>("GET", `/v1/jobs/${id}/agreement`, { signal, query: { label } }), [id, label]);
+  const found = useLoaded((signal) => call<Agreement[]>("GET", `/v1/jobs/${id}/agreement`, { signal, query: { label: label === QUEUES ? null : label } }), [id, label]);
   if (found.error !== null) return <ErrorNote title="There is no comparison" error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Comparing" />;
   return (

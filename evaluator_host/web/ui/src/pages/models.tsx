@@ -13,7 +13,7 @@ import { toast } from "../components/toasts";
 import { type Loaded, useLoaded } from "../components/use-loaded";
 import { useHost } from "../host";
 import { Confirm } from "../resources/confirm";
-import { count, counted, figure, milliseconds } from "../resources/format";
+import { count, figure, milliseconds } from "../resources/format";
 import { Facts, PageHead, Panel, Segments, When } from "../resources/parts";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
@@ -302,6 +302,7 @@ function Usage() {
   return (
     <>
       <Panel title="Budget of the workspace today (UTC)">
+        <div class="record-stack">
         <Facts
           facts={[
             ["Requests", against(sum((one) => one.requests), most?.requests)],
@@ -311,12 +312,13 @@ function Usage() {
             ["Recorded answers", answers.value === null ? "–" : count(answers.value.answers)],
           ]}
         />
-        <p class="muted">Jobs and evaluators have budgets of their own. The operator sets that of the day (EVALUATOR_HOST_MODEL_DAY).</p>
+        <p class="muted">Jobs and evaluators have budgets of their own. The operator sets that of the day (EVALUATOR_HOST_MODEL_DAY). The table has the last 30 days.</p>
+        </div>
       </Panel>
       {usage.value.length === 0 ? (
         <Empty title="No model was asked in the last 30 days" />
       ) : (
-        <Table label="Usage by day" head={heads(["Day", "Model", "Requests", "Recorded answers", "Tokens in", "Tokens out", "Cost"])}>
+        <Table label="Usage by day" head={heads(["Day", "Model", "Requests", "Recorded", "Tokens in", "Tokens out", "Cost"])}>
           {usage.value.map((one) => (
             <tr key={`${one.day} ${one.model}`}>
               <th scope="row">{one.day}</th>
@@ -330,7 +332,6 @@ function Usage() {
           ))}
         </Table>
       )}
-      {usage.value.length > 0 && <p class="muted">{counted(usage.value.length, "line")} of the last 30 days.</p>}
     </>
   );
 }

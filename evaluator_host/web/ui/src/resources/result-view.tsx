@@ -1,6 +1,7 @@
 import type { Result } from "../api/types";
 import { figure, milliseconds } from "./format";
 import { Facts, Score, Verdict } from "./parts";
+import { usageInWords } from "./usage";
 import { Value } from "./value";
 
 /** The complete result of an evaluator for one row. */
@@ -38,6 +39,8 @@ export function ResultView({ result }: { result: Result }) {
           ["Queue", milliseconds(result.timing_ms.queue)],
           ["Load", milliseconds(result.timing_ms.load)],
           ["Total", milliseconds(result.timing_ms.total)],
+          result.usage != null && ["Used", usageInWords(result.usage)],
+          (result.evaluator?.grants ?? []).length > 0 && ["Grants", result.evaluator.grants.join(", ")],
         ]}
       />
       {result.value !== null && typeof result.value === "object" && (

@@ -60,7 +60,7 @@ export function ResultCard({ result, goTo, stale = false, before = null, pins = 
       <p class="result-where muted">
         {result.environment.runtime} · {result.sandbox.backend}
         {result.sandbox.warm ? " · already loaded" : ""}
-        {result.usage !== null ? ` · ${usageInWords(result.usage)}` : ""}
+        {result.usage != null ? ` · ${usageInWords(result.usage)}` : ""}
         {result.sandbox.peak_memory_kb !== null ? ` · peak memory ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB` : ""}
       </p>
       {actions && <div class="result-actions">{actions}</div>}

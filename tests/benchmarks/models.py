@@ -1,0 +1,83 @@
+"""What a request to a granted model costs over the same request sent to the provider directly, on loopback.
+
+Rows and direct requests take turns, in blocks. Compared are the median time of a request, and processor time: of the host
+and all its sandboxes for a request of a row, of the client for a direct one.
+"""
+
+import http.client
+import json
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, Final, cast
+
+from tests.benchmarks.tenants import processor_s
+
+BLOCK: Final = 40
+BLOCKS: Final = 12
+ASKS: Final = """
+import http.client, json, os, time
+from urllib.parse import urlsplit
+
+def ask_all(base_url, key, count):
+    url, took = urlsplit(base_url), []
+    body = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "Is this polite? Answer 1 or 0."}]})
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer " + key}
+    for _ in range(count):
+        begun = time.perf_counter()
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+        connection.request("POST", url.path + "/chat/completions", body, headers)
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        json.loads(response.read())
+        connection.close()
+        took.append((time.perf_counter() - begun) * 1000)
+    return took
+
+def evaluate(inputs, outputs, trace):
+    took = ask_all(os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"], inputs["requests"])
+    return {"score": 1.0, "took": took}
+"""
+
+
+def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[float, float]]:
+    """Return milliseconds of a request through the gateway and directly: `time` (medians) and `processor`.
+
+    Args:
+      port: Of the host, which has the model `judge`.
+      pid: Of the host.
+      url: Base URL of the provider.
+      key: The provider's.
+    """
+    names: dict[str, Any] = {}
+    exec(ASKS, names)
+    ask_all = cast("Callable[[str, str, int], list[float]]", names["ask_all"])
+    through, direct = list[float](), list[float]()
+    through_s = direct_s = 0.0
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        _row_ms(connection, BLOCK)  # not warm
+        for _ in range(BLOCKS):
+            begun_s = processor_s(pid)
+            _row_ms(connection, 0)
+            between_s = processor_s(pid)
+            through += _row_ms(connection, BLOCK)
+            through_s += processor_s(pid) - between_s - (between_s - begun_s)
+            begun = time.thread_time()
+            direct += ask_all(url, key, BLOCK)
+            direct_s += time.thread_time() - begun
+    each_ms = 1000 / (BLOCK * BLOCKS)
+    return {
+        "time": (statistics.median(through), statistics.median(direct)),
+        "processor": (through_s * each_ms, direct_s * each_ms),
+    }
+
+
+def _row_ms(connection: http.client.HTTPConnection, requests: int) -> list[float]:
+    """Score one row that makes so many requests; return the milliseconds of each."""
+    evaluator = {"code": ASKS, "models": ["judge"]}
+    body = json.dumps({"evaluator": evaluator, "inputs": {"requests": requests}, "outputs": ""})
+    connection.request("POST", "/v1/evaluate", body, {"Content-Type": "application/json"})
+    answer = json.loads(connection.getresponse().read())
+    assert answer["status"] == "scored", answer
+    return cast("list[float]", answer["value"]["took"])

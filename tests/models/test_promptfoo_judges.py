@@ -1,0 +1,84 @@
+"""Asserts of promptfoo that ask a model: imported, granted a model, and scored by promptfoo's rules."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaluator_host.dialects.imports import FoundEvaluator, SentFiles
+from evaluator_host.dialects.promptfoo.config import CONFIGURATIONS
+from evaluator_host.dialects.promptfoo.judged import judge_program, models_of
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Row
+from evaluator_host.model.outcome import ErrorCode
+from tests.models.conftest import Granting
+
+INPUTS = {"query": "Capital of France?", "context": "Paris is the capital of France."}
+# The model answers with what it was asked: the output, or the value, is the JSON object that it is to answer with.
+CASES: dict[str, tuple[dict[str, Any], Any, float, bool]] = {
+    "llm-rubric": ({"value": "polite"}, {"pass": True, "score": 0.75, "reason": "kind"}, 0.75, True),
+    "llm-rubric, threshold": ({"value": "polite", "threshold": 0.8}, {"pass": True, "score": 0.75}, 0.75, False),
+    "llm-rubric, a word": ({"value": "polite"}, {"pass": "no"}, 0, False),
+    "not-llm-rubric": ({"value": "rude"}, {"pass": False, "score": 0.25}, 0.75, True),
+    "g-eval": ({"value": "coherent"}, {"score": 8, "reason": "clear"}, 0.8, True),
+    "g-eval, low": ({"value": "coherent"}, {"score": 6}, 0.6, False),
+    "factuality": ({"value": "Paris"}, {"category": "B", "reason": "more"}, 1, True),
+    "factuality, another": ({"value": "Paris"}, {"category": "D"}, 0, False),
+    "model-graded-closedqa": ({"value": "names a city"}, {"meets": True}, 1, True),
+    "similar": ({"value": "Paris"}, "Paris", 1, True),
+    "not-similar": ({"value": "Paris"}, "Paris", 0, False),
+    "answer-relevance": ({}, {"questions": ["a?", "b?"]}, 1, True),
+    "context-recall": (
+        {"value": json.dumps({"sentences": [{"supported": True}, {"supported": False}]})},
+        "said",
+        0.5,
+        True,
+    ),
+    "context-relevance": ({"threshold": 0.9}, None, 0.5, False),
+    "context-faithfulness": ({}, {"claims": [{"follows": True}, {"follows": "no"}, {"follows": "yes"}]}, 2 / 3, True),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_judge_scores_by_promptfoos_rule(granted: Granting, case: str) -> None:
+    config, output, score, passed = CASES[case]
+    type_ = case.partition(",")[0]
+    inputs = dict(INPUTS)
+    if output is None:
+        inputs["context"] = json.dumps({"sentences": [{"needed": True}, {"needed": False}]})
+    found = read(type_, config)
+    assert found.asks == models_of(type_)
+    result = await granted.service.evaluate(granted_to(found), Row(inputs, text(output)))
+    assert result.error is None, result.error
+    assert (result.score, result.passed) == (pytest.approx(score), passed), result
+
+
+async def test_an_answer_without_an_object_fails_the_row(granted: Granting) -> None:
+    result = await granted.service.evaluate(granted_to(read("llm-rubric", {"value": "polite"})), Row(INPUTS, "thanks"))
+    assert result.error is not None
+    assert (result.error.code, result.error.message.partition(":")[0]) == (
+        ErrorCode.USER_EXCEPTION,
+        "the judge answered without a JSON object that has pass or score",
+    )
+
+
+def test_types_without_a_rule_have_no_program() -> None:
+    assert judge_program("moderation") is None
+    assert judge_program("select-best") is None
+
+
+def read(type_: str, config: dict[str, Any]) -> FoundEvaluator:
+    """The evaluator of one assert in a configuration."""
+    document = {"prompts": ["x"], "tests": [{"vars": INPUTS, "assert": [{"type": type_, **config}]}]}
+    [made] = CONFIGURATIONS.read(document, SentFiles({}, "", set()), "c").evaluators
+    return made
+
+
+def granted_to(found: FoundEvaluator) -> Evaluator:
+    """The evaluator with the model that stands for each that it asks."""
+    made = Evaluator(found.code, contract=Contract.PROMPTFOO, settings=EvaluatorSettings(config=found.config))
+    return replace(made, models=tuple(f"{one}=judge" if one != "judge" else one for one in found.asks))
+
+
+def text(output: Any) -> str:
+    return output if isinstance(output, str) else json.dumps(output)
