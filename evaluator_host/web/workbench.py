@@ -20,33 +20,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from evaluator_host.model.errors import NotFound
 
 DIST: Final = Path(__file__).parent / "ui" / "dist"
-PAGES: Final = frozenset(
-    {
-        "",
-        "migrate",
-        "evaluators",
-        "datasets",
-        "jobs",
-        "labels",
-        "schedules",
-        "compare",
-        "environments",
-        "models",
-        "judge",
-        "help",
-    }
-)
+PAGES: Final = frozenset((
+    "", "migrate", "evaluators", "datasets", "jobs", "labels", "schedules", "compare", "environments", "models",
+    "judge", "help",
+))  # fmt: skip
 """First parts of the paths of pages; src/routes.ts has the rest."""
 
 _ASSETS: Final = "/assets/"
 _FOREVER: Final = "public, max-age=31536000, immutable"  # the names contain a hash of the content
 _MEDIA_TYPES: Final = {
-    "js": "text/javascript",
-    "css": "text/css",
-    "svg": "image/svg+xml",
-    "txt": "text/plain",
-    "wasm": "application/wasm",
-}
+    "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain", "wasm": "application/wasm",
+}  # fmt: skip
 _NOT_BUILT: Final = (
     "The pages of the workbench are not built. In a checkout `make setup` builds them; a wheel contains them.\n"
     "The API works without them: see /openapi.json.\n"
