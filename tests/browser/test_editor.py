@@ -72,8 +72,8 @@ async def test_code_is_formatted_and_the_contract_is_at_hand(page: Page) -> None
     await page.keyboard.press("ControlOrMeta+z")
     await expect(lines.first).to_have_text("def evaluate (inputs,outputs,trace) :")
     await page.get_by_role("button", name="TypeScript", exact=True).click()
-    await write(page, CODE, "export function evaluate(inputs")
-    await page.keyboard.type(": ")
+    await write(page, CODE, "export function evaluate")
+    await page.keyboard.type("(inputs: ")  # the editor closes the bracket
     await expect(told).to_contain_text("evaluate(inputs, outputs, trace)inputs: the row")
     await page.keyboard.press("ControlOrMeta+Space")
     await expect(page.locator(".cm-completionDetail").get_by_text("as on the test row")).to_be_visible()

@@ -63,8 +63,8 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   const found = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
   const marks = useMemo(() => (ownFault === null ? found : [ownFault]), [ownFault, found]);
   const missing = checked.report?.missing_imports ?? [];
-  const text = file === null ? draft.code : (draft.files[file] ?? "");
   const format = async () => {
+    const text = handle.current?.text() ?? "";
     try {
       const { formatted } = await import("../editor/format");
       const made = await formatted(text, syntaxOf(file, draft.language));
@@ -106,7 +106,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       </header>
       <Signature draft={draft} contract={contract} />
       <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} />
-      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={text} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
+      <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
       <EditorHints wrap={wrap} onWrap={toggleWrap} onFormat={format} />
       {aside !== null && (
         <p class="aside">
