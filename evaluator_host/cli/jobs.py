@@ -222,7 +222,7 @@ def rows(
     min_score: Annotated[float | None, typer.Option(help="Only rows with at least this score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="Only rows with at most this score.")] = None,
     text: Annotated[str | None, typer.Option(help="Only rows with this text in a value.")] = None,
-    sort: Annotated[str, typer.Option(help="row, failures, score, -score, run_ms or -run_ms.")] = "row",
+    sort: Annotated[str, typer.Option(help="row, score, -score, run_ms, -run_ms, or status (failed first).")] = "row",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 20,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,

@@ -1,10 +1,14 @@
 """The `evaluator-host` command: its subcommands and the options before them."""
 
 import sys
+import tomllib
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from evaluator_host import __version__
 from evaluator_host.cli.command import cli_state
@@ -55,9 +59,46 @@ _GROUPS: Final = {
 }
 
 
+_WHOLE_SENTENCE: Final = 300  # characters
+
+
+class _Sections(TyperGroup):
+    """A group whose help lists its commands in sections."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by section; those of no section belong to the last one."""
+        sections = {title: list(names) for title, names in help_texts()["sections"].items()}
+        known = {name for names in sections.values() for name in names}
+        sections[list(sections)[-1]] += [name for name in self.list_commands(ctx) if name not in known]
+        for title, names in sections.items():
+            found = [(name, self.get_command(ctx, name)) for name in names]
+            if rows := [(name, one.get_short_help_str(_WHOLE_SENTENCE)) for name, one in found if one is not None]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+@cache
+def help_texts() -> dict[str, Any]:
+    """Return the sections and the examples of the help."""
+    return tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
+
+
+def _examples(command: str) -> str | None:
+    found = help_texts()["examples"].get(command)
+    return found and "\n".join(("\b", "Examples:", *(f"  evaluator-host {one}" for one in found)))
+
+
+def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
+    for one in commands.registered_commands:
+        name = one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
+        one.epilog = one.epilog or _examples(f"{group} {name}")
+    return commands
+
+
 def command_line(name: str | None = None) -> typer.Typer:
     """Return the command line with all subcommands, or with only the subcommand of that name."""
     app = typer.Typer(
+        cls=_Sections,
         name="evaluator-host",
         help="Runs Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
         no_args_is_help=True,
@@ -66,18 +107,21 @@ def command_line(name: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_before)
-    app.command()(version)
+    app.command(epilog=_examples("version"))(version)
     for command, module in _COMMANDS.items():
         if name in (command, None):
             extra: dict[str, Any] = {"context_settings": _PASSED_ON} if command == "watch" else {}
-            app.command(command, **extra)(getattr(_module(module), _FUNCTIONS.get(command, command)))
+            app.command(command, epilog=_examples(command), **extra)(
+                getattr(_module(module), _FUNCTIONS.get(command, command))
+            )
     for group, module in _GROUPS.items():
         if name in (group, None):
             found = _module(module)
-            app.add_typer(found.app if found.app.info.name == group else getattr(found, group), name=group)
-    for group, commands in _dialect_groups().items():
+            commands = found.app if found.app.info.name == group else getattr(found, group)
+            app.add_typer(_with_examples(group, commands), name=group)
+    for group, entry in _dialect_groups().items():
         if name in (group, None):
-            app.add_typer(commands.load(), name=group)
+            app.add_typer(entry.load(), name=group)
     return app
 
 

@@ -339,7 +339,7 @@ class Settings(BaseSettings):
     sandbox_memory_mb: int = Field(
         default_factory=half_of_memory_mb,
         ge=64,
-        description="Memory of all sandboxes: limits of busy ones, use of idle ones.",
+        description="Memory of all sandboxes: limits of busy ones, use of idle and waiting ones.",
     )
     idle_sandboxes: int = Field(
         1, ge=0, description="Sandboxes that start in advance, for each recently used environment."

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -20,7 +21,7 @@ from evaluator_host.dialects.table import all_dialects
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.model.redaction import SHORTEST
-from evaluator_host.models.access import make_http_client, require_judge_host, require_url
+from evaluator_host.models.access import make_http_client, require_judge_host
 from evaluator_host.models.endpoint import Endpoint
 from evaluator_host.models.gateway.gateway import MODELS_AT_ONCE, Gateway, Grant
 from evaluator_host.schemas.jobs import Target
@@ -61,7 +62,7 @@ class Judges:
         self._store = store
         self._clients: dict[str, httpx.AsyncClient] = {}
         self._turns = Turns(_AT_ONCE)
-        self.gateway = Gateway(settings, store, client=self._granted_client)
+        self.gateway = Gateway(settings, store, client=partial(self._client, at_once=MODELS_AT_ONCE))
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> Grant:
         """Resolve the models that an evaluator was granted, as `Gateway.grant`."""
@@ -125,17 +126,13 @@ class Judges:
         require_judge_host(self._settings, base_url, field="model")
         return replace(place, base_url=base_url)
 
-    def _client(self, base_url: str, *, at_once: int = _AT_ONCE) -> httpx.AsyncClient:
-        parts = require_url(base_url)
+    def _client(self, url: str, *, at_once: int = _AT_ONCE) -> httpx.AsyncClient:
+        parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         key = f"{at_once} {origin}"
         if key not in self._clients:
             self._clients[key] = make_http_client(self._settings, origin, timeout_s=60.0, at_once=at_once)
         return self._clients[key]
-
-    def _granted_client(self, url: str) -> httpx.AsyncClient:
-        parts = urlsplit(url)
-        return self._client(f"{parts.scheme}://{parts.netloc}", at_once=MODELS_AT_ONCE)
 
     async def _key(self, secret: str | None, workspace: str) -> str | None:
         if secret is None:

@@ -70,6 +70,7 @@ class Pool:
         self._start_queue = StartQueue(self._shares)
         self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
         self._resuming: deque[tuple[Lease, asyncio.Future[None]]] = deque()
+        self._resumed = False  # whether the last that began to run was one of these
         self._tasks: set[asyncio.Task[object]] = set()
         self._closed = False
 
@@ -115,7 +116,11 @@ class Pool:
             self.capacity.wake(slot.sandbox)
 
     async def resume(self, lease: Lease) -> None:
-        """Wait until a sandbox whose row has its answer may run, then count it so; these go before new sandboxes."""
+        """Wait until a sandbox whose row has its answer may run, then count it so.
+
+        Rows go on before others start, but no workspace gets more than its share so, and they take turns with calls of
+        other workspaces.
+        """
         if lease.slot in lease.owner.paused:
             resumed = asyncio.get_running_loop().create_future()
             self._resuming.append((lease, resumed))
@@ -231,7 +236,7 @@ class Pool:
         """Return whether an idle sandbox may run at once, and leaves memory for the largest that waits."""
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)
-        if self._resuming or not (may_start and capacity.fits_awake(sandbox)):
+        if self._next_to_resume() is not None or not (may_start and capacity.fits_awake(sandbox)):
             return False
         if not self._start_queue:
             return True
@@ -262,7 +267,8 @@ class Pool:
 
         The start queue goes first.
         """
-        if self._resuming or not self._shares.may_start(owner.workspace, owner.waiters[0].request.spec):
+        may_start = self._shares.may_start(owner.workspace, owner.waiters[0].request.spec)
+        if self._next_to_resume() is not None or not may_start:
             return
         if self._fits(owner) and not self._start_queue:
             self._start(owner)
@@ -277,19 +283,35 @@ class Pool:
 
     def _serve(self) -> None:
         """Resume rows, start sandboxes for the start queue in turn, and end idle ones where there is no room."""
-        while self._resuming and self._may_resume(self._resuming[0][0].sandbox):
-            lease, resumed = self._resuming.popleft()
-            if not resumed.done():
-                self.pause(lease, waits=False)
-                resumed.set_result(None)
         if not (self._start_queue or self._resuming):
             return
-        while (
-            not (self._closed or self._resuming) and (owner := self._start_queue.next_to_start(self._fits)) is not None
-        ):
-            self._start_queue.remove(owner)
-            self._start(owner)
+        while True:
+            resuming = self._next_to_resume()
+            owner = None if self._closed else self._start_queue.next_to_start(self._fits)
+            its_turn = owner is not None and resuming is not None and owner.workspace != resuming[0].owner.workspace
+            if resuming is not None and not (its_turn and self._resumed) and self._may_resume(resuming[0].sandbox):
+                self._resuming.remove(resuming)
+                self.pause(resuming[0], waits=False)
+                resuming[1].set_result(None)
+                self._resumed = True
+            elif owner is not None and (resuming is None or (its_turn and self._resumed)):
+                self._start_queue.remove(owner)
+                self._start(owner)
+                self._resumed = False
+            else:
+                break
         self._make_room()
+
+    def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
+        """Return the longest waiting of the rows that have their answer, of a workspace within its share; or None."""
+        while self._resuming and self._resuming[0][1].done():
+            self._resuming.popleft()
+        for one in self._resuming:
+            if not one[1].done() and (
+                self._closed or self._shares.may_start(one[0].owner.workspace, one[0].sandbox.spec)
+            ):
+                return one
+        return None
 
     def _may_resume(self, sandbox: Sandbox) -> bool:
         """Return whether a sandbox whose row has its answer may run; one that would run alone always may."""
@@ -324,7 +346,8 @@ class Pool:
         wanted = wanted[: max(1, self.capacity.max_running - self.capacity.running + self.capacity.leaving)]
         specs = [one.waiters[0].request.spec for one in wanted if not one.idle]
         waking = [one.idle[-1] for one in wanted if one.idle]
-        waking += [lease.slot for lease, _ in list(self._resuming)[:1]]
+        if (resuming := self._next_to_resume()) is not None:
+            waking.append(resuming[0].slot)
         waking_mb = sum(slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb for slot in waking)
         victims: Iterator[tuple[EvaluatorPool, Slot]] | None = None
         while True:
@@ -385,7 +408,7 @@ class Pool:
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
         """Give a free slot to the next caller, or let it idle: so that another evaluator gets its place or memory."""
-        wanted_elsewhere = bool(self._resuming) or (
+        wanted_elsewhere = (not slot.fresh and self._next_to_resume() is not None) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
             and self._start_queue.wants_sandbox_of(owner)

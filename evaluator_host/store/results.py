@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import starmap
 from typing import Any, Final
 
 import orjson
@@ -24,14 +23,14 @@ _STRETCH_BYTES: Final = 8 << 20
 
 
 class Sort(StrEnum):
-    """The sort order of results; results without the value come last, equal ones by row."""
+    """The sort order of results: without the value last, equal ones by row. `status` has failed ones first."""
 
     ROW = "row"
     SCORE = "score"
     SCORE_DOWN = "-score"
     RUN_MS = "run_ms"
     RUN_MS_DOWN = "-run_ms"
-    FAILURES = "failures"  # rows that failed, then those that did not pass, then the others
+    STATUS = "status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,9 @@ class Results(Repository):
           InvalidRequest: the cursor comes from another query.
         """
         order, table = _Order(sort), ResultTable
-        query = _selected(job_id, which).with_only_columns(table.row, table.position, table.score, table.run_ms)
+        query = _selected(job_id, which).with_only_columns(
+            table.row, table.position, table.score, table.run_ms, table.status
+        )
         if cursor is not None:
             query = query.where(order.after(cursor))
         keys = await self._database.fetch_all(query.order_by(*order.by).limit(limit + 1))
@@ -118,15 +119,12 @@ class Results(Repository):
                 rows.setdefault(key.position, []).append(key.row)
             places = or_(*((table.position == position) & table.row.in_(some) for position, some in rows.items()))
             query = select(*columns).where(table.job_id == job_id, places)
-            found = {
-                (one.row, one.position): one for one in starmap(StoredResult, await self._database.fetch_all(query))
-            }
+            found = {(one.row, one.position): one for one in map(_stored, await self._database.fetch_all(query))}
             parts = await self._parts(job_id, {one.shared for one in found.values()})
             for key in block:
                 one = found.pop((key.row, key.position), None)  # none when it was deleted meanwhile
                 if one is not None and None in (one.metrics, one.result):
-                    of_key = _selected(job_id, Filter(key.position)).where(table.row == key.row)
-                    one = next(starmap(StoredResult, await self._database.fetch_all(of_key)), None)
+                    one = next(map(_stored, await self._database.fetch_all(_of_key(job_id, key))), None)
                 if one is not None and one.shared in parts:
                     yield _joined(one, parts[one.shared])
 
@@ -215,9 +213,6 @@ def _joined(stored: StoredResult, part: str) -> StoredResult:
     return replace(stored, result=f'{part[:-1]},"metrics":{stored.metrics},{stored.result[1:]}', shared=None)
 
 
-_FAILURES_FIRST: Final = case((ResultTable.status == "failed", 0), (ResultTable.passed.is_(False), 1), else_=2)
-
-
 class _Order:
     """An order and its cursors; a cursor holds the sorted value, row and position of the last result of a page."""
 
@@ -225,8 +220,7 @@ class _Order:
         self._sort = sort
         self._down = sort.startswith("-")
         self._name = sort.removeprefix("-")
-        columns: dict[Sort, Any] = {Sort.ROW: None, Sort.FAILURES: _FAILURES_FIRST}
-        self._column: Any = columns[sort] if sort in columns else getattr(ResultTable, self._name)
+        self._column: Any = None if sort is Sort.ROW else getattr(ResultTable, self._name)
 
     @property
     def by(self) -> tuple[Any, ...]:
@@ -236,8 +230,7 @@ class _Order:
         return (self._column.is_(None), self._column.desc() if self._down else self._column, *place)
 
     def cursor(self, last: StoredResult) -> str:
-        rank = 0 if last.status == "failed" else 1 if last.passed is False else 2
-        value = None if self._column is None else rank if self._sort is Sort.FAILURES else getattr(last, self._name)
+        value = None if self._column is None else getattr(last, self._name)
         return orjson.dumps([self._sort, value, last.row, last.position]).hex()
 
     def after(self, cursor: str) -> Any:
@@ -251,14 +244,15 @@ class _Order:
         further = self._column < value if self._down else self._column > value
         return or_(further, and_(self._column == value, behind), self._column.is_(null()))
 
-    def _read(self, cursor: str) -> tuple[float | None, int, int]:
+    def _read(self, cursor: str) -> tuple[float | str | None, int, int]:
         try:
             sort, value, row, position = orjson.loads(bytes.fromhex(cursor))
         except (ValueError, TypeError):
             sort = value = row = position = None
         if sort != self._sort or not isinstance(row, int) or not isinstance(position, int):
             raise InvalidRequest("the cursor is not of this query; take `next_cursor` of the page before, or none")
-        return (value if isinstance(value, int | float) else None), row, position
+        kind = str if self._sort is Sort.STATUS else int | float
+        return (value if isinstance(value, kind) else None), row, position
 
 
 def _unless_long(column: Any) -> Any:
@@ -268,6 +262,15 @@ def _unless_long(column: Any) -> Any:
 
 def _beginning(column: Any) -> Any:
     return func.substr(column, 1, _LONG)
+
+
+def _stored(row: Any) -> StoredResult:
+    return StoredResult(*row)
+
+
+def _of_key(job_id: str, key: Any) -> Any:
+    table = ResultTable
+    return _selected(job_id, Filter(key.position)).where(table.row == key.row)
 
 
 def _selected(job_id: str, which: Filter) -> Any:

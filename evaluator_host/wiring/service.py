@@ -69,7 +69,9 @@ async def open_service(
     metrics = Metrics()
     metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
     metrics.watch(
-        "sandbox_memory_mb", "Their memory: limits of busy ones, use of idle ones.", lambda: pool.capacity.taken_mb
+        "sandbox_memory_mb",
+        "Their memory: limits of busy ones, use of others.",
+        lambda: pool.capacity.taken_mb,
     )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)

@@ -70,7 +70,7 @@ async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:
 async def test_failures_come_first_and_means_are_drawn_over_time(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
     rows = page.get_by_role("region", name="Rows and results").locator("tbody tr")
-    await page.get_by_label("Order").select_option("failures")
+    await page.get_by_label("Order").select_option("status")
     await expect(rows.nth(1)).to_contain_text("user_exception")
     await page.goto("/evaluators/length?tab=scores")
     await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)

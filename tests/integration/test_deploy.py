@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 import yaml
 
 from tests.engines import engine_address
+from tests.install_page import commands_of
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -51,7 +53,7 @@ def engine() -> Iterator[dict[str, str]]:
     run(["docker", "rmi", "--force", IMAGE, DATABASE], env)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def services(engine: dict[str, str]) -> Iterator[None]:
     """The services of compose.yaml, each with the options that the file gives it, healthy."""
     try:
@@ -68,6 +70,21 @@ def services(engine: dict[str, str]) -> Iterator[None]:
 
 def start(engine: dict[str, str], name: str) -> None:
     """Start a service by Docker's own command, since Debian 12 has no Compose that knows `systempaths`, and wait for its health."""
+    image, options = options_of(name, engine)
+    run(["docker", "run", "--detach", f"--name={name}", f"--network={PROJECT}", *options, image], engine)
+    for _ in range(600):
+        state = run(
+            ["docker", "inspect", "--format", "{{.State.Health.Status}} {{.State.Running}}", name], engine
+        ).split()
+        if state[0] == "healthy":
+            return
+        assert state[1] == "true", logs(engine, name)
+        time.sleep(0.2)
+    pytest.fail(f"{name} is {state}: {logs(engine, name)}")
+
+
+def options_of(name: str, engine: dict[str, str]) -> tuple[str, list[str]]:
+    """Return the image of a service, and its options for `docker run`."""
     service = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"][name]
     options = [f"--{key.replace('_', '-')}" for key in ("init", "read_only") if service.get(key)]
     for key, option in (
@@ -84,16 +101,7 @@ def start(engine: dict[str, str], name: str) -> None:
     image = by_default(service["image"], engine)
     known = {"init", "read_only", "volumes", "tmpfs", "cap_drop", "security_opt", "environment", "healthcheck", "image"}
     assert set(service) - known <= {"ports", "depends_on", "restart", "stop_grace_period"}
-    run(["docker", "run", "--detach", f"--name={name}", f"--network={PROJECT}", *options, image], engine)
-    for _ in range(600):
-        state = run(
-            ["docker", "inspect", "--format", "{{.State.Health.Status}} {{.State.Running}}", name], engine
-        ).split()
-        if state[0] == "healthy":
-            return
-        assert state[1] == "true", logs(engine, name)
-        time.sleep(0.2)
-    pytest.fail(f"{name} is {state}: {logs(engine, name)}")
+    return image, options
 
 
 def logs(engine: dict[str, str], name: str) -> str:
@@ -128,6 +136,22 @@ def test_the_services_of_compose_score_in_three_languages(engine: dict[str, str]
     assert "postgresql" in text
     assert "bwrap 0" in text
     assert run([*inside, "id", "-u"], engine).strip() == "10001"
+
+
+def test_the_second_command_of_the_page_scores_in_a_container_of_the_service(
+    engine: dict[str, str], services: None
+) -> None:
+    command = commands_of("As a container, with PostgreSQL")[1]
+    code, _, compose = command.partition(" | ")
+    written = compose.removeprefix("docker compose --file deploy/compose.yaml run --rm --no-TTY host ")
+    assert written != compose
+    image, options = options_of("host", engine)
+    printed = run(
+        ["docker", "run", "--rm", "--interactive", f"--network={PROJECT}", *options, image, *shlex.split(written)],
+        engine,
+        stdin=shlex.split(code)[1],
+    )
+    assert re.search(r"score +1\.0", printed), printed
 
 
 def test_a_container_that_forbids_user_namespaces_is_told_what_to_allow(engine: dict[str, str]) -> None:

@@ -3,10 +3,13 @@
 import hashlib
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DATA_DIR
+from tests.install_page import commands_of
+from tests.server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = str(Path(sys.executable).with_name("uv"))
@@ -151,6 +156,46 @@ def test_it_scores_in_three_languages(
             done(*command, "run", name, "--outputs", '"a"', "--json", cwd=tmp_path, EVALUATOR_HOST_SANDBOX="bubblewrap")
         )
         assert (scored["status"], scored["score"]) == ("scored", 1.0), name
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["pip", "uvx"])
+def test_the_commands_of_the_page_score(number: int, checkout: Path, built: Path, tmp_path: Path) -> None:
+    """As printed in docs/install.md, with the path of the wheel and the commands of a new virtual environment."""
+    done(UV, "venv", "--quiet", "--seed", tmp_path / "venv", "--python", sys.executable, cwd=tmp_path)
+    (tmp_path / "venv/bin/uvx").symlink_to(Path(UV).with_name("uvx"))
+    printed = ""
+    for command in commands_of("From the package", number):
+        line = command.replace(wheel(built).name, str(wheel(built)))
+        path = f"{tmp_path}/venv/bin:{os.environ['PATH']}"
+        printed = done("sh", "-ec", line, cwd=tmp_path, PATH=path, PIP_NO_COMPILE="1")
+    assert re.search(r"score +1\.0", printed), printed
+
+
+def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
+    """What `make setup` makes counts as made: other tests run from it."""
+    serve, ask = commands_of("From a checkout")
+    port = str(free_port())
+    made = {
+        "PORT": port,
+        "MAKEFLAGS": "",
+        "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
+        "EVALUATOR_HOST_SANDBOX": "bubblewrap",
+    }
+    command = [*serve.split(), "--old-file=.venv/.tools", "MAKE=true"]
+    with (tmp_path / "log").open("wb") as log:
+        host = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | made, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        until = time.monotonic() + 120
+        while "listens on" not in (tmp_path / "log").read_text():
+            assert host.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert json.loads(done("sh", "-ec", ask.replace("8710", port), cwd=tmp_path))["score"] == 1.0
+    finally:
+        os.killpg(host.pid, signal.SIGTERM)
+        host.wait(30)
 
 
 def test_a_bare_install_keeps_keys_and_names_the_extras(checkout: Path, built: Path, tmp_path: Path) -> None:

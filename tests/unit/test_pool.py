@@ -320,3 +320,46 @@ async def test_a_waiting_sandbox_that_grows_without_room_is_ended() -> None:
         for lease in leases:
             pool.pause(lease, waits=False)
             pool.release(lease)
+
+
+async def test_rows_with_answers_leave_other_workspaces_their_share() -> None:
+    async with opened(max_sandboxes=16, max_running=4, max_per_evaluator=4) as (pool, _):
+        pool.release(await leased(pool, request("b", workspace="other")))
+        rows = []
+        for _ in range(6):
+            rows.append(await leased(pool, request("a")))
+            pool.pause(rows[-1], waits=True)
+        resumed = [asyncio.create_task(pool.resume(row)) for row in rows]
+        await asyncio.sleep(0.01)
+        assert [one.done() for one in resumed] == [True] * 3 + [False] * 3
+        async with asyncio.timeout(5):
+            other = await leased(pool, request("b", workspace="other"))
+        pool.release(rows[0])
+        await asyncio.sleep(0.01)
+        assert not resumed[3].done(), "the other workspace has one place, and one is kept for it"
+        pool.release(other)
+        for row, one in zip(rows[1:], resumed[1:], strict=True):
+            await one
+            pool.release(row)
+        assert pool.capacity.running == 0
+
+
+async def test_rows_with_answers_take_turns_with_calls_of_others() -> None:
+    async with opened(max_sandboxes=16, max_running=1, max_per_evaluator=4) as (pool, _):
+        rows = []
+        for _ in range(3):
+            rows.append(await leased(pool, request("a")))
+            pool.pause(rows[-1], waits=True)
+        resumed = [asyncio.create_task(pool.resume(row)) for row in rows]
+        await resumed[0]
+        other = asyncio.create_task(leased(pool, request("b", workspace="other")))
+        await asyncio.sleep(0.01)
+        pool.release(rows[0])
+        async with asyncio.timeout(5):
+            lease = await other
+        assert not resumed[1].done()
+        pool.release(lease)
+        for row, one in zip(rows[1:], resumed[1:], strict=True):
+            await one
+            pool.release(row)
+        assert pool.capacity.running == 0

@@ -1261,7 +1261,7 @@ export interface components {
             entry: string;
         };
         /** @enum {string} */
-        Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms" | "failures";
+        Sort: "row" | "score" | "-score" | "run_ms" | "-run_ms" | "status";
         /** @enum {string} */
         Status: "scored" | "skipped" | "failed";
         StoredMigration: {

@@ -8,8 +8,9 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, percent, shortId } from "../resources/format";
-import { Facts, PageHead, Panel } from "../resources/parts";
+import { AgreementTable } from "../resources/agreement";
+import { count, percent, shortId } from "../resources/format";
+import { PageHead, Panel } from "../resources/parts";
 import { setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -55,28 +56,14 @@ function Report({ id, label }: { id: string; label: string }) {
   if (found.value === null) return <Spinner label="Comparing" />;
   return (
     <>
+      <AgreementTable agreements={found.value} />
       {found.value.map((one) => (
-        <Panel key={one.evaluator} title={one.evaluator}>
-          <div class="record-stack">
-          <Facts
-            facts={[
-              ["Accuracy", `${percent(one.accuracy)}${interval(one.accuracy_interval, percent)}`],
-              ["Cohen’s kappa", `${figure(one.kappa)}${interval(one.kappa_interval, figure)}`],
-              one.weighted_kappa !== null && ["Weighted kappa", figure(one.weighted_kappa)],
-              ["Rows", count(one.rows)],
-              one.unlabelled > 0 && ["Without a label or a result", count(one.unlabelled)],
-            ]}
-          />
+        <Panel key={one.evaluator} title={`Labels of ${one.evaluator}`}>
           <Confusion report={one} />
-          </div>
         </Panel>
       ))}
     </>
   );
-}
-
-function interval(bounds: readonly [number, number] | null, shown: (value: number) => string): string {
-  return bounds === null ? "" : ` (95 %: ${shown(bounds[0])} to ${shown(bounds[1])})`;
 }
 
 function Confusion({ report }: { report: Agreement }) {

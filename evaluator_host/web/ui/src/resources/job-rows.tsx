@@ -32,7 +32,7 @@ const OUTCOMES = [
 
 const ORDERS = [
   { value: "", label: "In order of rows" },
-  { value: "failures", label: "Failures first" },
+  { value: "status", label: "Failures first" },
   { value: "score", label: "Lowest score first" },
   { value: "-score", label: "Highest score first" },
   { value: "-run_ms", label: "Slowest first" },
