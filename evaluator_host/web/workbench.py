@@ -20,33 +20,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from evaluator_host.model.errors import NotFound
 
 DIST: Final = Path(__file__).parent / "ui" / "dist"
-PAGES: Final = frozenset(
-    {
-        "",
-        "migrate",
-        "evaluators",
-        "datasets",
-        "jobs",
-        "labels",
-        "schedules",
-        "compare",
-        "environments",
-        "models",
-        "judge",
-        "help",
-    }
-)
+PAGES: Final = frozenset((
+    "", "migrate", "evaluators", "datasets", "jobs", "labels", "schedules", "compare", "environments", "models",
+    "judge", "help",
+))  # fmt: skip
 """First parts of the paths of pages; src/routes.ts has the rest."""
 
 _ASSETS: Final = "/assets/"
 _FOREVER: Final = "public, max-age=31536000, immutable"  # the names contain a hash of the content
-_MEDIA_TYPES: Final = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain"}
+_MEDIA_TYPES: Final = {
+    "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain", "wasm": "application/wasm",
+}  # fmt: skip
 _NOT_BUILT: Final = (
     "The pages of the workbench are not built. In a checkout `make setup` builds them; a wheel contains them.\n"
     "The API works without them: see /openapi.json.\n"
 )
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; connect-src 'self'; font-src 'self'; "
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; font-src 'self'; "
     "style-src 'self' 'nonce-{nonce}'; "  # the editor's own style sheets
     "img-src 'self' data: blob:; "  # data: the editor's squiggles; blob: a plot that is downloaded
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

@@ -68,7 +68,7 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
     """
     traces, figures = _exported("TRACES"), _exported("METRICS")
     traced: Callable[[ASGIApp], ASGIApp] = lambda app: app  # noqa: E731 - what there is without traces
-    ending: list[asyncio.Future[None]] = []
+    ending: list[asyncio.Task[None]] = []
     provider, stop = None, asyncio.Event()
     try:
         resource = _resource(process)
@@ -91,7 +91,7 @@ async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator
         record_spans(None)
         stop.set()
         if provider is not None:
-            ending.append(_in_thread(provider.shutdown))
+            ending.append(asyncio.create_task(_in_thread(provider.shutdown)))
         if ending and (await asyncio.wait(ending, timeout=_LAST_S))[1]:
             _log.warning("the last spans and metrics were not exported: the collector does not answer")
 
@@ -128,25 +128,19 @@ def _resource(process: str) -> Resource:
     return Resource.create({**own, **OTELResourceDetector().detect().attributes})
 
 
-def _in_thread(work: Callable[[], object]) -> asyncio.Future[None]:
-    """Return what is done when `work` has ended in a thread, which does not keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    done = loop.create_future()
+async def _in_thread(work: Callable[[], object]) -> None:
+    """Call `work` in a thread, and wait for it; the thread does not keep the process from ending."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:
         try:
             work()
         finally:
             with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(_settle, done)
+                loop.call_soon_threadsafe(done.set)
 
     threading.Thread(target=run, daemon=True).start()
-    return done
-
-
-def _settle(done: asyncio.Future[None]) -> None:
-    if not done.done():
-        done.set_result(None)
+    await done.wait()
 
 
 class _Recorder:

@@ -57,6 +57,38 @@ async def test_faults_are_marked_at_their_place(page: Page) -> None:
     await expect(page.locator(".cm-lintRange-error")).to_have_count(0)
 
 
+async def test_code_is_formatted_and_the_contract_is_at_hand(page: Page) -> None:
+    await open_workbench(page)
+    lines = page.locator(".main-editor .cm-line")
+    await write(page, CODE, "def evaluate (inputs,outputs,trace) :\n  return  {'score':len( outputs )}")
+    await page.keyboard.press("Shift+Alt+F")
+    await expect(lines).to_have_text(
+        ["def evaluate(inputs, outputs, trace):", '    return {"score": len(outputs)}', ""]
+    )
+    await lines.get_by_text("evaluate", exact=True).hover()
+    told = page.locator(".cm-known")
+    await expect(told).to_contain_text("It returns a number, true or false, or an object with score")
+    await picture(page, "editor-hover")
+    await page.keyboard.press("ControlOrMeta+z")
+    await expect(lines.first).to_have_text("def evaluate (inputs,outputs,trace) :")
+    await page.get_by_role("button", name="TypeScript", exact=True).click()
+    await write(page, CODE, "export function evaluate")
+    await page.keyboard.type("(inputs: ")  # the editor closes the bracket
+    await expect(told).to_contain_text("evaluate(inputs, outputs, trace)inputs: the row")
+    await page.keyboard.press("ControlOrMeta+Space")
+    await expect(page.locator(".cm-completionDetail").get_by_text("as on the test row")).to_be_visible()
+    await picture(page, "editor-types")
+    await page.wait_for_timeout(200)  # an Enter that comes with the list is one of the text
+    await page.keyboard.press("Enter")
+    await expect(lines.first).to_contain_text("inputs: { ")
+    await write(page, CODE, "export const evaluate = (")
+    await page.get_by_role("button", name="Format", exact=True).click()
+    await expect(page.get_by_text("It cannot be formatted")).to_be_visible()
+    await write(page, CODE, "export const evaluate = (inputs: any) => inputs['a']?1:0")
+    await page.get_by_role("button", name="Format", exact=True).click()
+    await expect(lines.first).to_have_text('export const evaluate = (inputs: any) => (inputs["a"] ? 1 : 0);')
+
+
 async def test_lost_indentation_is_restored_by_one_click(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\nif outputs:\nreturn 1\nreturn 0\n")
@@ -276,7 +308,7 @@ async def test_the_keyboard_gets_out_of_the_editor(page: Page) -> None:
     await page.keyboard.press("Escape")
     await page.keyboard.press("Tab")
     await expect(editor).not_to_be_focused()
-    await expect(page.get_by_role("button", name="Wrap lines")).to_be_focused()
+    await expect(page.get_by_role("button", name="Format")).to_be_focused()
 
 
 async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page) -> None:

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Page, expect
 
-from tests.browser.looking import grave_findings, picture
+from tests.browser.looking import grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 
 
@@ -51,3 +51,29 @@ async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:
     await expect(page.get_by_text("not over the same rows")).to_be_visible()
     await expect(page.get_by_role("columnheader", name="length")).to_be_visible()
     assert await grave_findings(page) == []
+    await page.goto(f"/compare?jobs={seeds.before},{seeds.after}")
+    await expect(page.get_by_role("region", name="Scores of the jobs")).to_contain_text("95 %")
+    differ = page.get_by_role("region", name="Rows that differ", exact=True)
+    await expect(differ.locator("tbody tr")).to_have_count(8)
+    await expect(differ).to_contain_text("letters of word")
+    await page.get_by_role("button", name="Show more of").click()
+    await expect(differ.locator("tbody tr")).to_have_count(16)
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+        assert await grave_findings(page) == [], theme
+        await picture(page, f"compare-many-{theme}")
+    await page.set_viewport_size({"width": 390, "height": 800})
+    assert await widest_overflow(page) == 0
+    await picture(page, "compare-many-390")
+
+
+async def test_failures_come_first_and_means_are_drawn_over_time(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.before}")
+    rows = page.get_by_role("region", name="Rows and results").locator("tbody tr")
+    await page.get_by_label("Order").select_option("status")
+    await expect(rows.nth(1)).to_contain_text("user_exception")
+    await page.goto("/evaluators/length?tab=scores")
+    await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)
+    await expect(page.get_by_role("img", name="Mean scores of length in 2 jobs over many")).to_be_visible()
+    assert await grave_findings(page) == []
+    await picture(page, "trend")

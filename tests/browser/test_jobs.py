@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.schemas.jobs import JobStatus
-from tests.browser.looking import picture
+from tests.browser.looking import grave_findings, picture
 from tests.browser.seeds import LENGTH, MARKUP, Seeds
 from tests.server import Server
 
@@ -222,6 +222,13 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await page.go_back()
     await page.get_by_role("link", name="Swap").click()
     await expect(page.get_by_role("region", name=f"Better: {compared.regressed:,}")).to_be_visible()
+    await page.get_by_role("button", name=f"Compare the texts of row {change.row}", exact=True).click()
+    texts = page.get_by_role("dialog", name=f"Row {change.row:,} in both jobs")
+    await expect(texts.get_by_role("heading", name="Outputs, the same in both")).to_be_visible()
+    await page.goto(f"/compare/{seeds.before}/{seeds.after}?row=0")  # its error has other words
+    await expect(page.get_by_role("dialog").locator(".diff .cm-changedText").first).to_be_visible()
+    assert await grave_findings(page) == []
+    await picture(page, "compare-texts")
     await page.goto(f"/compare/{seeds.small}/{seeds.small}")
     await expect(page.get_by_role("region", name="Worse: 0")).to_be_visible()
     await expect(page.locator(".tile-value.pass, .tile-value.fail")).to_have_count(

@@ -34,6 +34,7 @@ FIELDS: Final = {
     "phoenix": ("name", "score", "label", "explanation"),
     "deepeval": ("score", "success", "reason"),
     "mlflow": ("name", "value", "rationale"),
+    "weave": ("result", "summary"),
 }
 """What is compared of each score."""
 NEEDS: Final = {
@@ -43,6 +44,7 @@ NEEDS: Final = {
     "deepeval": "BaseMetric",
     "braintrust": "handler",
     "mlflow": "mlflow.genai",
+    "weave": "weave",
 }
 """What programs have that the package itself runs; others are run by the platform's server alone."""
 ROWS: Final = {
@@ -52,6 +54,7 @@ ROWS: Final = {
     "deepeval": "test_case",
     "braintrust": "output",
     "mlflow": "outputs",
+    "weave": "output",
 }
 PINS: Final = {"mlflow": CLIENTS / "mlflow.txt"}  # whose environment the tests of the wire have too
 EXPLAINED: Final[dict[str, dict[str, str]]] = {
@@ -60,6 +63,7 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "opik": {"missing parameters are None, .*: .*": "dialects/opik.md#the-metric"},  # as Opik's server, not its SDK
     "phoenix": {"awaited: .*": "dialects/phoenix.md#different-from-phoenix"},
     "deepeval": {},
+    "weave": {},
     "mlflow": {"async: .*": "dialects/mlflow.md#different-from-mlflow"},
 }
 
@@ -68,7 +72,11 @@ def programs(platform: str) -> dict[str, NativeCase]:
     """Return the cases that the real package can run."""
     found = {}
     for case in import_module(f"tests.dialects.{platform}.cases").CASES:
-        plain = case.settings.entry is None and not case.settings.config and case.error != "load_error"
+        plain = (
+            case.settings.entry is None
+            and not case.settings.config
+            and case.error not in ("load_error", "entry_ambiguous")
+        )
         fits = case.language is Language.PYTHON and not case.packages and plain
         own = case.row.variables is not None and ROWS[platform] in case.row.variables
         if fits and own and NEEDS[platform] in case.code and case.recognised in (Contract(platform), None):

@@ -14,7 +14,7 @@ from evaluator_host.store import schema
 from evaluator_host.store.database import Engine, address
 from evaluator_host.store.keys import generate_key
 from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, blocking_url, head, migrate
-from tests.server import Server
+from tests.server import Server, new_home
 
 MADE = {"database_identity", VERSION_TABLE}  # tables whose rows the migrations make
 CODE = "def evaluate(inputs, outputs, trace):\n    return outputs == 'a'\n"
@@ -85,6 +85,7 @@ def value(table: str, column: sa.Column[Any], revision: str) -> Any:
     return 1.0
 
 
+@pytest.mark.engine
 def test_rows_of_every_older_version_are_kept_and_served(
     empty_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,13 +114,14 @@ def test_rows_of_every_older_version_are_kept_and_served(
 
 def served(url: str, tmp_path: Path, revisions: list[str]) -> None:
     """Check that a host takes the oldest key, shows what each version since 0002 has stored, and goes on from there."""
+    home = new_home(tmp_path)
     for revision in revisions:
-        folder = tmp_path / "data/datasets" / f"datasets-{revision}"
+        folder = home / "datasets" / f"datasets-{revision}"
         folder.mkdir(parents=True)
         (folder / "rows.jsonl").write_text('{"a": 1}\n')
         (folder / "rows.index").write_bytes(bytes(8))
     environment = {"EVALUATOR_HOST_DATABASE_URL": url}
-    with Server("none", data_dir=tmp_path / "data", log=tmp_path / "log", environment=environment) as server:
+    with Server("none", data_dir=home, log=tmp_path / "log", environment=environment) as server:
         server.client.headers["Authorization"] = f"Bearer {KEY.text}"
 
         def shown(path: str) -> Any:

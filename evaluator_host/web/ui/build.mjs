@@ -50,6 +50,8 @@ const pages = await build({
   splitting: true,
   plugins: [examples, documentation],
   metafile: true,
+  loader: { ".wasm": "file" },
+  publicPath: "/assets",
   jsx: "automatic",
   jsxImportSource: "preact",
   define: { "process.env.NODE_ENV": '"production"' },

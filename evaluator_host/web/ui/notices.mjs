@@ -1,7 +1,7 @@
 // What the licences of the bundled packages ask for: their texts, together with the built files.
 import { readdir, readFile } from "node:fs/promises";
 
-const TEXTS = /^(licen[cs]e|notice|copying|swagger-ui-bundle\.js\.license)(\.(md|txt))?$/i; // Swagger UI is a bundle itself
+const TEXTS = /^(licen[cs]e|notice|copying|third-party-notices|swagger-ui-bundle\.js\.license)(\.(md|txt))?$/i; // Swagger UI is a bundle itself
 const FOLDER = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//;
 
 /** The names of the packages that went into bundles, by what esbuild says of them. */

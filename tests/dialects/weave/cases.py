@@ -112,6 +112,40 @@ CASES = [
         native=native({"a": {"b": True, "c": 0.5}, "text": "x"}, {"a": {"b": TRUE, "c": {"mean": 0.5}}}),
         metrics={"a.b": 1.0, "a.c": 0.5},
     ),
+    case(id="a bool", code=op("output == expected", "output, expected"), score=1.0, passed=True),
+    case(id="no", code=op("output != expected", "output, expected"), score=0.0, passed=False),
+    case(id="a number", code=op("0.25"), native=native(0.25, {"mean": 0.25}), score=0.25),
+    case(id="zero", code=op("0"), score=0.0),
+    case(id="a text", code=op("'good'"), score=None, warnings=frozenset({"no_score"})),
+    case(id="a number and a text", code=op("{'score': 0.5, 'why': output}"), score=0.5),
+    case(id="a list of numbers", code=op("{'score': 1, 'all': [1, 2]}"), score=1.0),
+    case(id="with nothing in it", code=op("{'score': 1.0, 'rest': None}"), score=1.0),
+    case(id="a default", code=op("len(output) + more", "output, more=2"), score=3.0),
+    case(id="a column by keyword", code=op("{'match': question == '2+2?'}", "*, output, question"), score=1.0),
+    case(
+        id="a class without fields",
+        code="""
+            import weave
+
+            class Same(weave.Scorer):
+                @weave.op()
+                def score(self, *, output, expected):
+                    return {'correct': output == expected}
+        """,
+        score=1.0,
+    ),
+    case(
+        id="an awaited class",
+        code="""
+            from weave import Scorer, op
+
+            class Same(Scorer):
+                @op
+                async def score(self, output, expected):
+                    return {'correct': output == expected, 'chars': len(output)}
+        """,
+        metrics={"correct": 1.0, "chars": 1.0},
+    ),
     case(id="an exception", code=op("1 / 0"), status="failed", error="user_exception", line=5),
     case(id="nothing", code=op("None"), status="skipped", native=native(None, None)),
     case(

@@ -113,6 +113,18 @@ def mlflow(namespace, given):
     return [{name: getattr(one, name) for name in ("name", "value", "rationale")} for one in found]
 
 
+def weave(namespace, given):
+    import asyncio
+
+    from weave.flow.scorer import Scorer, apply_scorer_async, auto_summarize
+    from weave.trace.op import is_op
+
+    kinds = own(namespace, lambda one: isinstance(one, type) and issubclass(one, Scorer))
+    scorer = kinds[0]() if kinds else [one for one in namespace.values() if is_op(one)][-1]
+    result = asyncio.run(apply_scorer_async(scorer, given["example"], given["output"])).result
+    return [{"result": result, "summary": auto_summarize([result])}]
+
+
 def main(platform, cases, found):
     call = globals()[platform]
     made = {}

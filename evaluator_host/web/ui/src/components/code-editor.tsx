@@ -8,6 +8,10 @@ export type { Mark, Syntax } from "../editor/mirror";
 export interface CodeEditorHandle {
   goTo(line: number, column: number | null): void;
   focus(): void;
+  /** What is written, also what is not rendered yet. */
+  text(): string;
+  /** Put another text in place of this one as one change that can be undone; the cursor stays at its word. */
+  replace(text: string): void;
 }
 
 interface CodeEditorProps {
@@ -75,6 +79,8 @@ export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, re
   useImperativeHandle(handle ?? null, () => ({
     goTo: (line: number, column: number | null) => mirror.current?.goTo(line, column),
     focus: () => mirror.current?.focus(),
+    text: () => latest.current.value,
+    replace: (text: string) => mirror.current?.replace(text),
   }));
 
   return (

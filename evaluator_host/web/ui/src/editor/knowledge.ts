@@ -2,8 +2,8 @@
 import { type Completion, type CompletionContext, type CompletionResult, type CompletionSource, completeFromList } from "@codemirror/autocomplete";
 import { globalCompletion, localCompletionSource as pythonLocals } from "@codemirror/lang-python";
 import { localCompletionSource as scriptLocals, snippets } from "@codemirror/lang-javascript";
-import type { Extension } from "@codemirror/state";
-import { type EditorView, hoverTooltip, type Tooltip } from "@codemirror/view";
+import { type EditorState, type Extension, StateField } from "@codemirror/state";
+import { type EditorView, hoverTooltip, showTooltip, type Tooltip } from "@codemirror/view";
 
 export interface Parameter {
   name: string;
@@ -15,9 +15,13 @@ export interface Parameter {
 
 export interface Known {
   python: boolean;
+  /** Whether types are written. */
+  typed: boolean;
+  /** What the contract calls the function with, in order; empty where that depends on the code. */
+  signature: readonly { name: string; what: string }[];
   parameters: readonly Parameter[];
   /** Keys of a returned object, and what each means. */
-  returns: readonly { key: string; what: string }[];
+  returns: readonly { key: string; what: string; type: string }[];
 }
 
 const LOOKED_BACK = 400;
@@ -55,6 +59,8 @@ function ownCompletions(context: CompletionContext, known: Known): CompletionRes
   const before = lookBack(context);
   const path = PATH.exec(before);
   if (path !== null) return keysAt(context, path, known);
+  const types = known.typed ? typesAt(context, before, known) : null;
+  if (types !== null) return types;
   const word = WORD.exec(before)?.[0] ?? "";
   const returned = IN_RETURN.exec(before);
   if (returned !== null && (returned[1] !== "" || !known.python)) {
@@ -88,31 +94,94 @@ function follow(value: unknown, steps: string): unknown {
   return at;
 }
 
+const OF_PARAMETER = /[(,]\s*(\w+)\s*\??:\s*(\w*)$/;
+const OF_RETURN = /\)\s*:\s*(\w*)$/;
+
+/** Types of what a parameter gets, as the test row has it, and of what may be returned. */
+function typesAt(context: CompletionContext, before: string, known: Known): CompletionResult | null {
+  const [, name, typed = ""] = OF_PARAMETER.exec(before) ?? [];
+  const parameter = known.parameters.find((one) => one.name === name);
+  if (parameter !== undefined) {
+    const options = [...new Set([typeOf(parameter.value), "Record<string, any>", "any"])].map((label, at): Completion => ({ label, detail: at === 0 ? "as on the test row" : "", type: "type", boost: 99 - at }));
+    return { from: context.pos - typed.length, options };
+  }
+  const returned = OF_RETURN.exec(before);
+  if (returned === null) return null;
+  const result = `{ ${known.returns.map(({ key, type }, at) => `${key}${at === 0 ? "" : "?"}: ${type}`).join("; ")} }`;
+  return { from: context.pos - returned[1]!.length, options: [result, "number", "boolean", `Promise<${result}>`].map((label, at): Completion => ({ label, type: "type", boost: 99 - at })) };
+}
+
+const MOST_KEYS = 12;
+
+/** The type of a value as TypeScript writes it, two objects deep. */
+export function typeOf(value: unknown, depth = 2): string {
+  if (value === null || value === undefined) return "any";
+  if (Array.isArray(value)) return `${value.length === 0 || depth === 0 ? "any" : typeOf(value[0], depth - 1)}[]`;
+  if (typeof value !== "object") return typeof value;
+  const keys = Object.entries(value);
+  if (depth === 0 || keys.length === 0 || keys.length > MOST_KEYS) return "Record<string, any>";
+  return `{ ${keys.map(([key, of]) => `${/^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key)}: ${typeOf(of, depth - 1)}`).join("; ")} }`;
+}
+
 function preview(value: unknown, most: number): string {
   const text = JSON.stringify(value) ?? "";
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** What a parameter is and has on the test row, where the pointer rests on it. */
-export function parameterHover(known: () => Known): Extension {
+/** Lines of text in a tooltip; the last one, if it is a value, as code. */
+function told(lines: readonly string[], value?: unknown): HTMLElement {
+  const dom = document.createElement("div");
+  dom.className = "cm-known";
+  for (const line of lines) dom.appendChild(document.createElement("p")).textContent = line;
+  if (value !== undefined) dom.appendChild(document.createElement("pre")).textContent = preview(value, 300);
+  return dom;
+}
+
+function callInWords(name: string, { signature, parameters }: Known): string {
+  return `${name}(${(signature.length > 0 ? signature : parameters).map((one) => one.name).join(", ")})`;
+}
+
+/** Where the pointer rests: what a parameter is and has on the test row, how the function is called, what a returned key means. */
+export function contractHover(known: () => Known): Extension {
   return hoverTooltip((view: EditorView, pos: number): Tooltip | null => {
     const word = view.state.wordAt(pos);
     if (word === null) return null;
     const name = view.state.sliceDoc(word.from, word.to);
-    const parameter = known().parameters.find((one) => one.name === name);
-    if (parameter === undefined || /["'.]$/.test(view.state.sliceDoc(Math.max(0, word.from - 1), word.from))) return null;
-    return {
-      pos: word.from,
-      end: word.to,
-      above: true,
-      create: () => {
-        const dom = document.createElement("div");
-        dom.className = "cm-known";
-        const what = dom.appendChild(document.createElement("p"));
-        what.textContent = `${parameter.name}: ${parameter.what}`;
-        if (parameter.value !== undefined) dom.appendChild(document.createElement("pre")).textContent = preview(parameter.value, 300);
-        return { dom };
-      },
-    };
+    const [before, after] = [view.state.sliceDoc(Math.max(0, word.from - LOOKED_BACK), word.from), view.state.sliceDoc(word.to, word.to + 2)];
+    const dom = aboutWord(name, before, after, known());
+    return dom === null ? null : { pos: word.from, end: word.to, above: true, create: () => ({ dom }) };
   });
+}
+
+function aboutWord(name: string, before: string, after: string, known: Known): HTMLElement | null {
+  const parameter = known.parameters.find((one) => one.name === name);
+  if (parameter !== undefined && !/["'.]$/.test(before)) return told([`${parameter.name}: ${parameter.what}`], parameter.value);
+  const returned = known.returns.find((one) => one.key === name);
+  if (returned !== undefined && /^["']?\s*:/.test(after) && IN_RETURN.test(before + name)) return told([`${name}: ${returned.what}`]);
+  if (!/^(evaluate|main)$/.test(name) || !/(def|function|const|let|var)\s+$/.test(before)) return null;
+  const given = known.signature.map((one) => `${one.name}: ${one.what}`);
+  return told([callInWords(name, known), ...given, `It returns a number, true or false, or an object with ${known.returns.map(({ key }) => key).join(", ")}.`]);
+}
+
+const IN_SIGNATURE = /(?:\b(?:def|function)\s+(evaluate|main)\s*|\b(?:const|let|var)\s+(evaluate|main)\s*=\s*(?:async\s*)?)\(([^()]*)$/;
+
+/** While the parameters of the function are written: what the contract gives, and which one is at the cursor. */
+export function signatureHelp(known: () => Known): Extension {
+  const field: StateField<Tooltip | null> = StateField.define<Tooltip | null>({
+    create: () => null,
+    update: (value, { state, docChanged, selection }) => (docChanged || selection !== undefined ? helpAt(state, known()) : value),
+    provide: (shown) => showTooltip.from(shown),
+  });
+  return field;
+}
+
+function helpAt(state: EditorState, known: Known): Tooltip | null {
+  const { head, empty } = state.selection.main;
+  const found = empty ? IN_SIGNATURE.exec(state.sliceDoc(Math.max(0, head - LOOKED_BACK), head)) : null;
+  if (found === null || known.signature.length === 0) return null;
+  const name = found[1] ?? found[2] ?? "";
+  const at = (found[3] ?? "").replace(/<[^>]*>|\{[^}]*\}/g, "").split(",").length - 1;
+  const own = known.signature[at];
+  const lines = [callInWords(name, known), own === undefined ? "The contract gives no more than these." : `${own.name}: ${own.what}`];
+  return { pos: head, above: true, create: () => ({ dom: told(lines) }) };
 }

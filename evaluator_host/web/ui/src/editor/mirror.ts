@@ -10,7 +10,7 @@ import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/sea
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, placeholder, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { codeCompletions, type Known, parameterHover } from "./knowledge";
+import { codeCompletions, contractHover, type Known, signatureHelp } from "./knowledge";
 
 export type Syntax = "python" | "javascript" | "typescript" | "json" | "text";
 
@@ -46,6 +46,8 @@ export interface Mirror {
   /** Put the cursor there and show it. */
   goTo(line: number, column: number | null): void;
   focus(): void;
+  /** As one change that can be undone; the cursor stays at its word. */
+  replace(text: string): void;
   destroy(): void;
 }
 
@@ -83,6 +85,7 @@ const looks = EditorView.theme({
   ".cm-diagnostic-error": { borderLeftColor: "var(--fail)" },
   ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
   ".cm-known": { maxWidth: "60ch", padding: "6px 10px" },
+  ".cm-known p + p": { color: "var(--muted)" },
   ".cm-known pre": { marginTop: "4px", whiteSpace: "pre-wrap", overflowWrap: "anywhere", color: "var(--muted)" },
   ".cm-completionDetail": { marginLeft: "12px", color: "var(--muted)", fontStyle: "normal", fontFamily: "var(--sans)" },
   "li[aria-selected] .cm-completionDetail": { color: "var(--on-accent)" },
@@ -194,7 +197,7 @@ export function openMirror(options: MirrorOptions): Mirror {
         closeBrackets(),
         indentOnInput(),
         autocompletion({ icons: false, ...(options.known ? { override: codeCompletions(options.known) } : {}) }),
-        options.known ? parameterHover(options.known) : [],
+        options.known ? [contractHover(options.known), signatureHelp(options.known)] : [],
         highlightActiveLine(),
         highlightActiveLineGutter(),
         EditorView.updateListener.of((update) => {
@@ -251,6 +254,12 @@ export function openMirror(options: MirrorOptions): Mirror {
       view.focus();
     },
     focus: () => view.focus(),
+    replace(text) {
+      const solid = view.state.sliceDoc(0, view.state.selection.main.head).replace(/\s/g, "").length;
+      let [at, passed] = [0, 0];
+      for (; at < text.length && passed < solid; at += 1) if (/\S/.test(text[at]!)) passed += 1;
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: at }, scrollIntoView: true, userEvent: "input.format" });
+    },
     destroy: () => view.destroy(),
   };
 }

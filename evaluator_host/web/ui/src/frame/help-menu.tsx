@@ -18,6 +18,7 @@ export const KEYS: readonly (readonly [string, string])[] = [
   ["Ctrl K", "find anything: pages, evaluators, data sets, jobs, help"],
   ["Ctrl Enter", "run the evaluator on the test row"],
   ["Ctrl Space", "complete"],
+  ["Shift Alt F", "format the code"],
   ["Alt Z", "wrap long lines in the editor"],
   ["Esc, Tab", "leave the editor"],
   ["j, k", "next and previous row of a job, or of a label queue"],

@@ -1,5 +1,5 @@
 import { call } from "../api/http";
-import type { JobReport, JobScore } from "../api/types";
+import type { Comparison, Difference, JobReport, JobScore } from "../api/types";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
@@ -7,6 +7,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { count, figure, oneLine, percent, shortId, signed } from "../resources/format";
 import { PageHead, When } from "../resources/parts";
+import { RowsOfMany } from "../resources/rows-compared";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
@@ -15,6 +16,8 @@ export default function CompareManyPage({ query }: PageProps) {
   const ids = (query.get("jobs") ?? "").split(",").filter(Boolean);
   const found = useLoaded((signal) => Promise.all(ids.map((id) => call<JobReport>("GET", `/v1/jobs/${encodeURIComponent(id)}`, { signal }))), [ids.join(",")]);
   const jobs = found.value ?? [];
+  const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch((): Comparison[] => []))), [jobs.map(({ id }) => id).join(",")]);
+  const comparisons = against.value ?? [];
   const names = [...new Set(jobs.flatMap((job) => job.scores.map(({ evaluator }) => nameOf(evaluator))))];
   const datasets = new Set(jobs.map((job) => job.dataset));
   return (
@@ -51,7 +54,7 @@ export default function CompareManyPage({ query }: PageProps) {
               <td>{job.dataset_name ?? <span class="muted">rows of its own</span>}</td>
               {names.map((name) => (
                 <td key={name}>
-                  <Cell score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} />
+                  <Cell score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} difference={comparisons[index - 1]?.find((one) => nameOf(one.after) === name)?.metrics.find(({ metric }) => metric === "score")} />
                 </td>
               ))}
               <td>
@@ -62,6 +65,7 @@ export default function CompareManyPage({ query }: PageProps) {
           ))}
         </Table>
       )}
+      {jobs.length > 1 && against.value !== null && <RowsOfMany jobs={jobs} comparisons={comparisons.flat()} />}
     </div>
   );
 }
@@ -74,13 +78,14 @@ function scoreOf(job: JobReport, name: string): JobScore | undefined {
   return job.scores.find(({ evaluator }) => nameOf(evaluator) === name);
 }
 
-function Cell({ score, first }: { score: JobScore | undefined; first: JobScore | undefined }) {
+function Cell({ score, first, difference }: { score: JobScore | undefined; first: JobScore | undefined; difference: Difference | undefined }) {
   if (score === undefined) return <span class="muted">–</span>;
   const change = score.mean !== null && first?.mean !== null && first?.mean !== undefined ? score.mean - first.mean : null;
   return (
     <>
       <strong class={score.failed > 0 ? "warn" : ""}>{figure(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
       <span class="muted">
+        {difference?.interval && `95 % ${signed(difference.interval[0])} to ${signed(difference.interval[1])}, ${difference.significant ? "significant" : "may be chance"}; `}
         {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.failed > 0 && `over ${count(score.scored)} of ${count(score.rows)} rows`} {score.evaluator}
       </span>
     </>

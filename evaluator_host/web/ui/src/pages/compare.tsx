@@ -8,6 +8,7 @@ import { useLoaded } from "../components/use-loaded";
 import { count, figure, oneLine, shortId, signed } from "../resources/format";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
+import { RowsCompared } from "../resources/rows-compared";
 import type { Change, Comparison, Difference, JobRowDetail, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -41,6 +42,7 @@ export default function ComparePage({ params, query }: PageProps) {
         <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: value === "0" ? null : value, metric: null })} />
       )}
       {shown && <Shown key={at} ids={ids} route={route} comparison={shown} metric={query.get("metric")} />}
+      {shown && query.has("row") && <RowsCompared ids={ids} comparison={shown} row={Number(query.get("row"))} />}
     </div>
   );
 }
@@ -144,6 +146,9 @@ function Changes({ ids, title, changes, all }: { ids: Ids; title: string; change
           {changes.map((change) => (
             <li key={change.row}>
               <Link to={`/jobs/${ids.after}/rows/${change.row}`}>row {count(change.row)}</Link>
+              <button type="button" class="link-button" aria-label={`Compare the texts of row ${change.row}`} onClick={() => setQuery({ row: String(change.row) })}>
+                texts
+              </button>
               <span>
                 <Link to={`/jobs/${ids.before}/rows/${change.row}`} title="The row in the earlier job">
                   {shown(change.before)}

@@ -30,6 +30,15 @@ const OUTCOMES = [
   { value: "skipped", label: "Skipped" },
 ];
 
+const ORDERS = [
+  { value: "", label: "In order of rows" },
+  { value: "status", label: "Failures first" },
+  { value: "score", label: "Lowest score first" },
+  { value: "-score", label: "Highest score first" },
+  { value: "-run_ms", label: "Slowest first" },
+  { value: "run_ms", label: "Fastest first" },
+];
+
 interface Props {
   job: JobReport;
   evaluator: string;
@@ -84,7 +93,7 @@ export function JobRows({ job, evaluator, query, stamp }: Props) {
           onValue={(value) => setQuery({ side: value === "all" ? "all" : null, cursor: null, at: null, sort: null })}
         />
       )}
-      <Filters query={query} metricOfRange={wish.min_score !== null || wish.max_score !== null} />
+      <Filters query={query} side={side} metricOfRange={wish.min_score !== null || wish.max_score !== null} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {page === null && found.loading && <Spinner label="Loading rows" />}
       {page !== null && page.rows.length === 0 && <NoRows narrowed={narrowed} more={page.next_cursor !== null} />}
@@ -132,7 +141,7 @@ function NoRows({ narrowed, more }: { narrowed: boolean; more: boolean }) {
   );
 }
 
-function Filters({ query, metricOfRange }: { query: URLSearchParams; metricOfRange: boolean }) {
+function Filters({ query, side, metricOfRange }: { query: URLSearchParams; side: boolean; metricOfRange: boolean }) {
   const [text, setText] = useState(query.get("text") ?? "");
   useEffect(() => setText(query.get("text") ?? ""), [query.get("text")]);
   const set = (changes: Record<string, string | null>) => setQuery({ ...changes, cursor: null, at: null });
@@ -146,6 +155,7 @@ function Filters({ query, metricOfRange }: { query: URLSearchParams; metricOfRan
       <Field label="Find text in rows" bare type="search" placeholder="Find text…" value={text} onValue={(value) => (setText(value), value === "" && query.has("text") && set({ text: null }))} />
       <Button type="submit">Find</Button>
       <Select label="Outcome" bare value={error !== null ? "failed" : (query.get("outcome") ?? "")} onValue={(value) => set({ outcome: value, error: null })} options={OUTCOMES} />
+      {!side && <Select label="Order" bare value={query.get("sort") ?? ""} onValue={(value) => set({ sort: value })} options={ORDERS} />}
       {error !== null && <Chip text={error} onRemove={() => set({ error: null })} />}
       {metricOfRange && <Chip text={`score ${query.get("min") ?? "…"} to ${query.get("max") ?? "…"}`} onRemove={() => set({ min: null, max: null })} />}
     </form>

@@ -19,7 +19,15 @@ export interface ScatterDrawing {
   y: string;
 }
 
-export type Drawing = HistogramDrawing | ScatterDrawing;
+/** Values in the order of time; a line for each of `lines`. */
+export interface TrendDrawing {
+  kind: "trend";
+  labels: readonly string[];
+  lines: readonly { label: string; values: readonly (number | null)[] }[];
+  y: string;
+}
+
+export type Drawing = HistogramDrawing | ScatterDrawing | TrendDrawing;
 
 export interface Drawn {
   picture(): Promise<Blob>;
@@ -32,7 +40,7 @@ const GREATEST_PX = 15;
 /** Draw on a canvas; `onPick` is told the number of a bar or a point that is clicked. */
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, onPick: (index: number) => void): Drawn {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const config = drawing.kind === "histogram" ? histogram(drawing) : scatter(drawing);
+  const config = drawing.kind === "histogram" ? histogram(drawing) : drawing.kind === "scatter" ? scatter(drawing) : trend(drawing);
   const options: ChartOptions = {
     ...config.options,
     responsive: true,
@@ -40,7 +48,7 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing, onPick: (index
     animation: still ? false : { duration: 200 },
     onClick: (_, found) => {
       const first = found[found.length - 1];
-      if (first !== undefined && (drawing.kind === "histogram" || first.datasetIndex === 0)) onPick(first.index);
+      if (first !== undefined && (drawing.kind !== "scatter" || first.datasetIndex === 0)) onPick(first.index);
     },
     onHover: (_, found) => {
       canvas.style.cursor = found.length > 0 ? "pointer" : "";
@@ -57,6 +65,17 @@ function histogram({ bins, x, y }: HistogramDrawing): ChartConfiguration {
     type: "bar",
     data: { labels, datasets: [{ data: bins.map((bin) => bin.count), backgroundColor: colour("--plot-1"), hoverBackgroundColor: colour("--accent-strong"), borderRadius: 3, categoryPercentage: 1, barPercentage: 0.92, maxBarThickness: 120 }] },
     options: { scales: { x: axis(x, false), y: { ...axis(y, true), beginAtZero: true } }, plugins: { tooltip: { ...tooltipColours(), ...tooltip } } },
+  } as ChartConfiguration;
+}
+
+function trend({ labels, lines, y }: TrendDrawing): ChartConfiguration {
+  const inks = [colour("--plot-1"), colour("--pass"), colour("--warn"), colour("--info"), colour("--fail")];
+  const datasets = lines.map(({ label, values }, at) => ({ label, data: [...values], spanGaps: true, borderColor: inks[at % inks.length], backgroundColor: inks[at % inks.length], borderWidth: 2, pointRadius: 4, pointHitRadius: 12 }));
+  const tooltip = { callbacks: { label: (item: { datasetIndex: number; parsed: { y: number | null } }) => ` ${lines[item.datasetIndex]?.label ?? ""}: ${figure(item.parsed.y)}` } };
+  return {
+    type: "line",
+    data: { labels: [...labels], datasets },
+    options: { interaction: { mode: "nearest", intersect: false }, scales: { x: axis("", false), y: axis(y, true) }, plugins: { tooltip: { ...tooltipColours(), ...tooltip } } },
   } as ChartConfiguration;
 }
 

@@ -1,13 +1,16 @@
+import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { EvaluatorScore } from "../api/types";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
+import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { Link } from "../router";
+import { Link, navigate } from "../router";
 import { count, percent, shortId } from "./format";
-import { Score, When } from "./parts";
+import { Panel, Score, When } from "./parts";
+import { Plot } from "./plot";
 import { Against } from "./job-scores";
 
 /** What the versions of an evaluator scored, job by job: the jobs that used it, and how the mean moved. */
@@ -22,31 +25,72 @@ export function ScoreTrend({ name }: { name: string }) {
       </Empty>
     );
   }
+  const scores = found.value;
   const head = ["Job", "Version", "Data set", "Mean score", "Change", "Passed", "Rows", "Finished"];
   return (
-    <Table label={`Jobs that used ${name}`} head={head.map((one) => <th key={one} scope="col">{one}</th>)}>
-      {found.value.map((one) => (
-        <tr key={`${one.job} ${one.version ?? ""}`}>
-          <th scope="row" class="cell-name">
-            <Link to={`/jobs/${one.job}`}>{one.name ?? shortId(one.job)}</Link>
-          </th>
-          <td>{one.version ?? "–"}</td>
-          <td>{one.dataset ?? <span class="muted">rows of its own</span>}</td>
-          <td>
-            <Score value={one.score.mean} />
-          </td>
-          <td>
-            <Against job={{ id: one.job }} score={one.score} />
-          </td>
-          <td>{percent(one.score.pass_rate)}</td>
-          <td>
-            {one.score.failed > 0 ? <span class="warn">{`${count(one.score.scored)} of ${count(one.score.rows)}`}</span> : count(one.score.scored)}
-          </td>
-          <td>
-            <When at={one.finished_at} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Trend name={name} scores={scores} />
+      <Table label={`Jobs that used ${name}`} head={head.map((one) => <th key={one} scope="col">{one}</th>)}>
+        {scores.map((one) => (
+          <tr key={`${one.job} ${one.version ?? ""}`}>
+            <th scope="row" class="cell-name">
+              <Link to={`/jobs/${one.job}`}>{one.name ?? shortId(one.job)}</Link>
+            </th>
+            <td>{one.version ?? "–"}</td>
+            <td>{one.dataset ?? <span class="muted">rows of its own</span>}</td>
+            <td>
+              <Score value={one.score.mean} />
+            </td>
+            <td>
+              <Against job={{ id: one.job }} score={one.score} />
+            </td>
+            <td>{percent(one.score.pass_rate)}</td>
+            <td>
+              {one.score.failed > 0 ? <span class="warn">{`${count(one.score.scored)} of ${count(one.score.rows)}`}</span> : count(one.score.scored)}
+            </td>
+            <td>
+              <When at={one.finished_at} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
   );
+}
+
+/** The mean over time, a line for each version, over one data set: means over other rows are no trend. */
+function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore[] }) {
+  const sets = [...new Set(scores.map((one) => one.dataset ?? ""))];
+  const [chosen, setChosen] = useState<string | null>(null);
+  const most = sets.reduce((best, one) => (jobsOver(scores, one).length > jobsOver(scores, best).length ? one : best), sets[0] ?? "");
+  const dataset = chosen ?? most;
+  const shown = useMemo(() => jobsOver(scores, dataset).toReversed(), [scores, dataset]);
+  const drawing = useMemo(() => {
+    const versions = [...new Set(shown.map((one) => one.version))];
+    const lines = versions.map((version) => ({ label: version === null ? name : `${name}@${version}`, values: shown.map((one) => (one.version === version ? one.score.mean : null)) }));
+    return { kind: "trend" as const, labels: shown.map((one) => (one.finished_at === null ? "" : DAY.format(new Date(one.finished_at)))), lines, y: "mean score" };
+  }, [shown]);
+  if (scores.every((one) => one.score.mean === null) || scores.length < 2) return null;
+  const choose = sets.length > 1 && <Select label="Data set" bare value={dataset} options={sets.map((one) => ({ value: one, label: one || "rows of their own" }))} onValue={setChosen} />;
+  const open = (at: number) => shown[at] && navigate(`/jobs/${shown[at].job}`);
+  return (
+    <Panel title="Mean score over time" actions={choose}>
+      <Plot
+        name={`${name}-scores`}
+        summary={`Mean scores of ${name} in ${shown.length} jobs over ${dataset || "rows of their own"}, the oldest first`}
+        drawing={drawing}
+        header={["finished", "version", "mean", "pass rate", "rows"]}
+        rows={shown.map((one) => [one.finished_at, one.version, one.score.mean, one.score.pass_rate, one.score.scored])}
+        onRow={open}
+      >
+        A line for each version. Click a point to open its job.
+      </Plot>
+    </Panel>
+  );
+}
+
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+
+function jobsOver(scores: readonly EvaluatorScore[], dataset: string): EvaluatorScore[] {
+  return scores.filter((one) => (one.dataset ?? "") === dataset && one.score.mean !== null);
 }

@@ -1,6 +1,6 @@
 /** The editor panel: language, examples, stored evaluators, the code, and the result of its check. */
 import type { Example } from "examples:all";
-import type { Ref } from "preact";
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Button } from "../components/button";
 import { CodeEditor, type CodeEditorHandle, type Mark } from "../components/code-editor";
@@ -41,7 +41,7 @@ interface EditorPanelProps {
   examples: readonly Example[];
   checked: Checked;
   build: Build;
-  handle: Ref<CodeEditorHandle>;
+  handle: RefObject<CodeEditorHandle | null>;
   onRun: () => void;
   /** The previous draft, if it contained code of the user. */
   aside: Draft | null;
@@ -63,6 +63,17 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   const found = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
   const marks = useMemo(() => (ownFault === null ? found : [ownFault]), [ownFault, found]);
   const missing = checked.report?.missing_imports ?? [];
+  const format = async () => {
+    const text = handle.current?.text() ?? "";
+    try {
+      const { formatted } = await import("../editor/format");
+      const made = await formatted(text, syntaxOf(file, draft.language));
+      if (made === text) toast("It is formatted already");
+      else handle.current?.replace(made);
+    } catch (fault) {
+      toast(`It cannot be formatted: ${fault instanceof Error ? fault.message.split("\n")[0] : String(fault)}`);
+    }
+  };
   const setLanguage = (language: Language) => {
     const example = examples.find((one) => one.id === draft.example);
     if (example?.programs[language] !== undefined) replace({ ...fromExample(example, language), row: draft.row });
@@ -96,7 +107,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       <Signature draft={draft} contract={contract} />
       <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} />
       <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
-      <EditorHints wrap={wrap} onWrap={toggleWrap} />
+      <EditorHints wrap={wrap} onWrap={toggleWrap} onFormat={format} />
       {aside !== null && (
         <p class="aside">
           <span class="muted">Your previous code was set aside.</span>
@@ -165,17 +176,25 @@ const HINTS: readonly (readonly [string, string])[] = [
 ];
 
 /** Keys of the editor, and whether it wraps long lines. */
-function EditorHints({ wrap, onWrap }: { wrap: boolean; onWrap: () => void }) {
+function EditorHints({ wrap, onWrap, onFormat }: { wrap: boolean; onWrap: () => void; onFormat: () => Promise<void> }) {
+  const [busy, setBusy] = useState(false);
+  const format = () => {
+    setBusy(true);
+    void onFormat().finally(() => setBusy(false));
+  };
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.altKey && !event.ctrlKey && !event.metaKey && event.code === "KeyZ") {
         event.preventDefault();
         onWrap();
+      } else if (event.altKey && event.shiftKey && event.code === "KeyF") {
+        event.preventDefault();
+        format();
       }
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
-  }, [wrap]);
+  });
   return (
     <div class="editor-hints muted">
       <span class="editor-keys">
@@ -185,6 +204,9 @@ function EditorHints({ wrap, onWrap }: { wrap: boolean; onWrap: () => void }) {
           </span>
         ))}
       </span>
+      <button type="button" class="link-button" aria-busy={busy} title="Shift+Alt+F" onClick={format}>
+        {busy ? "Formatting…" : "Format"}
+      </button>
       <button type="button" class="link-button" aria-pressed={wrap} title="Alt+Z" onClick={onWrap}>
         {wrap ? "Do not wrap lines" : "Wrap lines"}
       </button>

@@ -24,10 +24,10 @@ const CALLS: Record<string, readonly Given[]> = {
 };
 
 export const RETURNS = [
-  { key: "score", what: "a number; 0 to 1 is best" },
-  { key: "passed", what: "true or false, instead of the threshold" },
-  { key: "reason", what: "a text: why" },
-  { key: "label", what: "a short text, such as a category" },
+  { key: "score", what: "a number; 0 to 1 is best", type: "number" },
+  { key: "passed", what: "true or false, instead of the threshold", type: "boolean" },
+  { key: "reason", what: "a text: why", type: "string" },
+  { key: "label", what: "a short text, such as a category", type: "string" },
 ] as const;
 
 const ENTRY: Record<Draft["language"], RegExp> = {
@@ -40,6 +40,7 @@ const ENTRY: Record<Draft["language"], RegExp> = {
 export function parametersOf(draft: Draft, contract: string | null): Parameter[] {
   const found = ENTRY[draft.language].exec(draft.code);
   const names = (found?.[2] ?? "")
+    .replace(/<[^>]*>|\{[^}]*\}/g, "") // types may have commas
     .split(",")
     .map((part) => /^\s*\**\s*([A-Za-z_$][\w$]*)/.exec(part)?.[1] ?? "")
     .filter((name) => name !== "");
@@ -51,5 +52,5 @@ export function parametersOf(draft: Draft, contract: string | null): Parameter[]
 }
 
 export function knownOf(draft: Draft, contract: string | null): Known {
-  return { python: draft.language === "python", parameters: parametersOf(draft, contract), returns: RETURNS };
+  return { python: draft.language === "python", typed: draft.language === "typescript", signature: CALLS[contract ?? "evaluate"] ?? [], parameters: parametersOf(draft, contract), returns: RETURNS };
 }

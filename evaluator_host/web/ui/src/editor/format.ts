@@ -1,0 +1,17 @@
+/** Formats code as Ruff and Prettier do. Loaded by `import()` alone, and each formatter when it is first asked for. */
+import type { Syntax } from "./mirror";
+
+const WIDTH = 100;
+
+/** The text, formatted; an error says where it cannot be read. */
+export async function formatted(text: string, syntax: Syntax): Promise<string> {
+  if (syntax === "text") return text;
+  if (syntax === "python") {
+    const [{ default: start, format }, { default: address }] = await Promise.all([import("@wasm-fmt/ruff_fmt/web"), import("@wasm-fmt/ruff_fmt/wasm")]);
+    await start(address);
+    return format(text, "evaluator.py", { line_width: WIDTH });
+  }
+  const [prettier, babel, estree] = await Promise.all([import("prettier/standalone"), import("prettier/plugins/babel"), import("prettier/plugins/estree")]);
+  const parser = syntax === "typescript" ? "babel-ts" : syntax === "json" ? "json" : "babel";
+  return prettier.format(text, { parser, plugins: [babel, estree.default], printWidth: WIDTH });
+}

@@ -1,0 +1,5 @@
+/** The address of the file, see build.mjs. */
+declare module "@wasm-fmt/ruff_fmt/wasm" {
+  const address: string;
+  export default address;
+}
