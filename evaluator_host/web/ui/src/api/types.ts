@@ -1,5 +1,5 @@
-/** Short names for what `/v1` takes and answers. `schema.d.ts` is generated; only what the OpenAPI document leaves open is written here. */
-import type { components } from "./schema";
+/** Short names for what `/v1` takes and answers. the client's `schema.ts` is generated; only what the OpenAPI document leaves open is written here. */
+import type { components } from "../../../../../clients/typescript/src/schema";
 
 type Schemas = components["schemas"];
 
