@@ -266,3 +266,17 @@ def test_variables_that_nothing_reads_are_told(client: Client) -> None:
     assert [(one.code, "`limit`" in one.message) for one in result.warnings] == [("unused_variables", True)]
     main = Evaluator("def main(gold):\n    return {'score': gold}\n")
     assert client.evaluate(main, variables={"gold": 1}).warnings == ()
+
+
+def test_a_comparison_shows_how_outputs_and_reasons_differ(client: Client, url: str) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return {'score': SCORE, 'reason': 'WHY'}\n"
+    jobs = [
+        client.jobs.wait(client.jobs.create([Evaluator(made)], [{"outputs": "a text"}]).id).id
+        for made in (
+            code.replace("SCORE", "1").replace("WHY", "right"),
+            code.replace("SCORE", "0").replace("WHY", "too short"),
+        )
+    ]
+    shown = command(url, "jobs", "compare", *jobs, "--diff")
+    for line in ("--- row 0 before", " a text", "-score: 1", "+score: 0", "-reason: right", "+reason: too short"):
+        assert line in shown
