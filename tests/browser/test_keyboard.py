@@ -32,7 +32,7 @@ async def test_keys_alone_get_from_a_first_look_to_the_rows_of_a_job(page: Page,
     await page.keyboard.press("ControlOrMeta+k")
     await expect(page.get_by_role("dialog", name="Commands").get_by_role("combobox")).to_be_focused()
     await page.keyboard.type("page workbench")
-    await expect(page.get_by_role("option").first).to_contain_text("Workbench")
+    await expect(page.locator("#command-0")).to_contain_text("Workbench")
     await page.keyboard.press("Enter")
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(4)
     await tab_to(page, page.get_by_role("textbox", name="Code of the evaluator"))
