@@ -5,6 +5,7 @@ the page load scripts and data from this host only: the output of an evaluator c
 """
 
 import asyncio
+import gzip
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ _DOCS_POLICY: Final = (
 @dataclass(frozen=True, slots=True)
 class _Asset:
     media_type: str
-    plain: bytes
-    gzipped: bytes | None
+    content: bytes
+    is_gzipped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,12 @@ class Workbench:
         if asset is None:
             raise NotFound("there is no such file; the page may be from an earlier version: reload it")
         headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
-        if asset.gzipped is not None and _takes_gzip(request):
+        content = asset.content
+        if asset.is_gzipped and _takes_gzip(request):
             headers["Content-Encoding"] = "gzip"
-            return Response(asset.gzipped, media_type=asset.media_type, headers=headers)
-        return Response(asset.plain, media_type=asset.media_type, headers=headers)
+        elif asset.is_gzipped:
+            content = await asyncio.to_thread(gzip.decompress, content)
+        return Response(content, media_type=asset.media_type, headers=headers)
 
     async def _read(self) -> _Built | None:
         async with self._turn:
@@ -142,13 +145,13 @@ def _read(dist: Path, before: _Built | None) -> _Built | None:
         if before is not None and before.stamp == stamp:
             return before
         page, docs = ((dist / name).read_text("utf-8") for name in ("index.html", "docs.html"))
-        assets = {file.name: _read_asset(file) for file in (dist / "assets").iterdir() if file.suffix != ".gz"}
+        assets = {file.name.removesuffix(".gz"): _read_asset(file) for file in (dist / "assets").iterdir()}
     except FileNotFoundError:
         return None
     return _Built(stamp, page, docs, MappingProxyType(assets))
 
 
 def _read_asset(file: Path) -> _Asset:
-    gzipped = file.with_name(f"{file.name}.gz")
-    media_type = _MEDIA_TYPES.get(file.suffix.lstrip("."), "application/octet-stream")
-    return _Asset(media_type, file.read_bytes(), gzipped.read_bytes() if gzipped.exists() else None)
+    kind = file.name.removesuffix(".gz").rpartition(".")[2]
+    media_type = _MEDIA_TYPES.get(kind, "application/octet-stream")
+    return _Asset(media_type, file.read_bytes(), is_gzipped=file.suffix == ".gz")

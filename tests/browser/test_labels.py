@@ -80,6 +80,9 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
         await soso.click()
         for row, key in ((1, "b"), (2, "3")):
             await expect(page.get_by_role("heading", name=f"Row {row}")).to_be_visible()
+            await page.evaluate(
+                "new Promise(done => requestAnimationFrame(() => setTimeout(done, 150)))"
+            )  # keys are taken then
             await page.keyboard.press(key)
         await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
         await page.goto("/labels")

@@ -21,6 +21,7 @@ MEANT = {
     "environments/record.py": (1, "shown: when a set was built"),
     "environments/folder.py": (1, "compared with the time of a file"),
     "sandbox/docker/cleanup.py": (1, "compared with the engine's own times"),
+    "wiring/telemetry.py": (3, "told: when a span began and ended, when a metric was read"),
     "web/auth/access.py": (1, "kept: when a call was audited"),
     "web/auth/keyring.py": (2, "compared with the time at which a key expires; kept: when a key was used"),
 }

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from pydantic import TypeAdapter
 
+from evaluator_host.client import Client
 from evaluator_host.model.outcome import EvaluationResult
 from tests.server import Server
 
@@ -181,6 +182,8 @@ def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
     with Server(log=tmp_path / "log", environment=own) as server:
         schema = server.client.get("/openapi.json").json()
         server.client.put("/v1/secrets/openai", json={"value": "sk-of-an-example"}).raise_for_status()
+        with Client(server.url) as client:
+            client.datasets.upload("capitals", [{"question": "Capital of Peru?", "gold": "Lima"}])
         posted = 0
         for route, operations in schema["paths"].items():
             path = route.replace("{workspace}", "custom-python-metrics").replace("{name}", f"example-{posted}")

@@ -62,8 +62,8 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     await store.traces.add_traces([replace(TRACE, evaluator_id=made.evaluator_id)] * 2)
     theirs = await store.usage.get_usage(other)
     assert 5100 < theirs.files_bytes < 5300
-    assert (theirs.evaluators_bytes, theirs.traces_bytes, theirs.jobs_bytes, theirs.datasets_bytes) == (150, 200, 0, 0)
-    assert theirs.total_bytes == theirs.files_bytes + 350
+    assert (theirs.evaluators_bytes, theirs.traces_bytes, theirs.jobs_bytes, theirs.datasets_bytes) == (152, 200, 0, 0)
+    assert theirs.total_bytes == theirs.files_bytes + 352
     assert [one.workspace for one in await store.usage.list_usage()] == ["other", "default"]
 
 

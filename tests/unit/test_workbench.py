@@ -28,7 +28,6 @@ def browser(dist: Path) -> httpx.AsyncClient:
 
 def build(dist: Path, page: str) -> None:
     (dist / "assets").mkdir(parents=True, exist_ok=True)
-    (dist / "assets" / "app-1.js").write_text("let a;")
     (dist / "assets" / "app-1.js.gz").write_bytes(gzip.compress(b"let a;"))
     (dist / "docs.html").write_text("docs")
     (dist / "index.html").write_text(page)

@@ -74,7 +74,9 @@ class EditIn(Wire):
     add: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000, description="Rows to append.")
     add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
     create: bool = Field(False, description="Make the data set if there is none of that name.")  # noqa: FBT003
-    version: int | None = Field(None, description="Only if this is the newest version; otherwise 409 `in_use`.")
+    version: WholeNumber | None = Field(
+        None, ge=1, description="Only if this is the newest version; otherwise 409 `in_use`."
+    )
 
 
 def datasets_api(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:

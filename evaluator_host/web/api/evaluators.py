@@ -16,6 +16,7 @@ from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "There is no such evaluator or version.")
 _REFUSED = describe_error(422, "The evaluator does not load, or the request is invalid; every faulty field is named.")
+_UNAVAILABLE = describe_error(503, "No sandbox starts, or the database does not answer.")
 _TAKEN = describe_error(409, "There is already an evaluator of that name.")
 _SAME: dict[int | str, dict[str, Any]] = {
     200: {"model": EvaluatorReport, "description": "Nothing changed: this is the newest version."}
@@ -55,7 +56,7 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
     """Return the routes of stored evaluators. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
-    @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED})
+    @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED, **_UNAVAILABLE})
     async def create(
         body: NewEvaluatorIn, request: Request, *, force: _Force = False, require_cases: _Require = False
     ) -> Response:
@@ -76,7 +77,12 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
         """Show the newest version of an evaluator."""
         return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name)))
 
-    @router.put("/{name}", status_code=201, response_model=EvaluatorReport, responses={**_SAME, **_MISSING, **_REFUSED})
+    @router.put(
+        "/{name}",
+        status_code=201,
+        response_model=EvaluatorReport,
+        responses={**_SAME, **_MISSING, **_REFUSED, **_UNAVAILABLE},
+    )
     async def update(
         name: str, body: NewVersionIn, request: Request, *, force: _Force = False, require_cases: _Require = False
     ) -> Response:

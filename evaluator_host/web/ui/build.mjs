@@ -1,4 +1,4 @@
-// Builds dist/: hashed assets with a gzipped copy each, index.html, docs.html, and assets.json, which says what belongs to the first paint.
+// Builds dist/: hashed assets, large ones gzipped, index.html, docs.html, and assets.json, which says what belongs to the first paint.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -121,8 +121,8 @@ const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "u
 await rm(stage, { recursive: true, force: true });
 await mkdir(new URL("./assets/", stage), { recursive: true });
 for (const [name, bytes] of assets) {
-  await writeFile(new URL(`./assets/${name}`, stage), bytes);
-  if (bytes.length >= SMALLEST_GZIPPED) await writeFile(new URL(`./assets/${name}.gz`, stage), gzipSync(bytes, { level: 9 }));
+  const gzipped = bytes.length >= SMALLEST_GZIPPED && !name.endsWith(".txt"); // licences are there to be read in the package
+  await writeFile(new URL(`./assets/${name}${gzipped ? ".gz" : ""}`, stage), gzipped ? gzipSync(bytes, { level: 9 }) : bytes);
 }
 await writeFile(new URL("./docs.html", stage), docsPage);
 await writeFile(new URL("./index.html", stage), html);
