@@ -111,9 +111,9 @@ def read_cases(file: Path, settings: Settings) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for row in RowFile(file, Mapping.parse([]), max_row_bytes=settings.body_mb << 20, limit=None, report=report):
         expect = row.record.get(_EXPECT)
-        if isinstance(expect, str) and expect.lstrip().startswith("{"):
-            expect = json.loads(expect)
         try:
+            if isinstance(expect, str) and expect.lstrip().startswith("{"):
+                expect = json.loads(expect)
             read_expect(expect)
         except ValueError as error:
             raise InvalidRequest(f"{file}:{row.line}: {error}") from error

@@ -1,7 +1,7 @@
 """`labels`: queues of rows on a host that wait for labels of people."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -21,7 +21,7 @@ _ByOption = Annotated[
     str | None, typer.Option("--by", envvar="EVALUATOR_HOST_PERSON", help="Who labels, on a host without keys.")
 ]
 _NoteOption = Annotated[str, typer.Option(help="Text for people.")]
-_WORDS = {
+_WORDS: Final = {
     "yes": True,
     "y": True,
     "true": True,

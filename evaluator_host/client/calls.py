@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import NoneType
@@ -13,7 +13,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from evaluator_host.model.errors import Busy, HostError, HostUnreachable, InvalidRequest, Problem
-from evaluator_host.model.evaluator import Evaluator, ModelBudget, Row
+from evaluator_host.model.evaluator import Evaluator, Json, ModelBudget, Row
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
 
 T = TypeVar("T")
@@ -84,6 +84,11 @@ def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]
     """Return the header by which a balancer sends calls of one evaluator to one host: a digest of its code, or name."""
     text = evaluator if isinstance(evaluator, str) else evaluator.code
     return (("Evaluator-Digest", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]),)
+
+
+def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
+    """Return the field `cases` as older hosts take it: not at all when it has its default."""
+    return {} if cases is None else {"cases": cases}
 
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from evaluator_host.client.calls import (
     encode,
     evaluator_body,
     evaluator_headers,
+    given_cases,
     http_options,
     pasted_body,
     proof_body,
@@ -136,7 +137,7 @@ class HostVerbs(Verbs[TransportT]):
           NotFound: there is no evaluator of that name.
           PackagesFailed: its packages cannot be installed.
         """
-        body = {"evaluator": evaluator_body(evaluator), **({} if cases is None else {"cases": cases})}
+        body = {"evaluator": evaluator_body(evaluator), **given_cases(cases)}
         return await self._transport.send(
             Call("POST", "/v1/check", CheckReport, encode(body), evaluator_headers(evaluator))
         )

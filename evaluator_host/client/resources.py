@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
-from evaluator_host.client.calls import Call, encode, pasted_body, path_part, proof_body, query
+from evaluator_host.client.calls import Call, encode, given_cases, pasted_body, path_part, proof_body, query
 from evaluator_host.client.transport import TransportT, Verbs, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.model.evaluator import Evaluator, Json, Row
@@ -25,11 +25,6 @@ from evaluator_host.schemas.stored import (
 
 _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16
-
-
-def _given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
-    """Return the field as older hosts take it: not at all when it has its default."""
-    return {} if cases is None else {"cases": cases}
 
 
 class EvaluatorVerbs(Verbs[TransportT]):
@@ -64,7 +59,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
         """
         body: dict[str, Any] = {"name": name, "description": description, "sampling": sampling}
         path = f"/v1/evaluators{query(force=force, require_cases=require_cases)}"
-        body |= pasted_body(evaluator) | _given_cases(cases)
+        body |= pasted_body(evaluator) | given_cases(cases)
         return await self._transport.send(Call("POST", path, EvaluatorReport, encode(body)))
 
     @verb
@@ -94,7 +89,7 @@ class EvaluatorVerbs(Verbs[TransportT]):
           NotFound: there is none of that name.
           InvalidRequest: it does not load; `problems` says why.
         """
-        body = {"description": description, "sampling": sampling, **pasted_body(evaluator), **_given_cases(cases)}
+        body = {"description": description, "sampling": sampling, **pasted_body(evaluator), **given_cases(cases)}
         path = f"/v1/evaluators/{path_part(name)}{query(force=force, require_cases=require_cases)}"
         return await self._transport.send(Call("PUT", path, EvaluatorReport, encode(body)))
 

@@ -103,7 +103,7 @@ def unmet(expect: dict[str, Any], result: EvaluationResult) -> str | None:
     if (error := result.error) is not None:
         wanted = expect.get("error")
         if wanted is None:
-            return f"{error.code}: {f'{error.type}: ' if error.type else ''}{error.message}"
+            return f"{error.code}: {error.typed_message}"
         return None if wanted in (True, error.code, error.type) else f"{error.code}, not {wanted}"
     said = "no score" if result.score is None else f"score {result.score:g}"
     if "error" in expect:

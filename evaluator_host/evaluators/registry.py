@@ -92,7 +92,9 @@ class EvaluatorRegistry:
           HostError: as `Service.check`.
         """
         await self._usage.require_room(workspace_id, evaluator.characters)
-        report, content = await self._content(workspace_id, evaluator, cases, force, require_cases, key_id)
+        report, content = await self._content(
+            workspace_id, evaluator, cases=cases, force=force, require_cases=require_cases, key_id=key_id
+        )
         stored = await self._store.create_evaluator(
             workspace_id, name, content, description=description, sampling=sampling
         )
@@ -125,7 +127,9 @@ class EvaluatorRegistry:
         await self._usage.require_room(workspace_id, evaluator.characters)
         newest = await self._store.get_version(workspace_id, name)
         cases = _CASES.validate_json(newest.content.cases) if cases is None else cases
-        report, content = await self._content(workspace_id, evaluator, cases, force, require_cases, key_id)
+        report, content = await self._content(
+            workspace_id, evaluator, cases=cases, force=force, require_cases=require_cases, key_id=key_id
+        )
         if origin is not None:
             content = replace(content, origin=encode_json(origin).decode())
         stored = await self._store.add_version(workspace_id, name, content, description=description, sampling=sampling)
@@ -178,9 +182,10 @@ class EvaluatorRegistry:
         self,
         workspace_id: str,
         evaluator: Evaluator,
+        *,
         cases: Cases,
-        force: bool,  # noqa: FBT001 - as all of them, by place
-        require_cases: bool,  # noqa: FBT001
+        force: bool,
+        require_cases: bool,
         key_id: str | None,
     ) -> tuple[CheckReport, VersionContent]:
         report = await check_evaluator(self._service, evaluator, cases, workspace=workspace_id)

@@ -34,7 +34,7 @@ _SEVERAL: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a queue stores besides its columns."""
+    """Parts of a queue that are stored together, as JSON."""
 
     task: LabelTask
     dataset: str | None
@@ -140,7 +140,9 @@ class LabelQueues:
         """
         dataset_id = None if job is None else (await self._jobs.get_job(workspace_id, job)).dataset_id
         found = await self._labels.list_queues(workspace_id, dataset_id)
-        return [await self._report(one) for one in found if job is None or one.counts_for(job)]
+        queues = [one for one in found if job is None or one.counts_for(job)]
+        counted = await self._labels.count_labels(queues)
+        return [_report(one, counted[one.id]) for one in queues]
 
     async def get_queue(self, workspace_id: str, name: str) -> LabelQueue:
         """Return a queue and its progress.
@@ -244,29 +246,33 @@ class LabelQueues:
         return LabelRow(**entry, row=row, given=None, results=())
 
     async def _report(self, queue: StoredQueue) -> LabelQueue:
-        content = _CONTENT.validate_json(queue.content)
-        counts = dict.fromkeys(LabelState, 0)
-        people: dict[str | None, Labeller] = {}
-        for state, by, count, last_at in await self._labels.count_labels(queue):
-            counts[LabelState(state)] += count
-            if state != LabelState.WAITING:
-                known = asdict(people.get(by, Labeller(by, 0, 0, None)))
-                known[state] += count
-                known["last_at"] = max(filter(None, (known["last_at"], last_at)), default=None)
-                people[by] = Labeller(**known)
-        return LabelQueue(
-            name=queue.name,
-            job=queue.job_id,
-            dataset=content.dataset,
-            dataset_id=queue.dataset_id,
-            task=content.task,
-            rows=sum(counts.values()),
-            labelled=counts[LabelState.LABELLED],
-            skipped=counts[LabelState.SKIPPED],
-            waiting=counts[LabelState.WAITING],
-            people=tuple(sorted(people.values(), key=lambda one: (-one.labelled, one.name or ""))),
-            created_at=queue.created_at,
-        )
+        return _report(queue, (await self._labels.count_labels([queue]))[queue.id])
+
+
+def _report(queue: StoredQueue, counted: Sequence[tuple[str, str | None, int, datetime | None]]) -> LabelQueue:
+    content = _CONTENT.validate_json(queue.content)
+    counts = dict.fromkeys(LabelState, 0)
+    people: dict[str | None, Labeller] = {}
+    for state, by, count, last_at in counted:
+        counts[LabelState(state)] += count
+        if state != LabelState.WAITING:
+            known = asdict(people.get(by, Labeller(by, 0, 0, None)))
+            known[state] += count
+            known["last_at"] = max(filter(None, (known["last_at"], last_at)), default=None)
+            people[by] = Labeller(**known)
+    return LabelQueue(
+        name=queue.name,
+        job=queue.job_id,
+        dataset=content.dataset,
+        dataset_id=queue.dataset_id,
+        task=content.task,
+        rows=sum(counts.values()),
+        labelled=counts[LabelState.LABELLED],
+        skipped=counts[LabelState.SKIPPED],
+        waiting=counts[LabelState.WAITING],
+        people=tuple(sorted(people.values(), key=lambda one: (-one.labelled, one.name or ""))),
+        created_at=queue.created_at,
+    )
 
 
 def _entry(stored: StoredLabel) -> dict[str, Any]:

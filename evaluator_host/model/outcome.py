@@ -132,6 +132,11 @@ class EvaluationError:
     hint: str | None = None
     fix: Fix | None = None
 
+    @property
+    def typed_message(self) -> str:
+        """The message after the type of the user's exception: `ValueError: too long`."""
+        return f"{self.type}: {self.message}" if self.type else self.message
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorClass:

@@ -7,7 +7,6 @@ gets a second sandbox when its callers have waited longer than its start takes.
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -69,7 +68,7 @@ class Pool:
         self._evaluator_pools = EvaluatorPools(self._shares, places=limits.max_sandboxes)
         self._start_queue = StartQueue(self._shares)
         self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
-        self._resuming: deque[tuple[Lease, asyncio.Future[None]]] = deque()
+        self._resuming: list[tuple[Lease, asyncio.Future[None]]] = []
         self._resumed = False  # whether the last that began to run was one of these
         self._tasks: set[asyncio.Task[object]] = set()
         self._closed = False
@@ -122,10 +121,13 @@ class Pool:
         other workspaces.
         """
         if lease.slot in lease.owner.paused:
-            resumed = asyncio.get_running_loop().create_future()
-            self._resuming.append((lease, resumed))
-            self._serve()
-            await resumed
+            waiting = lease, asyncio.get_running_loop().create_future()
+            self._resuming.append(waiting)
+            try:
+                self._serve()
+                await waiting[1]
+            finally:
+                self._resuming.remove(waiting)
 
     def retire(self, lease: Lease) -> None:
         """Return a leased sandbox to the pool and end it."""
@@ -288,13 +290,14 @@ class Pool:
         while True:
             resuming = self._next_to_resume()
             owner = None if self._closed else self._start_queue.next_to_start(self._fits)
-            its_turn = owner is not None and resuming is not None and owner.workspace != resuming[0].owner.workspace
-            if resuming is not None and not (its_turn and self._resumed) and self._may_resume(resuming[0].sandbox):
-                self._resuming.remove(resuming)
+            its_turn = owner is not None and (
+                resuming is None or (self._resumed and owner.workspace != resuming[0].owner.workspace)
+            )
+            if resuming is not None and not its_turn and self._may_resume(resuming[0].sandbox):
                 self.pause(resuming[0], waits=False)
                 resuming[1].set_result(None)
                 self._resumed = True
-            elif owner is not None and (resuming is None or (its_turn and self._resumed)):
+            elif owner is not None and its_turn:
                 self._start_queue.remove(owner)
                 self._start(owner)
                 self._resumed = False
@@ -304,13 +307,10 @@ class Pool:
 
     def _next_to_resume(self) -> tuple[Lease, asyncio.Future[None]] | None:
         """Return the longest waiting of the rows that have their answer, of a workspace within its share; or None."""
-        while self._resuming and self._resuming[0][1].done():
-            self._resuming.popleft()
-        for one in self._resuming:
-            if not one[1].done() and (
-                self._closed or self._shares.may_start(one[0].owner.workspace, one[0].sandbox.spec)
-            ):
-                return one
+        for lease, resumed in self._resuming:
+            may_start = self._closed or self._shares.may_start(lease.owner.workspace, lease.sandbox.spec)
+            if may_start and not resumed.done():
+                return lease, resumed
         return None
 
     def _may_resume(self, sandbox: Sandbox) -> bool:

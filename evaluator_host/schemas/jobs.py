@@ -32,7 +32,7 @@ class Executor(StrEnum):
 
 
 class NodeState(StrEnum):
-    """Work of one node of a cluster for a job."""
+    """State of a node of a cluster that works for a job."""
 
     STARTING = "starting"
     READY = "ready"

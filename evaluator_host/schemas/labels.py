@@ -28,7 +28,7 @@ class RowChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelTask:
-    """What people are asked about the rows of a queue.
+    """Task of the people who label the rows of a queue.
 
     Attributes:
       kind: Kind of the labels.

@@ -104,11 +104,16 @@ class Labels(Repository):
         """Delete a queue and its labels."""
         await self._database.change_rows(delete(LabelQueueTable).where(LabelQueueTable.id == queue.id))
 
-    async def count_labels(self, queue: StoredQueue) -> list[tuple[str, str | None, int, datetime | None]]:
-        """Return state, person, number of rows and time of the last label, for each state and person."""
-        table = LabelTable
-        query = select(table.state, table.by, func.count(), func.max(table.at)).where(table.queue_id == queue.id)
-        return [(*row,) for row in await self._database.fetch_all(query.group_by(table.state, table.by))]
+    async def count_labels(
+        self, queues: Sequence[StoredQueue]
+    ) -> dict[str, list[tuple[str, str | None, int, datetime | None]]]:
+        """Return state, person, number of rows and time of the last label, for each state and person, by queue id."""
+        table, found = LabelTable, {one.id: list[tuple[str, str | None, int, datetime | None]]() for one in queues}
+        query = select(table.queue_id, table.state, table.by, func.count(), func.max(table.at))
+        query = query.where(table.queue_id.in_(found)).group_by(table.queue_id, table.state, table.by)
+        for queue_id, *counted in await self._database.fetch_all(query):
+            found[queue_id].append((*counted,))
+        return found
 
     async def list_labels(
         self, queue: StoredQueue, *, state: LabelState | None = None, after: int = -1, limit: int | None = None

@@ -1,4 +1,4 @@
-"""What a request to a granted model costs over the same request sent to the provider directly, on loopback.
+"""Costs of a request to a granted model over the same request sent to the provider directly, on loopback.
 
 Rows and direct requests take turns, in blocks. Compared are the median time of a request, and processor time: of the host
 and all its sandboxes for a request of a row, of the client for a direct one.

@@ -65,7 +65,7 @@ async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
 
 
 async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
-    """What axe finds moderate, serious or critical in what is shown now; `colours`: only of its colours."""
+    """Findings of axe, moderate to critical, in the page as it is shown now; `colours`: only of its colours."""
     # In a world of its own: the page's policy lets nothing in that the host has not served.
     session = await page.context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]

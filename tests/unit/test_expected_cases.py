@@ -1,4 +1,4 @@
-"""What people write as `expect`, and what a result has otherwise."""
+"""The forms of `expect` that people write, and the problems that results have with it."""
 
 from typing import Any
 

@@ -18,6 +18,8 @@ from evaluator_host.model.outcome import EvaluationError, Note, Returned
 
 _YES: Final = {"yes": True, "no": False}
 
+_RESULT: Final = '{"score": result.value, "reason": result.rationale} if hasattr(result, "rationale") else result'
+
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return MLflow's row; without `variables` it is made from ours."""
@@ -95,7 +97,7 @@ DIALECT: Final = Dialect(
         returned=ResultFields(
             {"value": "score", "rationale": "reason", "name": "", "metadata": "", "source": ""}, makers=("Feedback",)
         ),
-        result='{"score": result.value, "reason": result.rationale} if hasattr(result, "rationale") else result',
+        result=_RESULT,
         of_class=ClassCall(
             bases=("Scorer",),
             methods=("__call__",),
@@ -105,7 +107,7 @@ DIALECT: Final = Dialect(
                 "trace": "{trace}",
                 "expectations": '{{"expected_response": {inputs}.get({key})}}',
             },
-            result='{"score": result.value, "reason": result.rationale} if hasattr(result, "rationale") else result',
+            result=_RESULT,
         ),
     ),
 )

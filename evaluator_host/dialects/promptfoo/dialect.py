@@ -142,8 +142,7 @@ def apply_threshold(scored: Scored, threshold: float | None, language: Language)
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
     """Return what promptfoo stores for a Python assert that raised."""
-    what = f"{error.type}: {error.message}" if error.type else error.message
-    return ({"pass": False, "score": 0, "reason": f"Python execution failed: {what}"},)
+    return ({"pass": False, "score": 0, "reason": f"Python execution failed: {error.typed_message}"},)
 
 
 def failed_javascript(error: EvaluationError) -> tuple[dict[str, Json], ...]:

@@ -94,8 +94,7 @@ $grade
 def get_assert(output, context):
     config = context.get("config") or {}
     score, passed, reason = grade(output, context, config.get("threshold"))
-    $negated
-    return {"pass": passed, "score": score, "reason": reason}
+$negated    return {"pass": passed, "score": score, "reason": reason}
 ''')
 _RUBRIC: Final = """
 def grade(output, context, threshold):
@@ -236,8 +235,8 @@ _GRADES: Final = {
     "context-relevance": _CONTEXT_RELEVANCE,
     "context-faithfulness": _CONTEXT_FAITHFULNESS,
 }
-_EMBEDS: Final = frozenset({"similar", "answer-relevance"})
-_BOTH_WAYS: Final = "score, passed = 1 - score, not passed"
+_ASKS: Final = {"similar": ("embedding",), "answer-relevance": ("judge", "embedding")}
+_BOTH_WAYS: Final = "    score, passed = 1 - score, not passed\n"
 
 
 def judge_program(type_: str) -> str | None:
@@ -252,11 +251,9 @@ def judge_program(type_: str) -> str | None:
         .replace("$similar", "1 - score" if negated else "score")
     )
     turn = _BOTH_WAYS if negated and plain != "similar" else ""
-    program = _PROGRAM.substitute(type=type_, grade=grade, negated=turn)
-    return program.replace("    \n    return", "    return")
+    return _PROGRAM.substitute(type=type_, grade=grade, negated=turn)
 
 
 def models_of(type_: str) -> tuple[str, ...]:
     """Return the names of the models that the program of a type asks."""
-    plain = type_.removeprefix(NEGATION)
-    return ("embedding",) if plain == "similar" else ("judge", "embedding") if plain in _EMBEDS else ("judge",)
+    return _ASKS.get(type_.removeprefix(NEGATION), ("judge",))

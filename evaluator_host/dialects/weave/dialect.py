@@ -17,6 +17,8 @@ from evaluator_host.model.outcome import EvaluationError, Note, Returned
 _MOST_LEAVES: Final = 1000
 _FIRST: Final = ("score", "passed")
 
+_ARGUMENTS: Final = {"output": "{outputs}", "model_output": "{outputs}", "expected": TRUTH, "target": TRUTH}
+
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return Weave's row: `{"example": columns, "output": …}`."""
@@ -102,13 +104,8 @@ DIALECT: Final = Dialect(
         real=frozenset({"weave"}),
     ),
     call=FunctionCall(
-        {"output": "{outputs}", "model_output": "{outputs}", "expected": TRUTH, "target": TRUTH},
+        _ARGUMENTS,
         decorators=("op",),
-        of_class=ClassCall(
-            bases=("Scorer",),
-            methods=("score",),
-            arguments={"output": "{outputs}", "model_output": "{outputs}", "expected": TRUTH, "target": TRUTH},
-            result="result",
-        ),
+        of_class=ClassCall(bases=("Scorer",), methods=("score",), arguments=_ARGUMENTS),
     ),
 )

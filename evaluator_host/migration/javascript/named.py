@@ -25,7 +25,7 @@ _TYPED: Final = re.compile(r":\s*(?:Eval)?Scorer\b")
 
 @dataclass(slots=True)
 class _Values:
-    """What the old parameters get.
+    """Values of the old parameters, in the rewritten function.
 
     Attributes:
       names: The new parameters, by the names of the contract.

@@ -116,7 +116,7 @@ class Proxy:
 
 @dataclass(slots=True)
 class RowTraffic:
-    """Bytes and connections that a row has left.
+    """The row of a connection, as far as its traffic has to do with it.
 
     Attributes:
       count: Counts bytes; raises Refused when they are more than a row may carry.
