@@ -41,7 +41,8 @@ _ABSOLUTE_PATH: Final = re.compile(r"(?<![\w@/:.-])/(?:[\w.@+-]+/)+[\w.@+-]*")
 _UNREACHABLE: Final = (
     "the package index cannot be reached from this host: check the address, the proxy and the CA file, then try again."
 )
-_SYSTEM_ERROR: Final = re.compile(r"\(os error (\d{1,3})\)|npm error code (EROFS|ENOSPC|EDQUOT|EMFILE|ENFILE|EIO)\b")
+_SYSTEM_ERROR: Final = re.compile(r"\(os error (\d{1,3})\)|npm error code (E[A-Z]+)\b")
+# Not ENOMEM and EAGAIN: an installation may meet them at its own limits.
 _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _CLOSE: Final = 0.8  # one wrong, missing or swapped letter in a name of five
@@ -133,7 +134,7 @@ class Resolver:
 def _exhausted(said: str) -> MachineExhausted | None:
     """Return the error for what uv or npm say the operating system refused, if the machine is why: not the packages."""
     for number, name in _SYSTEM_ERROR.findall(said[-_SAID_CHARS:]):
-        code = int(number) if number else getattr(errno, name)
+        code = int(number) if number else getattr(errno, name, None)
         if code in _MACHINE:
             return MachineExhausted.by(OSError(code, os.strerror(code)), doing="install packages")
     return None

@@ -29,7 +29,7 @@ from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.open import StoredResources, open_stored_resources, scheduler_of
 from evaluator_host.jobs.scheduler import LOOK_EVERY_S, Scheduler
-from evaluator_host.model.errors import HostError, MachineExhausted, SandboxUnavailable, StoreUnavailable
+from evaluator_host.model.errors import HostError, SandboxUnavailable, StoreUnavailable
 from evaluator_host.model.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.models.judges import open_judges
@@ -193,7 +193,7 @@ class Workers(Part):
                 if await live():
                     return
                 _log.error("a process of %s was lost; the next one is started in %g s", what, pause_s)
-            except (MachineExhausted, StoreUnavailable) as error:
+            except HostError as error:
                 _log.warning("no process of %s works; the next one is started in %g s: %s", what, pause_s, error.detail)
             self._service.supervisor.restarts += 1
             await asyncio.sleep(pause_s)
@@ -223,7 +223,7 @@ class Workers(Part):
             del self._workers[number]
             self._ended = summed((), ended=(self._ended, worker.metrics))
         if worker.refusal:
-            raise StoreUnavailable(worker.refusal)
+            raise HostError(worker.refusal)
         return worker.left
 
     async def _answer(self, number: int, name: str, args: tuple[Any, ...]) -> None:
@@ -320,16 +320,13 @@ class _Jobs:
             self._stop.set()
         elif self._open is not None:
             service, scheduler = self._open
-            match name:
-                case "wake":
-                    scheduler.wake()
-                case "set_desired_state":
-                    scheduler.set_desired_state(*args)
-                case "metrics":
-                    return service.metrics.text()
-                case _:
-                    pass
-        return None if name != "metrics" else b""
+            if name == "wake":
+                scheduler.wake()
+            elif name == "set_desired_state":
+                scheduler.set_desired_state(*args)
+            elif name == "metrics":
+                return service.metrics.text()
+        return b"" if name == "metrics" else None
 
     async def run(self) -> None:
         """Run jobs until there have been none for a minute or the host stops.

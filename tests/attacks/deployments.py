@@ -18,7 +18,7 @@ ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
 
 _TIMEOUT_S: Final = 800
-# What a host of root that was killed beside this one has left: a user without rights says that it cannot remove it.
+# A root host that is killed beside this one leaves cgroups; a user without rights warns that it cannot remove them.
 _OF_ANOTHER_HOST: Final = re.compile(
     r"cannot remove /sys/fs/cgroup/\S*evaluator-host\.\S+: \[Errno 13\] Permission denied: \S+"
 )

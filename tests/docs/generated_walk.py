@@ -23,12 +23,11 @@ CODE = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs.get(
 OLD = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
 ROWS = [{"inputs": {"answer": n % 2}, "outputs": 1, "label": bool(n % 2)} for n in range(4)]
 CLIENT = AuthenticatedClient(base_url=HOST, token="none", raise_on_unexpected_status=True)
-OPERATIONS = {
-    found.name: importlib.import_module(found.name)
+BY_NAME = {
+    found.name.rpartition(".")[2]: importlib.import_module(found.name)
     for found in pkgutil.walk_packages(api.__path__, f"{api.__name__}.")
     if not found.ispkg
 }
-BY_NAME = {name.rpartition(".")[2]: module for name, module in OPERATIONS.items()}
 called: list[str] = []
 
 
