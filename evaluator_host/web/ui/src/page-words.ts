@@ -2,11 +2,10 @@
 
 const LIMITS: Record<string, string> = { timeout_s: "Timeout (s)", memory_mb: "Memory (MB)", processes: "Processes", disk_mb: "Disk (MB)", log_kb: "Logs (KB)", result_kb: "Result (KB)" };
 const SETTINGS: Record<string, string> = { entry: "Entry", config: "Arguments of the class", correct_answer_key: "Correct answer key", score_output: "Score output" };
-const LANGUAGES: Record<string, string> = { python: "Python", javascript: "JavaScript", typescript: "TypeScript" };
-const name = (language: string) => LANGUAGES[language] ?? language;
+export const LANGUAGES: Record<string, string> = { python: "Python", javascript: "JavaScript", typescript: "TypeScript" };
 
 const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: string[]) => string)])[] = [
-  [/set `language` to (\w+)(?: or (\w+))?/g, (_, one = "", other) => `choose ${name(one)}${other ? ` or ${name(other)}` : ""} above the code`],
+  [/set `language` to (\w+)(?: or (\w+))?/g, (_, one = "", other) => `choose ${LANGUAGES[one] ?? one}${other ? ` or ${LANGUAGES[other] ?? other}` : ""} above the code`],
   [/(?:in|to) `packages`/g, "under Packages"],
   [/(?:evaluator\.)?packages\[\d+\]/g, "Packages"],
   [/check gives it as `fix`, and settings\.repair runs it/g, "the button below the code restores it"],
