@@ -118,7 +118,10 @@ def _of(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
     error = found if isinstance(found, EvaluationError) else found.error
     if error is None:
         return {"scores": list(found.native)} if isinstance(found, EvaluationResult) else {}
-    return _failure(_CODES.get(error.code, "USER_CODE_ERROR"), described(error))
+    code = _CODES.get(error.code, "USER_CODE_ERROR")
+    raised = code == "USER_CODE_ERROR" and isinstance(found, EvaluationResult)
+    # Langfuse's runner for TypeScript tells no line of what the code throws; that for Python does.
+    return _failure(code, described(error, with_line=not raised or found.evaluator.language is Language.PYTHON))
 
 
 def _failure(code: str, message: str) -> dict[str, Json]:
