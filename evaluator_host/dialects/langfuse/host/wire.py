@@ -119,9 +119,9 @@ def _of(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
     if error is None:
         return {"scores": list(found.native)} if isinstance(found, EvaluationResult) else {}
     code = _CODES.get(error.code, "USER_CODE_ERROR")
-    raised = code == "USER_CODE_ERROR" and isinstance(found, EvaluationResult)
+    typescript = isinstance(found, EvaluationResult) and found.evaluator.language is not Language.PYTHON
     # Langfuse's runner for TypeScript tells no line of what the code throws; that for Python does.
-    return _failure(code, described(error, with_line=not raised or found.evaluator.language is Language.PYTHON))
+    return _failure(code, described(error, with_line=not typescript or code != "USER_CODE_ERROR"))
 
 
 def _failure(code: str, message: str) -> dict[str, Json]:
