@@ -294,6 +294,12 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
         <span class="fail">
           {first.line !== null ? `Line ${first.line}: ` : ""}
           <Prose text={first.message} most={300} />
+          {first.hint !== null && first.fix === null && (
+            <span class="muted">
+              {" – "}
+              <Prose text={first.hint} most={300} />
+            </span>
+          )}
         </span>
       )}
       {!stale && report !== null && faults === 0 && report.contract !== null && <span class="pass">✓ loads</span>}
