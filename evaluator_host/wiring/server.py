@@ -29,6 +29,7 @@ from evaluator_host.config.settings import (
     most_descriptors,
 )
 from evaluator_host.dialects.base import EntryPoint
+from evaluator_host.environments.toolchain import remove_old_runners
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
 from evaluator_host.service import Service
@@ -280,6 +281,8 @@ async def serve_http(
         telemetry(service.metrics if part.process == FIRST_PROCESS else None) as traced,
         part.open_resources(service, store) as resources,
     ):
+        if part.process == FIRST_PROCESS and service.pool.backend.name != SandboxChoice.DOCKER:
+            await asyncio.to_thread(remove_old_runners, settings.data_dir)
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
         app = create_app(service, settings, access, resources)
         drain = Drain(app)

@@ -187,6 +187,7 @@ class _Parquet:
 
     def _column(self, kind: Any, cells: list[Any]) -> Any:
         """Return a column in Arrow's layout; `pyarrow.array` would import pandas wherever that is installed."""
+        parts: list[Any]
         match str(kind):
             case "bool":
                 parts = [_bits(cells)]
