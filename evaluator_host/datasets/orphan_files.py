@@ -46,9 +46,7 @@ class OrphanFiles:
     async def finding(self, store: Store | None, address: Address) -> Finding:
         """Return the `doctor` finding about unreferenced files and files of other databases.
 
-        Args:
-          store: Over the database of that address; None until a host has used it.
-          address: Address of the database.
+        `store` is None until a host has used the database.
 
         Raises:
           StoreUnavailable: the database does not answer.

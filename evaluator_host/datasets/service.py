@@ -66,12 +66,7 @@ class DatasetService:
     ) -> DatasetReport:
         """Store the rows of a file that arrives in chunks, without the whole file in memory.
 
-        Args:
-          workspace_id: Owner of the data set.
-          name: Letters, digits, dots, dashes and underscores.
-          chunks: Chunks of the file.
-          format_: Format of the file.
-          replace: Take the name from the data set that has it; jobs over that data set keep its rows.
+        With `replace` it takes the name from the data set that has it, whose rows jobs keep.
 
         Raises:
           InvalidRequest: the name is not valid, or the file has another format or no row.
@@ -259,14 +254,8 @@ class DatasetService:
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
 
-        Args:
-          workspace_id: Owner of the data set.
-          name: Of the data set.
-          changed: New rows by number, from 0.
-          removed: Numbers of rows to leave out.
-          added: Rows to append.
-          create: Make a data set of the added rows if there is none of that name.
-          version: Refuse the edit unless this is the newest version: numbers of rows are those of a version.
+        `changed` has new rows by number, from 0. With `create` the data set is made of the added rows if there is none;
+        `version` is the newest one that the caller knows: numbers of rows are those of a version.
 
         Raises:
           InvalidRequest: there is no such row, or none is left.

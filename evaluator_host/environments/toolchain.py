@@ -297,9 +297,7 @@ def restricted_python_dir(data_dir: Path) -> Path:
 async def _install_esbuild(stage: Path, binary: Path) -> None:
     """Install esbuild below `stage`, check that it runs, and leave its program at `kept/esbuild`.
 
-    Args:
-      stage: A temporary folder.
-      binary: Where the program will be, for messages.
+    `binary` is where it will be, for messages.
     """
     for name in ("package.json", "package-lock.json"):
         shutil.copy(_RECIPE / name, stage / name)

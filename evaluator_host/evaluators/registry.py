@@ -80,16 +80,8 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store an evaluator under a name as version 1, if it loads.
 
-        Args:
-          workspace_id: Owner of the evaluator.
-          name: Letters, digits, dots, dashes and underscores.
-          evaluator: Code, settings and pins.
-          description: Description for people.
-          sampling: Share of live traces to score, 0 to 1.
-          force: Store it even if it does not load.
-          key_id: The caller's key.
-          cases: Rows with what it has to make of them; run once it loads.
-          require_cases: Store it only if all cases hold.
+        `cases` are run once it loads. With `force` it is stored even if it does not load, with `require_cases` only if
+        all of them hold.
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.

@@ -186,13 +186,7 @@ class Fault(Exception):
 
 
 class Endpoint:
-    """Calls one model at one endpoint. Bound to one event loop; the caller closes the HTTP client.
-
-    Args:
-      target: Address, model and request.
-      key: Bearer token; None for no key.
-      client: Connections to the endpoint.
-    """
+    """Calls one model at one endpoint. Bound to one event loop; the caller closes the HTTP client."""
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         self._target = target

@@ -190,10 +190,6 @@ class EvaluatorPools:
     Cache Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
     sandbox, all counts are halved after a sample of ten uses per place, and an equally used newcomer gives way. A small
     window of the sandboxes used last is spared, as in the same paper's W-TinyLFU.
-
-    Args:
-      shares: What each workspace uses.
-      places: Sandboxes that the host may have.
     """
 
     def __init__(self, shares: FairShare, *, places: int) -> None:

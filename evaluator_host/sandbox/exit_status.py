@@ -45,10 +45,6 @@ def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode
     """Return why a sandbox ended: an error code, and a sentence for the author of the evaluator.
 
     The kernel's kill at the memory limit and V8's own abort on a full heap are both `memory_limit`.
-
-    Args:
-      exit_status: From `Link.destroy`.
-      memory_mb: Memory limit of the sandbox in MB, for the sentence.
     """
     if exit_status.lost:
         return _LOST

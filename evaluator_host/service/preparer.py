@@ -141,11 +141,8 @@ class Preparer:
     ) -> Prepared:
         """Return an evaluator ready to lease a sandbox; install its package set first if it is new.
 
-        Args:
-          evaluator: As the caller gave it.
-          workspace: Whose call it is.
-          check: It is loaded only, and its imports are looked at.
-          lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
+        `check`: it is loaded only, and its imports are looked at. `lock` is of its packages, as JSON; None for what
+        this host resolves its pins to.
 
         Raises:
           InvalidRequest: a limit is over its ceiling, or the code cannot be taken.

@@ -313,13 +313,8 @@ class Service:
         """Score rows together, under the limits of one row; each row was scored alone before.
 
         Returns None when the evaluator has no such scores, or there is no row. The result is an error when the rows are
-        more than a sandbox takes at once, 64 MB as JSON.
-
-        Args:
-          evaluator: What scores.
-          rows: With their positions. They are drawn only when the evaluator has such scores.
-          workspace: Whose call it is.
-          lock: As in `evaluate`.
+        more than a sandbox takes at once, 64 MB as JSON. Rows have their positions, and are drawn only when the
+        evaluator has such scores.
         """
         started = time.perf_counter()
         prepared = (await self._preparer.prepare(evaluator, workspace, lock=lock)).for_rows_together()

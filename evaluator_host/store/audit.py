@@ -80,14 +80,7 @@ class Audit(Repository):
     async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None
     ) -> list[AuditLine]:
-        """Return the newest audit entries, the newest first.
-
-        Args:
-          limit: Most entries to return.
-          workspace: Only entries of the workspace of this name.
-          key: Only entries of this key, by name or id.
-          since: Only entries from this time on.
-        """
+        """Return the newest audit entries, the newest first. `workspace` is a name, `key` a name or an id."""
         query = (
             select(
                 AuditTable.at,
@@ -125,9 +118,6 @@ class AuditLog:
 
     Attributes:
       dropped: Entries lost because the database did not answer for too long.
-
-    Args:
-      audit: Audit log of the store.
     """
 
     def __init__(self, audit: Audit) -> None:

@@ -215,15 +215,7 @@ class Jobs(Repository):
     ) -> Job:
         """Queue a job and return it; an idempotency key that was used before returns the earlier job.
 
-        Args:
-          workspace_id: Owner of the job.
-          dataset_id: The data set to score.
-          request: Mapping, target and config as JSON.
-          rows: Rows to score, from the first on.
-          evaluators: In order of their positions.
-          idempotency_key: Chosen by the caller.
-          name: For people.
-          schedule: Name of the schedule that makes it.
+        `request` has mapping, target and config as JSON; `rows` counts from the first on.
 
         Raises:
           NotFound: the data set was removed meanwhile.
@@ -298,14 +290,8 @@ class Jobs(Repository):
     ) -> list[JobOverview]:
         """Return the jobs of a workspace, newest first, with labels, data sets and model calls.
 
-        Args:
-          workspace_id: Owner of the jobs.
-          limit: Most jobs to return.
-          before: `created_at` of the last job of the previous page.
-          status: Only jobs of this status.
-          search: Only jobs with this text in their name or id, their data set's name or an evaluator's, in any case.
-          schedule: Only jobs that the schedule of this name made.
-          finished_after: Only jobs that have ended after this time.
+        `before` is `created_at` of the last job of the previous page. `search` is a text, in any case, in the name or
+        id of a job, in the name of its data set or of an evaluator.
         """
         query = _overviews(JobTable.workspace_id == workspace_id)
         if before is not None:
@@ -337,11 +323,7 @@ class Jobs(Repository):
     ) -> list[tuple[Job, EvaluatorTally]]:
         """Return what a stored evaluator scored in completed jobs, the newest first.
 
-        Args:
-          workspace_id: Owner of the jobs.
-          evaluator: Name of the evaluator.
-          dataset: Only jobs over the data set that has, or had, this name.
-          limit: Most jobs to return.
+        `dataset` is a name that the data set has, or had.
         """
         jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
         query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)

@@ -82,11 +82,7 @@ class StorageUsage:
         return sorted(reports, key=lambda report: (-report.total_bytes, report.workspace))
 
     async def require_room(self, workspace_id: str, more_bytes: int = 0) -> None:
-        """Check that a workspace may store more.
-
-        Args:
-          workspace_id: The workspace.
-          more_bytes: How much is about to be stored, where that is known; it counts from now on.
+        """Check that a workspace may store more. `more_bytes`, which is about to be stored, counts from now on.
 
         Raises:
           OverQuota: the workspace has reached its quota.

@@ -57,12 +57,7 @@ class Supervisor:
                 await task
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run a task until it returns or is cancelled; for one that is started and ended outside of a block.
-
-        Args:
-          name: As in `running`.
-          work: As in `running`.
-        """
+        """Run a task until it returns or is cancelled; for one that is started and ended outside of a block."""
         loop, pause_s = asyncio.get_running_loop(), PAUSE_S
         while True:
             began = loop.time()

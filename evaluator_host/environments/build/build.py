@@ -227,10 +227,8 @@ def packages_of(lock: Lock) -> tuple[Package, ...]:
 class Builds:
     """All builds of a host, by the key of their package set. Bound to one event loop.
 
-    Args:
-      context: Where and how sets are installed.
-      on_ready: Called with the record of each set as soon as it is installed.
-      on_done: Called after that; callers do not wait for it.
+    `on_ready` is called with the record of each set as soon as it is installed, `on_done` after that; callers do not
+    wait for it.
     """
 
     def __init__(

@@ -200,11 +200,7 @@ class RowReader:
     async def diff(self, workspace_id: str, job_ids: tuple[str, str], labels: tuple[str, str], index: int) -> RowDiff:
         """Return how a row's outputs and an evaluator's results differ between two jobs.
 
-        Args:
-          workspace_id: Owner of the jobs.
-          job_ids: The earlier job, the later one.
-          labels: Of the evaluator in each of them.
-          index: Number of the row.
+        `labels` are those of the evaluator in each of the jobs.
 
         Raises:
           NotFound: a job has no such row.

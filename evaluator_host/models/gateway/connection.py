@@ -188,13 +188,8 @@ class Tunnel:
 class Connection:
     """The host's end of one connection.
 
-    Args:
-      number: Of the connection.
-      wire: The way back.
-      serve: Answers the request; started once, when the request is complete.
-      refuse: Answers bytes that are no request.
-      room: Tells whether so many more bytes may be kept.
-      admits: Tells whether the row may reach a host; None where it may reach none.
+    `serve` answers the request, once it is complete; `refuse` answers bytes that are no request; `room` tells whether
+    so many more bytes may be kept, `admits` whether the row may reach a host (None: it may reach none).
 
     Attributes:
       began: Whether a part of a response was sent.

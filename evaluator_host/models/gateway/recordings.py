@@ -46,12 +46,7 @@ def _canonical(request: dict[str, Json]) -> bytes:
 
 
 class Recordings:
-    """The recorded answers of every workspace.
-
-    Args:
-      store: Keeps them.
-      most_bytes: Of one workspace; the oldest make room.
-    """
+    """The recorded answers of every workspace. When a workspace has more than `most_bytes`, the oldest make room."""
 
     def __init__(self, store: Models, *, most_bytes: int) -> None:
         self._store = store

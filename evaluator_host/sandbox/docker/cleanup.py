@@ -48,10 +48,7 @@ class ContainerExit:
 def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
     """Kill and remove a container, and return how it ended. Blocks. Raises `ENGINE_ERRORS`.
 
-    Args:
-      client: Docker client of its engine.
-      container: Name or id.
-      output_ended: Its output has ended, so that it is about to exit: wait a second for its exit code.
+    `output_ended`: it is about to exit, so its exit code is waited for, for a second.
     """
     state = _final_state(client, container, wait_s=_EXIT_S if output_ended else 0.0)
     gone = force_remove(client, container)
