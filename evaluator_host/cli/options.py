@@ -201,7 +201,7 @@ def require_file(file: Path) -> None:
 
 
 def _config(given: str) -> Any:
-    """Return a configuration: JSON, or the path of a JSON file."""
+    """Return the configuration in an option, which is JSON or the path of a JSON file."""
     text = given if given.lstrip().startswith("{") else _source(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))

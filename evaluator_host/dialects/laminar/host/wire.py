@@ -48,7 +48,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         definition = body.get("definition")
         code = definition.get("function_code") if isinstance(definition, dict) else None
         if not isinstance(code, str):
-            raise InvalidRequest("definition.function_code is missing, or no text")
+            raise InvalidRequest("definition.function_code is missing, or is not a text")
         mark = uuid4().hex
         call = _CALL.replace("{mark!r}", repr(mark)).replace("{given!r}", repr(body.get("input")))
         script = Script(code + call)

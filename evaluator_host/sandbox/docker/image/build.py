@@ -84,7 +84,7 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
 
 
 def _obtain(client: docker.APIClient, reference: str, *, progress: Progress) -> None:
-    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` when no registry says in time that it has it."""
+    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` when no registry has it, or answers in time."""
     if find_image(client, reference) is not None:
         return
     _ask_registry(client, reference)
