@@ -17,16 +17,12 @@ from evaluator_host.model.json_values import encode_json
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A row, its first line number in the file, and the record that it was mapped from.
-
-    Attributes:
-      index: Number of the row among the valid ones of the whole file, from 0.
-    """
+    """A row, its first line number in the file, and the record that it was mapped from."""
 
     line: int
     row: Row
     record: dict[str, Any]
-    index: int = 0
+    index: int = 0  # number of the row among the valid ones of the whole file, from 0
 
 
 @dataclass(frozen=True, slots=True)

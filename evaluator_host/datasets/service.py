@@ -42,11 +42,6 @@ _TRIES: Final = 3  # to edit a data set that others edit at the same time
 class DatasetService:
     """The data sets of one host.
 
-    Attributes:
-      processes: Limited processes for uploads alone, because reading a large one takes minutes.
-      max_bytes: Size limit of an upload, and of a data set.
-      max_row_bytes: Size limit of a row.
-
     For every method that takes the name of a data set:
 
     Raises:
@@ -55,11 +50,11 @@ class DatasetService:
 
     store: Datasets
     folder: RowsFolder
-    processes: LimitedProcesses
+    processes: LimitedProcesses  # for uploads alone, because reading a large one takes minutes
     usage: StorageUsage
     _: KW_ONLY
-    max_bytes: int
-    max_row_bytes: int
+    max_bytes: int  # size limit of an upload, and of a data set
+    max_row_bytes: int  # size limit of a row
 
     async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False

@@ -42,17 +42,11 @@ class BadAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer, with its token counts.
+    """A model's answer, with its token counts."""
 
-    Attributes:
-      output: Text, `{"tool_calls": […]}`, or None when only the whole response is wanted.
-      facts: `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them.
-      response: The whole response body.
-    """
-
-    output: Json
-    facts: dict[str, Json]
-    response: dict[str, Json]
+    output: Json  # text, `{"tool_calls": […]}`, or None when only the whole response is wanted
+    facts: dict[str, Json]  # `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them
+    response: dict[str, Json]  # the whole response body
 
 
 def read_completion(body: Any) -> Completion:

@@ -48,17 +48,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class LockTarget:
-    """The runtime a set is resolved for, on Linux with glibc.
+    """The runtime a set is resolved for, on Linux with glibc."""
 
-    Attributes:
-      runtime: Of Python `3.13` or `3.13.2`; of Node its major version, `24`.
-      machine: `x86_64` or `aarch64`.
-      glibc: Version of the C library of the runtime, which bounds the wheels that load.
-    """
-
-    runtime: str
-    machine: str = "x86_64"
-    glibc: tuple[int, int] = (2, 28)
+    runtime: str  # of Python `3.13` or `3.13.2`; of Node its major version, `24`
+    machine: str = "x86_64"  # `x86_64` or `aarch64`
+    glibc: tuple[int, int] = (2, 28)  # version of the C library of the runtime, which bounds the wheels that load
 
     @property
     def platform(self) -> str:

@@ -144,17 +144,11 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
 
 @dataclass(slots=True)
 class _Collected:
-    """The files that were found, and the checks that each must pass.
+    """The files that were found, and the checks that each must pass."""
 
-    Attributes:
-      project: With the real path of its root.
-      path: Of the evaluator itself, from the root; empty when it lies elsewhere.
-      texts: By path from the root.
-    """
-
-    project: Project
-    path: str = ""
-    texts: dict[str, str] = field(default_factory=dict)
+    project: Project  # with the real path of its root
+    path: str = ""  # of the evaluator itself, from the root; empty when it lies elsewhere
+    texts: dict[str, str] = field(default_factory=dict)  # by path from the root
     _bytes: int = 0
 
     def send(self, path: Path, suffixes: tuple[str, ...], *, base: Path | None = None) -> str:

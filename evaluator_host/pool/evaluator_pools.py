@@ -163,24 +163,16 @@ class EvaluatorPool:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A sandbox that one caller uses alone until releasing it.
-
-    Attributes:
-      loaded: What the runner found in the evaluator.
-      warm: The evaluator was loaded before this lease.
-      queue_ms: Time waited for a sandbox, without its load.
-      load_ms: Start and load of the sandbox, when this lease waited for them.
-      answered: Rows answered under this lease so far.
-    """
+    """A sandbox that one caller uses alone until releasing it."""
 
     owner: EvaluatorPool
     slot: Slot
     sandbox: Sandbox
-    loaded: Loaded
-    warm: bool
-    queue_ms: float
-    load_ms: float
-    answered: int = 0
+    loaded: Loaded  # what the runner found in the evaluator
+    warm: bool  # the evaluator was loaded before this lease
+    queue_ms: float  # time waited for a sandbox, without its load
+    load_ms: float  # start and load of the sandbox, when this lease waited for them
+    answered: int = 0  # rows answered under this lease so far
 
 
 class EvaluatorPools:

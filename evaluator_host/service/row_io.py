@@ -137,24 +137,17 @@ def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class ResultContext:
-    """The fields that all results of one lease, or of an evaluator without a sandbox, have in common.
-
-    Attributes:
-      notes: On the source and the load.
-      entry: Name of the function or class that is called; None when it is not known.
-      load_logs: What a Python module printed while it was loaded for this lease.
-      timing_ms: Of the first row, which waited for the sandbox and the package set.
-    """
+    """The fields that all results of one lease, or of an evaluator without a sandbox, have in common."""
 
     prepared: Prepared
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     backend: str
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # on the source and the load
     warm: bool
-    timing_ms: Timing
-    load_logs: Logs
-    entry: str | None = None
+    timing_ms: Timing  # of the first row, which waited for the sandbox and the package set
+    load_logs: Logs  # what a Python module printed while it was loaded for this lease
+    entry: str | None = None  # name of the function or class that is called; None when it is not known
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:

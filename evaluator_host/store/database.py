@@ -61,16 +61,11 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of one database and its kind.
-
-    Attributes:
-      url: For SQLAlchemy, with an asynchronous driver.
-      file: Of SQLite; None for PostgreSQL.
-    """
+    """The address of one database and its kind."""
 
     engine: Engine
-    url: URL
-    file: Path | None = None
+    url: URL  # for SQLAlchemy, with an asynchronous driver
+    file: Path | None = None  # of SQLite; None for PostgreSQL
 
     def __str__(self) -> str:
         if self.file:

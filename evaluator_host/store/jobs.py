@@ -40,25 +40,15 @@ class DesiredState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobEvaluator:
-    """The copy of an evaluator that a job stores when it is created.
+    """The copy of an evaluator that a job stores when it is created."""
 
-    Attributes:
-      position: Its place in the job, from 0.
-      label: Its name in results, unique within the job.
-      name: Name of a stored evaluator; None for a pasted one.
-      version: Version of a stored evaluator; None for a pasted one.
-      digest: `sha256:…` of the content.
-      content: The evaluator as JSON, without name and version.
-      lock: The package lock as JSON; None where it was not resolved yet, or nothing is pinned.
-    """
-
-    position: int
-    label: str
-    name: str | None
-    version: int | None
-    digest: str
-    content: str
-    lock: str | None
+    position: int  # its place in the job, from 0
+    label: str  # its name in results, unique within the job
+    name: str | None  # name of a stored evaluator; None for a pasted one
+    version: int | None  # version of a stored evaluator; None for a pasted one
+    digest: str  # `sha256:…` of the content
+    content: str  # the evaluator as JSON, without name and version
+    lock: str | None  # the package lock as JSON; None where it was not resolved yet, or nothing is pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +100,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Scores of an evaluator of a job so far.
-
-    Attributes:
-      judged: Rows with a verdict, `passed` true or false.
-      scores: Rows with a score.
-      mean: Of these scores; 0 without one.
-    """
+    """Scores of an evaluator of a job so far."""
 
     scored: int
     failed: int
     skipped: int
-    judged: int
+    judged: int  # rows with a verdict, `passed` true or false
     passed: int
-    scores: int
-    mean: float
+    scores: int  # rows with a score
+    mean: float  # of these scores; 0 without one
 
     def mean_score(self, *, failures_are_zero: bool) -> float | None:
         """Return the mean score, None without one. Failed rows are left out, or count as 0."""
@@ -161,18 +145,12 @@ class EvaluatorTally:
 
 @dataclass(frozen=True, slots=True)
 class JobOverview:
-    """A job with all data that a report of it shows.
-
-    Attributes:
-      evaluators: Its evaluators, in order.
-      dataset: Name of its data set, or the id of one without a name.
-      asked: Rows that its model was asked, failures included.
-    """
+    """A job with all data that a report of it shows."""
 
     job: Job
-    evaluators: tuple[EvaluatorTally, ...]
-    dataset: str
-    asked: int
+    evaluators: tuple[EvaluatorTally, ...]  # its evaluators, in order
+    dataset: str  # name of its data set, or the id of one without a name
+    asked: int  # rows that its model was asked, failures included
 
 
 def select_jobs() -> Select[Any]:

@@ -36,17 +36,11 @@ _MB: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The operator's limits of storage.
+    """The operator's limits of storage."""
 
-    Attributes:
-      workspace_bytes: Storage of one workspace; 0 for any.
-      reserve_bytes: Disk that stays free in the data directory.
-      data_dir: Data directory of the host.
-    """
-
-    workspace_bytes: int = 0
-    reserve_bytes: int = 0
-    data_dir: Path = Path()
+    workspace_bytes: int = 0  # storage of one workspace; 0 for any
+    reserve_bytes: int = 0  # disk that stays free in the data directory
+    data_dir: Path = Path()  # data directory of the host
 
 
 class StorageUsage:

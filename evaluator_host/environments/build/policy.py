@@ -72,17 +72,11 @@ class BuildView:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """Limits of one process; None where a cgroup or the watchdog enforces the limit instead.
+    """Limits of one process; None where a cgroup or the watchdog enforces the limit instead."""
 
-    Attributes:
-      file_mb: Greatest file.
-      data_mb: Private memory of one process.
-      processes: Of its user, all commands together.
-    """
-
-    file_mb: int
-    data_mb: int | None = None
-    processes: int | None = None
+    file_mb: int  # greatest file
+    data_mb: int | None = None  # private memory of one process
+    processes: int | None = None  # of its user, all commands together
 
     @property
     def limits(self) -> dict[str, int]:

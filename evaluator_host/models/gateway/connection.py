@@ -37,19 +37,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, checked.
-
-    Attributes:
-      target: Path and query.
-      headers: By name in lower case.
-      to: The other host that it is for; None for a granted model.
-    """
+    """A request, checked."""
 
     method: str
-    target: str
-    headers: dict[str, str]
+    target: str  # path and query
+    headers: dict[str, str]  # by name in lower case
     body: bytes
-    to: HostPort | None = None
+    to: HostPort | None = None  # the other host that it is for; None for a granted model
 
     @property
     def path(self) -> str:

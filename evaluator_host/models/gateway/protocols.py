@@ -35,17 +35,11 @@ _EVENT_BYTES: Final = 1 << 20  # a longer event passes unread
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Route of a request to a model: its API and its path.
+    """Route of a request to a model: its API and its path."""
 
-    Attributes:
-      kind: The API of the route.
-      path: After the base URL of the model.
-      deployment: The model, where the path names it (Azure).
-    """
-
-    kind: ModelKind
-    path: str
-    deployment: str | None = None
+    kind: ModelKind  # the API of the route
+    path: str  # after the base URL of the model
+    deployment: str | None = None  # the model, where the path names it (Azure)
 
 
 def route_of(path: str) -> Route | None:

@@ -63,15 +63,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Facts about this machine, gathered at the first start.
-
-    Attributes:
-      seccomp: Compiled filters, by whether the sandbox has network.
-    """
+    """Facts about this machine, gathered at the first start."""
 
     bwrap: doctor.Bubblewrap
     host: Host
-    seccomp: dict[bool, bytes]
+    seccomp: dict[bool, bytes]  # compiled filters, by whether the sandbox has network
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:

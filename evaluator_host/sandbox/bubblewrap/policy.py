@@ -70,32 +70,20 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user id of a sandboxed program.
+    """The user id of a sandboxed program."""
 
-    Attributes:
-      uid: Its user and group.
-      drop: bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`.
-    """
-
-    uid: int = NOBODY
-    drop: bool = False
+    uid: int = NOBODY  # its user and group
+    drop: bool = False  # bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """The numbers of the file descriptors that bubblewrap inherits.
+    """The numbers of the file descriptors that bubblewrap inherits."""
 
-    Attributes:
-      seccomp: The compiled filter.
-      info: It writes the first process's id there.
-      block: It starts nothing in the sandbox before it reads a byte from there.
-      files: Contents of files under /etc, by name.
-    """
-
-    seccomp: int
-    info: int
-    block: int
-    files: Mapping[str, int]
+    seccomp: int  # the compiled filter
+    info: int  # it writes the first process's id there
+    block: int  # it starts nothing in the sandbox before it reads a byte from there
+    files: Mapping[str, int]  # contents of files under /etc, by name
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
