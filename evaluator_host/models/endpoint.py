@@ -152,20 +152,14 @@ def _said(body: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one model call, or the error of its last attempt.
+    """The result of one model call, or the error of its last attempt."""
 
-    Attributes:
-      output: Text, or `{"tool_calls": […]}`; None when the call failed.
-      error: Redacted, for people; None when the call succeeded.
-      latency_ms: Milliseconds of the answered attempt, else of the last one.
-      log: `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens",
-        "cost", …}`: `body` is the request as it was sent, None when it has over 2 MB; `response` is the whole response,
-        None when the call failed. Both are redacted.
-    """
-
-    output: Json
-    error: str | None
-    latency_ms: float
+    output: Json  # text, or `{"tool_calls": […]}`; None when the call failed
+    error: str | None  # redacted, for people; None when the call succeeded
+    latency_ms: float  # milliseconds of the answered attempt, else of the last one
+    # `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens", "cost",
+    # …}`: `body` is the request as it was sent, None when it has over 2 MB; `response` is the whole response, None when
+    # the call failed. Both are redacted.
     log: dict[str, Json]
 
 

@@ -34,17 +34,12 @@ _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The folder that an evaluator's own files come from.
+    """The folder that an evaluator's own files come from."""
 
-    Attributes:
-      root: Its root; paths are shown and sent from there.
-      closed: Whether files of a folder, given by its path from the root, must stay.
-      unknown: Names of modules that are never looked for in it.
-    """
-
-    root: Path
+    root: Path  # its root; paths are shown and sent from there
+    # whether files of a folder, given by its path from the root, must stay
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
-    unknown: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in it
 
     def may_hold(self, folder: Path) -> bool:
         """Return whether files of a folder below the root may be sent."""

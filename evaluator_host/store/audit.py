@@ -24,30 +24,18 @@ _PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """The audit log's entry for one call.
+    """The audit log's entry for one call."""
 
-    Attributes:
-      at: When it began, in UTC.
-      workspace_id: The caller's workspace.
-      key_id: The caller's key; None on a host without keys.
-      verb: Such as `evaluate` or `jobs.create`.
-      evaluator: Digest of the evaluator; None for verbs without one.
-      rows: Rows of the call.
-      failed: Rows that failed.
-      outcome: `scored`, or the most frequent error code.
-      duration_ms: Milliseconds of the whole call.
-      grants: What its evaluators were granted, as `Evaluator.grants`, with spaces between; None for nothing.
-    """
-
-    at: datetime
-    workspace_id: str
-    key_id: str | None
-    verb: str
-    evaluator: str | None
-    rows: int
-    failed: int
-    outcome: str
-    duration_ms: float
+    at: datetime  # when it began, in UTC
+    workspace_id: str  # the caller's workspace
+    key_id: str | None  # the caller's key; None on a host without keys
+    verb: str  # such as `evaluate` or `jobs.create`
+    evaluator: str | None  # digest of the evaluator; None for verbs without one
+    rows: int  # rows of the call
+    failed: int  # rows that failed
+    outcome: str  # `scored`, or the most frequent error code
+    duration_ms: float  # milliseconds of the whole call
+    # what its evaluators were granted, as `Evaluator.grants`, with spaces between; None for nothing
     grants: str | None = None
 
 

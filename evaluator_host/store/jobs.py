@@ -53,48 +53,30 @@ class JobEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One row of the job table.
-
-    Attributes:
-      name: Given by people; None for most jobs.
-      dataset_name: Name of the data set when the job was made; None for rows that came with the job.
-      schedule: Name of the schedule that made it; None for others.
-      status: The present state.
-      wanted: The state that a caller asked for.
-      request: Mapping, target and config as JSON, see `jobs.spec.StoredSpec`.
-      idempotency_key: Chosen by the caller; unique within the workspace.
-      owner: The host that runs the job, see `jobs.scheduler.owner_name`; None while no host does.
-      heartbeat_at: When the owner last wrote, by its own clock.
-      rows: Rows of the data set to score. The job is done after `rows` times evaluators results.
-      done: Results stored so far.
-      failed: Results stored so far whose status is `failed`.
-      running_s: Seconds during which a host ran the job.
-      attempts: How often a host has claimed the job since something was stored for it, or a host released it.
-      error: `{"code", "message"}` as JSON, for a job that failed.
-      nodes: The nodes of a cluster that it has used, as a JSON list; None for a job that has used none.
-    """
+    """One row of the job table."""
 
     id: str
     workspace_id: str
     dataset_id: str
-    name: str | None
-    dataset_name: str | None
-    schedule: str | None
-    status: JobStatus
-    wanted: DesiredState
-    request: str
-    idempotency_key: str | None
-    owner: str | None
-    heartbeat_at: datetime | None
-    rows: int
-    done: int
-    failed: int
-    running_s: float
-    attempts: int
-    error: str | None
+    name: str | None  # given by people; None for most jobs
+    dataset_name: str | None  # name of the data set when the job was made; None for rows that came with the job
+    schedule: str | None  # name of the schedule that made it; None for others
+    status: JobStatus  # the present state
+    wanted: DesiredState  # the state that a caller asked for
+    request: str  # mapping, target and config as JSON, see `jobs.spec.StoredSpec`
+    idempotency_key: str | None  # chosen by the caller; unique within the workspace
+    owner: str | None  # the host that runs the job, see `jobs.scheduler.owner_name`; None while no host does
+    heartbeat_at: datetime | None  # when the owner last wrote, by its own clock
+    rows: int  # rows of the data set to score. The job is done after `rows` times evaluators results.
+    done: int  # results stored so far
+    failed: int  # results stored so far whose status is `failed`
+    running_s: float  # seconds during which a host ran the job
+    attempts: int  # how often a host has claimed the job since something was stored for it, or a host released it
+    error: str | None  # `{"code", "message"}` as JSON, for a job that failed
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    # the nodes of a cluster that it has used, as a JSON list; None for a job that has used none
     nodes: str | None = None
 
 
@@ -122,25 +104,16 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorTally:
-    """An evaluator of a job, what it scored so far, and what it scored in the job before over the same rows.
+    """An evaluator of a job, what it scored so far, and what it scored in the job before over the same rows."""
 
-    Attributes:
-      job_id: The job.
-      label: Its name in results.
-      name: Name of a stored evaluator; None for a pasted one.
-      version: Version of a stored evaluator; None for a pasted one.
-      tally: What it scored.
-      previous_job: The newest job over the same rows that had completed before this one did; None without one.
-      previous: What the same evaluator scored there; None when that job was deleted.
-    """
-
-    job_id: str
-    label: str
-    name: str | None
-    version: int | None
-    tally: Tally
+    job_id: str  # the job
+    label: str  # its name in results
+    name: str | None  # name of a stored evaluator; None for a pasted one
+    version: int | None  # version of a stored evaluator; None for a pasted one
+    tally: Tally  # what it scored
+    # the newest job over the same rows that had completed before this one did; None without one
     previous_job: str | None
-    previous: Tally | None
+    previous: Tally | None  # what the same evaluator scored there; None when that job was deleted
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,21 +53,14 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """The files of this machine that one build sees. Each keeps its path, because uv and npm are told host paths.
+    """The files of this machine that one build sees. Each keeps its path, because uv and npm are told host paths."""
 
-    Attributes:
-      seen: Read-only: interpreter, libraries, uv, node, npm, how names are resolved.
-      links: As in `HostLibraries`.
-      empty: Folders shown empty, whatever lies there: third-party packages of the interpreter, other builds' folders.
-      writable: The stage, the download cache, the command's own folder.
-      environment: All variables.
-    """
-
-    seen: tuple[Bind, ...]
-    writable: tuple[Bind, ...]
-    links: tuple[tuple[str, Path], ...] = ()
+    seen: tuple[Bind, ...]  # read-only: interpreter, libraries, uv, node, npm, how names are resolved
+    writable: tuple[Bind, ...]  # the stage, the download cache, the command's own folder
+    links: tuple[tuple[str, Path], ...] = ()  # as in `HostLibraries`
+    # folders shown empty, whatever lies there: third-party packages of the interpreter, other builds' folders
     empty: tuple[Path, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all variables
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,27 +44,19 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The files of this machine that sandboxes can read.
-
-    Attributes:
-      runtimes: The sources of the runners.
-      javascript: The JavaScript runner, as built.
-      node_flags: Flags of Node before the runner's name.
-      zones: The time zone database, when there is one.
-      disable_userns: bubblewrap can forbid further user namespaces (0.8 and later).
-      masked_paths: Paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`.
-    """
+    """The files of this machine that sandboxes can read."""
 
     python: HostPython
     libraries: HostLibraries
     node: Path
     esbuild: Path
     restricted: Path
-    runtimes: Path
-    javascript: Path
-    node_flags: tuple[str, ...] = ()
-    zones: Path | None = None
-    disable_userns: bool = True
+    runtimes: Path  # the sources of the runners
+    javascript: Path  # the JavaScript runner, as built
+    node_flags: tuple[str, ...] = ()  # flags of Node before the runner's name
+    zones: Path | None = None  # the time zone database, when there is one
+    disable_userns: bool = True  # bubblewrap can forbid further user namespaces (0.8 and later)
+    # paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`
     masked_paths: tuple[Path, ...] = ()
 
 

@@ -74,21 +74,14 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPolicy:
-    """The part of the create request that does not depend on the spec.
+    """The part of the create request that does not depend on the spec."""
 
-    Attributes:
-      image: The runtime image, or that of a package set (`environment_images`): one layer more, under its own name.
-      runtime: OCI runtime, or None for the engine's default.
-      seccomp: Value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own.
-      node_flags: Flags for Node, before the runner's name.
-      labels: By which `sweep` finds the container.
-    """
-
-    image: str
-    runtime: str | None
+    image: str  # the runtime image, or that of a package set (`environment_images`): one layer more, under its own name
+    runtime: str | None  # OCI runtime, or None for the engine's default
+    # value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own
     seccomp: str | None
-    node_flags: tuple[str, ...]
-    labels: Mapping[str, str]
+    node_flags: tuple[str, ...]  # flags for Node, before the runner's name
+    labels: Mapping[str, str]  # by which `sweep` finds the container
 
 
 def container_policy(
