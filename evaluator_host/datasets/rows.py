@@ -66,16 +66,6 @@ ALL: Final = Shard()
 class RowFile:
     """The rows of a local file; iterate it once.
 
-    Args:
-      path: `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`.
-      mapping: Row fields by column or template.
-      max_row_bytes: Size limit of a row.
-      limit: Most rows to read; None for all.
-      report: Called with line and fault of each bad record.
-      shard: Which of the rows to yield.
-      format_: Format of the file; None: by its suffix.
-      note: Called with how the file was read, where that is not what its format says.
-
     Attributes:
       count: Valid records so far, those of other shards too.
       size: Bytes of the file.
@@ -85,15 +75,16 @@ class RowFile:
 
     def __init__(
         self,
+        # `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`
         path: Path,
-        mapping: Mapping,
+        mapping: Mapping,  # row fields by column or template
         *,
-        max_row_bytes: int,
-        limit: int | None,
-        report: Callable[[int, str], None],
-        shard: Shard = Shard(),
-        format_: Format | None = None,
-        note: Note = lambda _: None,
+        max_row_bytes: int,  # size limit of a row
+        limit: int | None,  # most rows to read; None for all
+        report: Callable[[int, str], None],  # called with line and fault of each bad record
+        shard: Shard = Shard(),  # which of the rows to yield
+        format_: Format | None = None,  # format of the file; None: by its suffix
+        note: Note = lambda _: None,  # called with how the file was read, where that is not what its format says
     ) -> None:
         self._path = path
         self._mapping = mapping

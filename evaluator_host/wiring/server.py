@@ -234,10 +234,11 @@ class _Server(uvicorn.Server):
 
 
 async def serve_http(
-    settings: Settings,
-    listener: socket.socket,
+    settings: Settings,  # the operator's settings
+    listener: socket.socket,  # A TCP socket that already listens. It is closed at the end.
     *,
-    greet: Callable[[str], object] | None = None,
+    greet: Callable[[str], object] | None = None,  # called with each line of the greeting, once requests are accepted
+    # setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end
     stop: asyncio.Event | None = None,
     on_stop: Callable[[], object] = lambda: None,
     part: Part = ALL,
@@ -246,12 +247,6 @@ async def serve_http(
 
     Signals are handled in the main thread only. Before listening on an address that other machines reach, call
     `require_key`.
-
-    Args:
-      settings: The operator's settings.
-      listener: A TCP socket that already listens. It is closed at the end.
-      greet: Called with each line of the greeting, once requests are accepted.
-      stop: Setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end.
 
       on_stop: Called when the host begins to stop.
       part: What this process does of the host's work; by default all of it.

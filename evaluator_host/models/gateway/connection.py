@@ -52,22 +52,16 @@ class Request:
 
 
 class RequestReader:
-    """Reads one request.
-
-    Args:
-      room: Tells whether so many more bytes may be kept.
-      proceed: Called when the other end waits for `100 Continue`.
-      admits: Tells whether the row may reach a host; None where it may reach none.
-      within: The host that the request has to be for: it came through a tunnel to it.
-    """
+    """Reads one request."""
 
     def __init__(
         self,
-        room: Callable[[int], bool],
-        proceed: Callable[[], None],
+        room: Callable[[int], bool],  # tells whether so many more bytes may be kept
+        proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
         *,
+        # tells whether the row may reach a host; None where it may reach none
         admits: Callable[[HostPort], bool] | None = None,
-        within: HostPort | None = None,
+        within: HostPort | None = None,  # the host that the request has to be for: it came through a tunnel to it
     ) -> None:
         self._room = room
         self._proceed = proceed

@@ -78,18 +78,6 @@ class _Ready:
 class BubblewrapBackend(FolderBackend):
     """Starts sandboxes with bubblewrap; see `base.Backend`.
 
-    Args:
-      node: The Node binary for JavaScript and TypeScript.
-      esbuild: Their bundler.
-      javascript: Folder of the JavaScript runner, as built.
-      ensure_javascript: Makes esbuild and that folder; called before each sandbox for JavaScript. None: they are there.
-      restricted: Folder that holds RestrictedPython.
-      runtimes_dir: Folder of the runners.
-      pythons: Other interpreters that a spec may ask for.
-      supervisor: Of the host, for the tasks of this backend.
-      start: How sandboxes for Python start.
-      instance: Name of this host process (`instance.this_instance`), part of the name of its cgroups.
-
     Attributes:
       instance: Name of the folder of its cgroups.
     """
@@ -99,16 +87,17 @@ class BubblewrapBackend(FolderBackend):
     def __init__(
         self,
         *,
-        node: Path,
-        esbuild: Path,
-        javascript: Path,
+        node: Path,  # the Node binary for JavaScript and TypeScript
+        esbuild: Path,  # their bundler
+        javascript: Path,  # folder of the JavaScript runner, as built
+        # makes esbuild and that folder; called before each sandbox for JavaScript. None: they are there.
         ensure_javascript: Callable[[], Awaitable[None]] | None = None,
-        restricted: Path,
-        runtimes_dir: Path = config.RUNTIMES_DIR,
-        instance: str,
-        pythons: Pythons | None = None,
-        supervisor: Supervisor | None = None,
-        start: SandboxStart = SandboxStart.FRESH,
+        restricted: Path,  # folder that holds RestrictedPython
+        runtimes_dir: Path = config.RUNTIMES_DIR,  # folder of the runners
+        instance: str,  # name of this host process (`instance.this_instance`), part of the name of its cgroups
+        pythons: Pythons | None = None,  # other interpreters that a spec may ask for
+        supervisor: Supervisor | None = None,  # of the host, for the tasks of this backend
+        start: SandboxStart = SandboxStart.FRESH,  # how sandboxes for Python start
     ) -> None:
         self._start = start
         self._templates: dict[str, Template] = {}  # by interpreter

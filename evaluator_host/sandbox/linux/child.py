@@ -62,19 +62,13 @@ class Child(Pipes):
 
     def __init__(
         self,
-        command: Sequence[str],
+        command: Sequence[str],  # program and arguments
         *,
-        env: Mapping[str, str],
-        cwd: str | None = None,
-        pass_fds: Sequence[int] = (),
+        env: Mapping[str, str],  # its whole environment
+        cwd: str | None = None,  # working directory; the host's own when None
+        pass_fds: Sequence[int] = (),  # descriptors it inherits besides 0, 1 and 2; no others
     ) -> None:
         """Start it.
-
-        Args:
-          command: Program and arguments.
-          env: Its whole environment.
-          cwd: Working directory; the host's own when None.
-          pass_fds: Descriptors it inherits besides 0, 1 and 2; no others.
 
         Raises:
           OSError: it cannot be started.
