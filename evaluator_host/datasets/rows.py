@@ -64,14 +64,7 @@ ALL: Final = Shard()
 
 
 class RowFile:
-    """The rows of a local file; iterate it once.
-
-    Attributes:
-      count: Valid records so far, those of other shards too.
-      size: Bytes of the file.
-      position: Bytes read so far.
-      bad: Bad records so far.
-    """
+    """The rows of a local file; iterate it once."""
 
     def __init__(
         self,
@@ -92,13 +85,13 @@ class RowFile:
         self._limit = limit
         self._report = report
         self._shard = shard
-        self.count = 0
-        self.bad = 0
-        self.position = 0
+        self.count = 0  # valid records so far, those of other shards too
+        self.bad = 0  # bad records so far
+        self.position = 0  # bytes read so far
         self._format = format_ or Format.of_name(path.name)
         self._note = note
         try:
-            self.size = path.stat().st_size
+            self.size = path.stat().st_size  # bytes of the file
         except OSError as error:
             raise _unreadable(path, error) from error
 

@@ -60,16 +60,11 @@ def node_path() -> Path:
 
 
 class JavascriptTools:
-    """The pinned esbuild of a data directory and the runner it bundles, made when first JavaScript or TypeScript comes.
-
-    Attributes:
-      esbuild: Where the program is, or will be.
-      runner: The folder where the built runner is, or will be.
-    """
+    """The pinned esbuild of a data directory and the runner it bundles, made for the first JavaScript or TypeScript."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.esbuild = esbuild_path(data_dir)
-        self.runner = javascript_runner_path(data_dir)
+        self.esbuild = esbuild_path(data_dir)  # where the program is, or will be
+        self.runner = javascript_runner_path(data_dir)  # the folder where the built runner is, or will be
         self._data_dir = data_dir
         self._whole = False
 

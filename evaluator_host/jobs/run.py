@@ -60,15 +60,11 @@ _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows failed than `max_failures` allows; `str` says why the first one failed, and gives both numbers.
-
-    Attributes:
-      row: Number of the first failed row; None when all rows that failed did so before this run.
-    """
+    """More rows failed than `max_failures` allows; `str` says why the first one failed, and gives both numbers."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
-        self.row = row
+        self.row = row  # number of the first failed row; None when all rows that failed did so before this run
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,30 +64,21 @@ class EvaluatorPool:
     """The sandboxes and waiting callers of one workspace's evaluator.
 
     Leased and starting sandboxes count in the workspace's share; idle ones do not.
-
-    Attributes:
-      idle: Slots that no call uses, the most recently used last.
-      waiters: Callers, the longest waiting first.
-      starting: Sandboxes that start or load.
-      size: All its sandboxes: idle, leased, starting.
-      paused: Those whose row waits for an answer from outside, and the MB that they do not use meanwhile.
-      turn_until: When its sandboxes may be given to other evaluators that wait.
-      uses: Recent leases, for `EvaluatorPools.coldest_first`.
-      bundle: What the runner compiled, for the next sandbox of the same code.
     """
 
     def __init__(self, key: tuple[str, str], shares: FairShare) -> None:
         self.key = key
         self.workspace = key[0]
         self._shares = shares
-        self.idle: deque[Slot] = deque()
-        self.waiters: deque[Waiter] = deque()
-        self.starting = 0
-        self.size = 0
+        self.idle: deque[Slot] = deque()  # slots that no call uses, the most recently used last
+        self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
+        self.starting = 0  # sandboxes that start or load
+        self.size = 0  # all its sandboxes: idle, leased, starting
+        # those whose row waits for an answer from outside, and the MB that they do not use meanwhile
         self.paused: dict[Slot, int] = {}
-        self.turn_until = 0.0
-        self.uses = 0
-        self.bundle: Json = None
+        self.turn_until = 0.0  # when its sandboxes may be given to other evaluators that wait
+        self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
+        self.bundle: Json = None  # what the runner compiled, for the next sandbox of the same code
 
     def grow(self, spec: SandboxSpec) -> None:
         """Count a sandbox that is starting."""

@@ -102,14 +102,10 @@ class Audit(Repository):
 
 
 class AuditLog:
-    """Writes audit entries in batches. Bound to one event loop.
-
-    Attributes:
-      dropped: Entries lost because the database did not answer for too long.
-    """
+    """Writes audit entries in batches. Bound to one event loop."""
 
     def __init__(self, audit: Audit) -> None:
-        self.dropped = 0
+        self.dropped = 0  # entries lost because the database did not answer for too long
         self._audit = audit
         self._waiting: deque[AuditEntry] = deque()
 

@@ -265,13 +265,10 @@ class DatabaseWatch:
     Args:
       database: What the host reads and writes; its `lost` is set here.
       kept: The same database, on connections that no caller takes.
-
-    Attributes:
-      problem: Why the database does not serve; None while it does.
     """
 
     def __init__(self, database: Database, kept: Database) -> None:
-        self.problem: str | None = None
+        self.problem: str | None = None  # why the database does not serve; None while it does
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)

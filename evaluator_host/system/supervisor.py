@@ -16,16 +16,11 @@ _log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Runs the long-lived tasks of one host; starts one that ended by an exception again. Bound to one event loop.
-
-    Attributes:
-      restarts: How often a task was started again.
-      checks: Functions that raise when a part of the host cannot work now.
-    """
+    """Runs the long-lived tasks of one host; starts one that ended by an exception again. Bound to one event loop."""
 
     def __init__(self) -> None:
-        self.restarts = 0
-        self.checks: list[Callable[[], None]] = []
+        self.restarts = 0  # how often a task was started again
+        self.checks: list[Callable[[], None]] = []  # functions that raise when a part of the host cannot work now
         self._failing: set[str] = set()
 
     def require_working(self) -> None:

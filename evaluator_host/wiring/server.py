@@ -96,18 +96,14 @@ ALL: Final = Part()
 
 
 class Drain:
-    """ASGI middleware that refuses or ends calls at shutdown; outermost, so that it sees every call.
-
-    Attributes:
-      idle: Set while no call is running.
-    """
+    """ASGI middleware that refuses or ends calls at shutdown; outermost, so that it sees every call."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._calls: set[asyncio.Task[None]] = set()
         self._refusing = False
         self._cutting = False
-        self.idle = asyncio.Event()
+        self.idle = asyncio.Event()  # set while no call is running
         self.idle.set()
 
     def begin(self) -> None:

@@ -68,20 +68,14 @@ _log = logging.getLogger(__name__)
 
 
 class _Worker:
-    """A process and the channel to it.
-
-    Attributes:
-      metrics: The last that it sent.
-      left: Whether it ended as it should.
-      refusal: Why it could not work.
-    """
+    """A process and the channel to it."""
 
     def __init__(self, pid: int, channel: Channel) -> None:
         self.pid = pid
         self.channel = channel
-        self.metrics = b""
-        self.left = False
-        self.refusal = ""
+        self.metrics = b""  # the last that it sent
+        self.left = False  # whether it ended as it should
+        self.refusal = ""  # why it could not work
 
 
 class Workers(Part):

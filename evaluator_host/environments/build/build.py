@@ -50,20 +50,15 @@ class BuildContext:
 
 
 class Build:
-    """A package set being built; any number of callers can wait for it or watch its steps.
-
-    Attributes:
-      events: All steps so far.
-      error: Why it failed; None while it has not.
-    """
+    """A package set being built; any number of callers can wait for it or watch its steps."""
 
     def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget) -> None:
         self.key = key
         self.pins = pins
         self.language = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
         self.target = target
-        self.events: list[BuildEvent] = []
-        self.error: HostError | None = None
+        self.events: list[BuildEvent] = []  # all steps so far
+        self.error: HostError | None = None  # why it failed; None while it has not
         self._more = asyncio.Event()
 
     def tell(self, event: BuildEvent) -> None:

@@ -178,10 +178,6 @@ class Connection:
 
     `serve` answers the request, once it is complete; `refuse` answers bytes that are no request; `room` tells whether
     so many more bytes may be kept, `admits` whether the row may reach a host (None: it may reach none).
-
-    Attributes:
-      began: Whether a part of a response was sent.
-      ended: Whether the response is complete, or was cut off.
     """
 
     def __init__(
@@ -202,8 +198,8 @@ class Connection:
         self._reader: RequestReader | None = self.reader(admits=admits)
         self._rest = b""
         self._tunnel: Tunnel | None = None
-        self.began = False
-        self.ended = False
+        self.began = False  # whether a part of a response was sent
+        self.ended = False  # whether the response is complete, or was cut off
 
     def reader(
         self, *, admits: Callable[[HostPort], bool] | None = None, within: HostPort | None = None

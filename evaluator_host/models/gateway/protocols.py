@@ -138,15 +138,12 @@ class EventStream:
 
     Args:
       hides_usage: Leave out the last event of a chat, which has the tokens only, since the caller did not ask for it.
-
-    Attributes:
-      tokens: Of request and answer, as far as they are known.
     """
 
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = b""
-        self.tokens: tuple[int, int] | None = None
+        self.tokens: tuple[int, int] | None = None  # of request and answer, as far as they are known
 
     def feed(self, data: bytes) -> bytes:
         """Return the events that are complete now, as they are passed on."""

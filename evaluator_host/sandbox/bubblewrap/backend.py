@@ -76,11 +76,7 @@ class _Ready:
 
 
 class BubblewrapBackend(FolderBackend):
-    """Starts sandboxes with bubblewrap; see `base.Backend`.
-
-    Attributes:
-      instance: Name of the folder of its cgroups.
-    """
+    """Starts sandboxes with bubblewrap; see `base.Backend`."""
 
     name = "bubblewrap"
 
@@ -108,7 +104,7 @@ class BubblewrapBackend(FolderBackend):
         self._ensure_javascript = ensure_javascript
         self._restricted = restricted
         self._runtimes = runtimes_dir
-        self.instance = f"{instance}.{next(_BACKENDS)}"
+        self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder of its cgroups
         self._pythons = pythons or Pythons()
         self._numbers = itertools.count(1)
         self.platform = host_platform()

@@ -168,9 +168,6 @@ class AuditedCall:
     """The audit entry of a running call. Call exactly one of its methods, once, or use it as a context manager.
 
     `verb` is `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
-
-    Attributes:
-      grants: What the evaluators of the call were granted.
     """
 
     __slots__ = ("_access", "_caller", "_evaluator", "_started", "_verb", "grants", "rows")
@@ -183,7 +180,7 @@ class AuditedCall:
         self._verb = verb
         self._evaluator = evaluator
         self.rows = rows
-        self.grants = evaluator.grants if evaluator is not None else ()
+        self.grants = evaluator.grants if evaluator is not None else ()  # what the evaluators of the call were granted
         self._started = time.perf_counter()
 
     def __enter__(self) -> Caller:
