@@ -128,17 +128,23 @@ function withoutHelpers(named, offers, code) {
   const free = named.filter((one) => usersOf(one.entry, names, offers).length === 0);
   const known = [...new Set(named.map((one) => one.entry))];
   const texts = known.map((name) => (lookUp(offers, name) ?? defaultExport(offers))?.text);
-  const silent = names.filter((name) => takesOneUnknown(lookUp(offers, name), texts) && usersOf(name, names, offers).length === 0);
+  const silent = names.filter((name) => !name.startsWith('_') && takesOneUnknown(lookUp(offers, name), texts) && usersOf(name, names, offers).length === 0 && !isCalled(name, code));
   if (silent.length === 0 || named.some((one) => one.entry === 'evaluate')) return theOnly(free.length > 0 ? free : named);
-  const all = [...silent, ...known].slice(0, 10);
-  return refuse('entry_ambiguous', `any of ${all.join(', ')} may be the evaluator: ${silent[0]} does not say by its parameter what it is given`,
-    `name the evaluator in \`settings.entry\`; where it is ${silent[0]}, write ${silent[0]}({ output, expected })`);
+  const all = [...silent, ...known].slice(0, 10).map((name) => (name === 'default' ? 'the default export' : name));
+  return refuse('entry_ambiguous', `any of ${all.join(', ')} may be the evaluator: ${all[0]} does not say by its parameter what it is given`,
+    'name the evaluator in `settings.entry`, or write its parameter as { output, expected }');
 }
 
 /** Return whether a function takes one value, and is none of those with these texts. @param {Candidate | null} candidate @param {(string | undefined)[]} texts */
 function takesOneUnknown(candidate, texts) {
   const { parameters } = parametersOf(candidate ?? { text: '', length: 0 });
   return parameters.length === 1 && parameters[0].keys === null && !parameters[0].rest && !texts.includes(candidate?.text);
+}
+
+/** Return whether code calls a function or passes it on, also outside of functions. @param {string} name @param {string} code */
+function isCalled(name, code) {
+  const own = name.replace(/\$/g, '\\$&');
+  return new RegExp(`(?<![\\w$.]|\\bfunction\\s{1,9}\\*?\\s{0,9})${own}\\s*\\(|[(,]\\s*${own}\\s*[,)]`).test(code);
 }
 
 /** Return a function without its own name. @param {string} text */
