@@ -226,6 +226,7 @@ class FailureGroup:
     line: Annotated[int | None, Doc("Line of the evaluator's code, from 1; None without one.")]
     count: Annotated[int, Doc("Rows of the group.")]
     rows: Annotated[tuple[int, ...], Doc("The first five of these rows.")]
+    hint: Annotated[str | None, Doc("What to do, for the first row; None where nothing is known to help.")] = None
 
 
 @dataclass(frozen=True, slots=True)
