@@ -10,7 +10,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -442,6 +442,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
     )
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
+    event.listen(engine.sync_engine, "invalidate", _roll_back)
     return engine
 
 
@@ -450,6 +451,13 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):  # WAL is a property of the file, see `schema`
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
+    """Roll back what a cancelled caller began; SQLite keeps the lock of a closed connection while its cursors live."""
+    if error is not None:
+        with suppress(Exception, asyncio.CancelledError):  # it is closed next
+            connection.rollback()
 
 
 def _begin_sqlite(connection: Connection) -> None:
