@@ -214,6 +214,16 @@ class Database:
                 if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
                     return
 
+    async def require_writable(self) -> None:
+        """Check that PostgreSQL lets this host write; a SQLite file is tried by `require_usable`.
+
+        Raises:
+          StoreUnavailable: it is read-only, or does not answer.
+        """
+        asked = text("SHOW transaction_read_only")
+        if self.address.engine is Engine.POSTGRESQL and await self.fetch_value(asked) == "on":
+            raise StoreUnavailable(f"the database {self.address} is read-only; let this host write to it")
+
     async def close(self) -> None:
         """Close every connection that is not in use; the next call opens new ones."""
         await self._engine.dispose()
@@ -299,8 +309,8 @@ class DatabaseWatch:
             async with asyncio.timeout(_LOOK_S):
                 if (file := self._address.file) is not None:
                     await asyncio.to_thread(_read_file, self._address, file)
-                elif await self._databases[1].fetch_value(text("SHOW transaction_read_only")) == "on":
-                    return f"the database {self._address} is read-only"
+                else:
+                    await self._databases[1].require_writable()
         except StoreUnavailable as error:
             return lost or error.detail
         except TimeoutError:
@@ -338,8 +348,10 @@ def require_usable(address: Address) -> None:
         return
     with translated(address):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=file.parent), file.open("r+b") if file.exists() else nullcontext():
-            pass
+        with tempfile.TemporaryFile(dir=file.parent):
+            for part in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+                with part.open("r+b") if part.exists() else nullcontext():
+                    pass
         if file.exists():
             _read_file(address, file)
 
