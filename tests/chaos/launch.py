@@ -5,6 +5,7 @@ the clocks of its children, stay as they are. ENVIRONMENT is a JSON object of va
 """
 
 import asyncio
+import contextlib
 import datetime as dt
 import json
 import mmap
@@ -59,7 +60,8 @@ def tell_holders() -> None:
 
     @event.listens_for(Pool, "checkout")
     def take(_connection: Any, record: Any, _proxy: Any) -> None:
-        held[id(record)] = (time.monotonic(), asyncio.current_task())
+        with contextlib.suppress(RuntimeError):  # a migration has no event loop
+            held[id(record)] = (time.monotonic(), asyncio.current_task())
 
     @event.listens_for(Pool, "checkin")
     def give(_connection: Any, record: Any) -> None:
