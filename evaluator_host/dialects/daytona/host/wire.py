@@ -81,7 +81,8 @@ class _Verbs:
 
     async def code_run(self, request: Request) -> Response:
         """Run a script, or take its list of packages if it only installs some."""
-        body, record = await self._calls.read(request), await self._record(request)
+        body = await self._calls.read(request)
+        record = await self._records.lease(self._workspace(request), request.path_params["id"])
         code = body.get("code")
         if not isinstance(code, str):
             raise InvalidRequest("code is missing, or no text")
