@@ -32,6 +32,7 @@ def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
         "ca_file": None,
         "index_timeout_s": 60,
         "environments_mb": 400,
+        "idle_sandboxes": 0,
     }
     return Settings(data_dir=home, **{**values, **changes})
 

@@ -50,7 +50,7 @@ class Host:
             docker_image=self.image,
             pip_index_url=self.simple,
             index_timeout_s=30,
-            **changes,
+            **{"idle_sandboxes": 0, **changes},
         )
 
     def environment(self, **more: str) -> dict[str, str]:
