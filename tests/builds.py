@@ -49,7 +49,7 @@ async def lend_toolchain(home: Path) -> None:
     await toolchain.ensure_javascript_runner(DATA_DIR)
     toolchain.restricted_python_dir(DATA_DIR)
     if not (home / "toolchain").exists():
-        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns(".lock"))
+        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
 
 
 async def evaluated(service: Service, code: str, *pins: str, language: Language = PYTHON) -> EvaluationResult:
