@@ -395,7 +395,8 @@ def _xlsx(file: BinaryIO, _: int, note: Note) -> Iterator[Record]:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheet, *others = book.worksheets
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, ET.ParseError) as error:
-        raise InvalidRequest(f"the file is no Excel workbook (.xlsx) that can be read: {error}") from error
+        advice = "save it as .xlsx again, or as CSV UTF-8, in the program that made it"
+        raise InvalidRequest(f"the file is no Excel workbook (.xlsx) that can be read ({error}); {advice}") from error
     if others:
         note(f"the first sheet, {sheet.title!r}, was read; the workbook has {len(others)} more")
     sheet.reset_dimensions()  # some programs write wrong ones

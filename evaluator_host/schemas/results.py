@@ -339,6 +339,7 @@ class FailureGroup:
       line: Line of the evaluator's code, from 1; None without one.
       count: Rows of the group.
       rows: The first five of these rows.
+      hint: What to do, for the first row; None where nothing is known to help.
     """
 
     evaluator: str
@@ -348,6 +349,7 @@ class FailureGroup:
     line: int | None
     count: int
     rows: tuple[int, ...]
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -214,6 +214,16 @@ class Database:
                 if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
                     return
 
+    async def require_writable(self) -> None:
+        """Check that PostgreSQL lets this host write; a SQLite file is tried by `require_usable`.
+
+        Raises:
+          StoreUnavailable: it is read-only, or does not answer.
+        """
+        asked = text("SHOW transaction_read_only")
+        if self.address.engine is Engine.POSTGRESQL and await self.fetch_value(asked) == "on":
+            raise StoreUnavailable(f"the database {self.address} is read-only; let this host write to it")
+
     async def close(self) -> None:
         """Close every connection that is not in use; the next call opens new ones."""
         await self._engine.dispose()
@@ -299,8 +309,8 @@ class DatabaseWatch:
             async with asyncio.timeout(_LOOK_S):
                 if (file := self._address.file) is not None:
                     await asyncio.to_thread(_read_file, self._address, file)
-                elif await self._databases[1].fetch_value(text("SHOW transaction_read_only")) == "on":
-                    return f"the database {self._address} is read-only"
+                else:
+                    await self._databases[1].require_writable()
         except StoreUnavailable as error:
             return lost or error.detail
         except TimeoutError:
@@ -338,8 +348,10 @@ def require_usable(address: Address) -> None:
         return
     with translated(address):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=file.parent), file.open("r+b") if file.exists() else nullcontext():
-            pass
+        with tempfile.TemporaryFile(dir=file.parent):
+            for part in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+                with part.open("r+b") if part.exists() else nullcontext():
+                    pass
         if file.exists():
             _read_file(address, file)
 
@@ -442,6 +454,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
     )
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
+    event.listen(engine.sync_engine, "invalidate", _roll_back)
     return engine
 
 
@@ -450,6 +463,13 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):  # WAL is a property of the file, see `schema`
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
+    """Roll back what a cancelled caller began; SQLite keeps the lock of a closed connection while its cursors live."""
+    if error is not None:
+        with suppress(Exception, asyncio.CancelledError):  # it is closed next
+            connection.rollback()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -66,6 +66,8 @@ async def database_findings(settings: Settings) -> list[Finding]:
         address = database.address(url, settings.data_dir)
         await asyncio.to_thread(database.require_usable, address)
         async with store.open_read_only(url, settings.data_dir) as found:
+            if found is not None:
+                await found.database.require_writable()
             files = await opening.orphan_files(settings).finding(found, address)
             secrets = await _secrets_finding(settings, found)
     except (HostError, OSError) as error:

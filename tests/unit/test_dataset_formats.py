@@ -161,7 +161,7 @@ def test_a_workbook_that_unfolds_is_refused_before_it_is_read() -> None:
 
 
 def test_other_suffixes_say_how_to_name_the_format() -> None:
-    with pytest.raises(InvalidRequest, match="--format on the command line"):
+    with pytest.raises(InvalidRequest, match="name the `format`: jsonl"):
         Format.of_name("rows.txt")
     with pytest.raises(InvalidRequest, match=r"save it as \.xlsx"):
         Format.of_name("rows.xls")

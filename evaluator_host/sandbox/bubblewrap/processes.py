@@ -101,11 +101,11 @@ class BubblewrapProcesses:
         if self._cgroup is not None:
             self._cgroup.weigh(GUEST * weight)
 
-    def pids_hit(self) -> bool:
-        """Return whether a fork was refused at the process limit."""
+    def pids_hit(self, *, killed: bool = False) -> bool:
+        """Return whether the process limit explains their end, as `ProcessScope.pids_hit`."""
         if self._watch is not None and self._watch.over_processes:
             return True
-        return self._cgroup is not None and self._cgroup.forks_refused() > 0
+        return not killed and self._cgroup is not None and self._cgroup.forks_refused() > 0
 
     async def remove(self) -> None:
         """Remove the sandbox's cgroup, directory and descriptors."""
