@@ -26,13 +26,9 @@ DECODED_MB: Final = 128  # a million small objects: freeing them takes 25 ms
 
 
 class JsonRequest(Request):
-    """A request whose body is decoded by orjson.
+    """A request whose body is decoded by orjson."""
 
-    Attributes:
-      model: Model of the body; None for a body without one.
-    """
-
-    model: type[BaseModel] | None = None
+    model: type[BaseModel] | None = None  # model of the body; None for a body without one
 
     async def body(self) -> bytes:
         """Return the whole body; a large one in the form of `arrived`.
