@@ -44,8 +44,8 @@ CRASH_DIR = ENGINE_DIR.with_name(f"{ENGINE_DIR.name}-crash")  # of tests.crash_e
 PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
 PROBE_IMAGE = "evaluator-host/probe:1"
 
-_START_S = 60
-_START_TIMES = 2  # after a kill, containerd may take longer over its orphans than dockerd waits; service managers retry
+_START_S = 120
+_START_TIMES = 5  # after a kill, containerd may take longer over its orphans than dockerd waits; service managers retry
 _STOP_S = 30
 
 

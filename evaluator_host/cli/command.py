@@ -16,6 +16,7 @@ import pydantic_settings
 import uvloop
 
 from evaluator_host.cli.console import buffer_streams, err, plain
+from evaluator_host.cli.words import in_options
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, Misconfigured, Problem, refusal_of
 
@@ -108,12 +109,14 @@ def run_command(command: Callable[[], None]) -> None:
 
 
 def print_error(error: HostError) -> None:
-    """Print an error and its hints to standard error."""
-    err.print(plain(f"error: {error.detail}"))
+    """Print an error, and what it does not say itself of its problems and hints, to standard error."""
+    err.print(plain(f"error: {in_options(error.detail)}"))
     for problem in error.problems:
-        err.print(plain(f"  {problem.field}: {problem.message}"))
-        if problem.hint:
-            err.print(plain(f"    {problem.hint}"))
+        hint = problem.hint if problem.hint and problem.hint not in error.detail else None
+        if problem.message not in error.detail and (hint or not problem.hint):
+            err.print(plain(f"  {in_options(problem.field)}: {in_options(problem.message)}"))
+        if hint:
+            err.print(plain(f"    {in_options(hint) if ' ' in hint else f'did you mean {hint}?'}"))
 
 
 def _setting_problem(fault: Any, given: dict[str, Any]) -> Problem:

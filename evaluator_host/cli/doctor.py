@@ -163,22 +163,28 @@ def _port(settings: Settings) -> Finding:
     try:
         listen(settings.host, settings.port).close()
     except (Misconfigured, socket.gaierror) as error:
-        if (running := _running_host(settings)) is not None:
-            return Finding(name, ok=True, detail=f"an Evaluator Host runs there ({running})")
+        if (running := _running_host(settings, name)) is not None:
+            return running
         return Finding(name, ok=False, detail=str(error), fix="only `serve` needs it")
     return Finding(name, ok=True, detail=f"free on {settings.host}")
 
 
-def _running_host(settings: Settings) -> str | None:
-    """Return the version of the host that listens on the port, as far as it tells; None if none does."""
+def _running_host(settings: Settings, name: str) -> Finding | None:
+    """Return what the host that listens on the port says of itself; None if none does."""
     from evaluator_host.cli.remote_service import host  # noqa: PLC0415 - httpx, which few commands need
 
-    with contextlib.suppress(HostUnreachable):
+    with contextlib.suppress(HostUnreachable), host(f"http://{settings.host}:{settings.port}") as client:
         try:
-            with host(f"http://{settings.host}:{settings.port}") as client:
-                return client.info().version
+            version = client.info().version
         except Unauthorized:
-            return "it wants a key"
+            version = "it wants a key"
+        try:
+            client.ready()
+        except HostUnreachable:
+            raise
+        except HostError as error:
+            return Finding(name, ok=False, detail=f"the Evaluator Host there ({version}) is not ready: {error.detail}")
+        return Finding(name, ok=True, detail=f"an Evaluator Host runs there ({version})")
     return None
 
 

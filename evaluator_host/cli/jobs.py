@@ -14,6 +14,7 @@ from evaluator_host.cli.progress import JobProgressBar
 from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.cli.schedules import schedule_facts
 from evaluator_host.cli.summary import corpus_scores_text, usage_text
+from evaluator_host.cli.words import in_options
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
@@ -379,7 +380,7 @@ def read_target(
     """
     if url is None:
         if model or prompt or inference or others.get("api_key") or others.get("system"):
-            raise InvalidRequest("these options need --target-url, --model and --prompt")
+            raise InvalidRequest("--model, --prompt, --system, --inference and --api-key-secret need --target-url")
         return None
     if not model or not prompt:
         missing = "--model" if not model else "--prompt"
@@ -518,7 +519,8 @@ def failures_table(groups: Sequence[FailureGroup]) -> Text:
 
 def _group(group: FailureGroup) -> tuple[object, ...]:
     rows = ", ".join(map(str, group.rows)) + (", …" if group.count > len(group.rows) else "")
-    return group.evaluator, group.count, group.code, group.line, rows, group.message
+    hint = f"; {in_options(group.hint)}" if group.hint else ""
+    return group.evaluator, group.count, group.code, group.line, rows, f"{in_options(group.message)}{hint}"
 
 
 def estimate_text(one: JobEstimate) -> Text:

@@ -25,6 +25,7 @@ from evaluator_host.cli.evaluation_service import (
 from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
+from evaluator_host.cli.words import in_options
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import Mapping
@@ -459,7 +460,7 @@ def _table(report: CheckReport) -> Text:
             ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
             ("without them", ", ".join(one.entry for one in report.slices)),
             ("cases", "\n".join(f"{one.case}: {one.problem}" for one in report.failing_cases)),
-            ("notes", "\n".join(f"{note.code}: {note.message}" for note in report.notes)),
+            ("notes", "\n".join(f"{note.code}: {in_options(note.message)}" for note in report.notes)),
             ("runtime", report.environment.runtime),
             ("stdout", report.logs.stdout),
             ("stderr", report.logs.stderr),

@@ -7,6 +7,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from evaluator_host.cli.console import err, facts
+from evaluator_host.cli.words import in_options
 from evaluator_host.datasets.mapping import is_conversation
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
@@ -14,24 +15,6 @@ from evaluator_host.model.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.model.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
-_OPTIONS: Final = (
-    ("in `packages`", "with --package"),
-    ("to `packages`", "with --package"),
-    ("`settings.entry`", "--entry"),
-    ("settings.repair runs it", "--repair runs it"),
-    ("settings.repair", "--repair"),
-    ("`language` to", "--language"),
-    ("set `language`", "add --language"),
-    ("set `contract`", "add --contract"),
-    ("in `models`", "with --model"),
-    ("(`network`)", "(--network)"),
-    ("in `files`", "with --file"),
-    ("limits.timeout_s", "--timeout-s"),
-    ("limits.memory_mb", "--memory-mb"),
-    ("limits.processes", "--processes"),
-    ("limits.disk_mb", "--disk-mb"),
-    ("limits.result_kb", "--result-kb"),
-)
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
 
@@ -57,18 +40,13 @@ class Percentiles:
 
 
 class Summary:
-    """Counts, scores and times of the rows of one run.
-
-    Attributes:
-      rows: Number of rows with a result.
-      first_failure: `(line, result)` of the first row of the file that failed, or None.
-      together: Corpus scores of the rows, for an evaluator that has them.
-    """
+    """Counts, scores and times of the rows of one run."""
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = 0  # number of rows with a result
+        # `(line, result)` of the first row of the file that failed, or None
         self.first_failure: tuple[int, EvaluationResult] | None = None
-        self.together: EvaluationResult | None = None
+        self.together: EvaluationResult | None = None  # corpus scores of the rows, for an evaluator that has them
         self.errors: Counter[str] = Counter()
         self.statuses: Counter[Status] = Counter()
         self._warnings: Counter[str] = Counter()
@@ -248,7 +226,7 @@ def result_table(result: EvaluationResult) -> Text:
             ("reason", result.reason),
             ("metrics", encode_json(others).decode() if others else None),
             ("grants", ", ".join(result.evaluator.grants) or None),
-            ("warnings", "\n".join(f"{note.code}: {note.message}" for note in result.warnings)),
+            ("warnings", "\n".join(f"{note.code}: {in_options(note.message)}" for note in result.warnings)),
             ("error", error_text(result.error) if result.error else None),
             ("native", "\n".join(encode_json(one).decode() for one in result.native)),
             ("stdout", result.logs.stdout),
@@ -261,8 +239,8 @@ def result_table(result: EvaluationResult) -> Text:
 
 
 def message_of(error: EvaluationError) -> str:
-    """Return the message of an error; with the type of an exception whose message is a value alone."""
-    return f"KeyError: {error.message}" if error.type == "KeyError" else error.message
+    """Return the message of an error, in options; with the type of an exception whose message is a value alone."""
+    return f"KeyError: {error.message}" if error.type == "KeyError" else in_options(error.message)
 
 
 def error_text(error: EvaluationError) -> str:
@@ -277,13 +255,6 @@ def error_text(error: EvaluationError) -> str:
         )
         if part is not None
     )
-
-
-def in_options(hint: str) -> str:
-    """Return a hint in the words of the command line: options in place of fields of the API."""
-    for field, option in _OPTIONS:
-        hint = hint.replace(field, option)
-    return hint
 
 
 def fix_text(fix: Fix) -> str:

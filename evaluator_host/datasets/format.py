@@ -31,8 +31,7 @@ class Format(StrEnum):
         """
         found = _SUFFIXES.get(PurePath(name).suffix.lower())
         if found is None:
-            formats = ", ".join(cls)
-            hint = f"name the format ({formats}): --format on the command line, the Content-Type of a request"
+            hint = f"name the `format`: {', '.join(cls)}"
             if PurePath(name).suffix.lower() in (".xls", ".ods", ".xlsb", ".numbers"):
                 hint = "save it as .xlsx or as CSV UTF-8 in the program that made it"
             raise InvalidRequest(f"cannot tell the format of {name} by its suffix ({' '.join(_SUFFIXES)}); {hint}")

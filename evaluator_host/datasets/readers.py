@@ -354,7 +354,7 @@ def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
 
 def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
     if len(cells) != len(header):
-        return BadRow(f"{len(cells)} cells under a header of {len(header)}")
+        return BadRow(f"it has {len(cells)} cells, and the header has {len(header)}")
     return _with_json(dict(zip(header, cells, strict=True)))
 
 
@@ -395,7 +395,8 @@ def _xlsx(file: BinaryIO, _: int, note: Note) -> Iterator[Record]:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheet, *others = book.worksheets
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, ET.ParseError) as error:
-        raise InvalidRequest(f"the file is no Excel workbook (.xlsx) that can be read: {error}") from error
+        advice = "save it as .xlsx again, or as CSV UTF-8, in the program that made it"
+        raise InvalidRequest(f"the file is no Excel workbook (.xlsx) that can be read ({error}); {advice}") from error
     if others:
         note(f"the first sheet, {sheet.title!r}, was read; the workbook has {len(others)} more")
     sheet.reset_dimensions()  # some programs write wrong ones
@@ -412,7 +413,7 @@ def _sheet_records(rows: Iterator[tuple[Any, ...]]) -> Iterator[Record]:
             header = [f"column {place}" if name is None else str(name) for place, name in enumerate(given, start=1)]
             _require_distinct(header)
         elif len(given) > len(header):
-            yield line, BadRow(f"{len(given)} cells under a header of {len(header)}")
+            yield line, BadRow(f"it has {len(given)} cells, and the header has {len(header)}")
         elif given:
             yield line, _with_json(dict(zip(header, [*given, *[None] * (len(header) - len(given))], strict=True)))
 

@@ -34,7 +34,9 @@ _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")
-_NPM_PACKAGE: Final = re.compile(r"(@[a-z0-9~-][\w.~-]*/[a-z0-9~-][\w.~-]*|[a-z0-9~-][\w.~-]*)(?:/.*)?", re.IGNORECASE)
+_NPM_PACKAGE: Final = re.compile(
+    r"(?:npm:/?)?(@[a-z0-9~-][\w.~-]*/[a-z0-9~-][\w.~-]*|[a-z0-9~-][\w.~-]*)(@[\w.+-]+)?(?:/.*)?", re.IGNORECASE
+)
 
 
 async def suggest(
@@ -147,10 +149,10 @@ def _range(text: str) -> tuple[str, str] | None:
 
 
 def pin_for(module: str, language: Language) -> str | None:
-    """Return the name of the package that probably contains a module, without a version.
+    """Return the name of the package that probably contains a module, without a version unless the import has one.
 
     Args:
-      module: As imported: `cv2`, `google.cloud.storage`, `lodash/fp`, `@scope/name/sub`.
+      module: As imported: `cv2`, `google.cloud.storage`, `lodash/fp`, `@scope/name/sub`, `npm:lodash@4.17.21`.
       language: Language of the evaluator.
 
     Returns:
@@ -165,7 +167,7 @@ async def exact_pins_for(
 ) -> list[str | None]:
     """Return each module's package pinned to its newest version, or unpinned if the index does not answer."""
     names = [pin_for(module, language) for module in modules]
-    wanted = list(dict.fromkeys(filter(None, names)))
+    wanted = list(dict.fromkeys(name for name in names if name and "@" not in name[1:]))
     found = await newest_pins(wanted, language, target=target, index=index, run=run)
     return [found.get(name, name) if name else None for name in names]
 
@@ -187,7 +189,6 @@ def _distribution(module: str) -> str | None:
 
 def _npm_package(specifier: str) -> str | None:
     found = _NPM_PACKAGE.fullmatch(specifier)
-    if found is None or ":" in specifier:
+    if found is None or found[1] in installed_tools().node_builtins:
         return None
-    name = found[1]
-    return None if name in installed_tools().node_builtins else name
+    return found[1] + (found[2] or "")

@@ -5,12 +5,12 @@ The first entry whose language, code and message fit decides. A hint of the sand
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_host.model.evaluator import Contract, Language, Row
-from evaluator_host.model.outcome import EvaluationError, EvaluationResult
+from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.model.outcome import EvaluationError, EvaluationResult, MissingImport, Note
 from evaluator_host.packages.suggest import pin_for
 
 _KEYS: Final = 12
@@ -26,8 +26,8 @@ _TYPED: Final = re.compile(
 )
 _NO_NETWORK: Final = "an evaluator has no network; put what it needs into the row, or grant it the host (`network`)"
 _NO_MODEL: Final = (
-    "an evaluator reaches a model only if it is granted one: register it and name it in `models` (docs/models.md); it "
-    "has no other network"
+    "an evaluator has no network, and reaches a model only if it is granted one: register it and name it in `models` "
+    "(docs/models.md)"
 )
 _NO_VARIABLES: Final = "evaluators see none of the host's environment variables; put what it needs into the row"
 _ROW: Final = (
@@ -35,7 +35,8 @@ _ROW: Final = (
 )
 _BY_POSITION: Final = frozenset({Contract.AUTO, Contract.EVALUATE, Contract.EVALUATE_V1})
 _MODELS: Final = "openai|anthropic|litellm|cohere|mistralai|google.generativeai|google.genai|groq|ollama"
-_FETCHERS: Final = frozenset({"requests", "httpx", "aiohttp", "urllib3"})
+_CLIENTS: Final = rf"{_MODELS}|@anthropic-ai/sdk|ai|langchain"
+_FETCHERS: Final = frozenset({"requests", "httpx", "aiohttp", "urllib3", "axios", "node-fetch"})
 _OWN: Final = frozenset({"utils", "util", "helpers", "helper", "common", "config", "src", "app", "lib", "my_utils"})
 
 _Made = str | Callable[["re.Match[str]", str], str | None]
@@ -66,6 +67,11 @@ def _package(match: "re.Match[str]", _: str) -> str | None:
     return f"{top} is in the package {package}: add {package}==VERSION to `packages`"
 
 
+def _client(match: "re.Match[str]", _: str) -> str:
+    pin = f"add {match[2]}{'@' if match[1] else '=='}VERSION to `packages`"
+    return f"{_NO_MODEL}; then {pin}" if re.match(rf"({_CLIENTS})\b", match[2]) else pin
+
+
 def _address(match: "re.Match[str]", _: str) -> str:
     last = re.sub(r"[?#].*", "", match[1]).rstrip("/").rpartition("/")[2].partition("@")[0]
     return f"addresses are not imported; add {last or 'the package'}@VERSION to `packages`, and import it by its name"
@@ -90,7 +96,7 @@ def _of_class(_: "re.Match[str]", code: str) -> str | None:
 
 
 _TABLE: Final = (
-    _Advice(rf"`?({_MODELS})\b.* which is not pinned", _NO_MODEL),
+    _Advice(r"needs the (npm )?package (\S+), which is not pinned", _client),
     _Advice(rf"No module named '({_MODELS})", _NO_MODEL, over=True),
     _Advice(r"Cannot find module '(openai|@anthropic-ai/sdk|ai|langchain)'", _NO_MODEL, over=True),
     _Advice(
@@ -100,8 +106,8 @@ _TABLE: Final = (
     ),
     _Advice(r"No module named '([\w.]+)'(?!; without the pin)", _package, over=True),
     _Advice(
-        r"Cannot find module 'npm:((?:@[\w.-]+/)?[\w.-]+)'",
-        lambda match, _: f"write npm:{match[1]}@VERSION in the import, or add {match[1]}@VERSION to `packages`",
+        r"Cannot find module 'npm:((?:@[\w.-]+/)?[\w.-]+)(?:@([\w.+-]+))?",
+        lambda match, _: f"add {match[1]}@{match[2] or 'VERSION'} to `packages`",
         over=True,
     ),
     _Advice(r"Cannot find module '(https?://[^']+)'", _address, over=True),
@@ -225,15 +231,25 @@ def advised(error: EvaluationError, code: str, language: Language, contract: Con
     return error
 
 
+def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> tuple[Note, ...]:
+    """Return a note where a client of models or of other hosts is missing that could reach none: a pin would not help."""
+    tops = [one.module for one in missing]
+    asks_models = not evaluator.models and any(re.match(rf"({_CLIENTS})\b", top) for top in tops)
+    fetches = not evaluator.network and any(top.partition(".")[0] in _FETCHERS for top in tops)
+    told = [text for text, needed in ((_NO_MODEL, asks_models), (_NO_NETWORK, fetches)) if needed]
+    return tuple(Note("no_network", text) for text in told)
+
+
 def with_row_keys(result: EvaluationResult, row: object) -> EvaluationResult:
     """Return a result whose KeyError names the keys that the row's inputs have."""
     error = result.error
     if error is None or error.hint is not None or error.type != "KeyError" or not isinstance(row, Row):
         return result
-    name, given = ("inputs", row.inputs) if row.variables is None else ("variables", row.variables)
-    keys = ", ".join(map(str, list(given)[:_KEYS])) or "nothing"
-    more = ", …" if len(given) > _KEYS else ""
-    return replace(result, error=replace(error, hint=f"this row's {name} have: {keys}{more}"))
+    passed = row.variables is not None and all(note.code != "unused_variables" for note in result.warnings)
+    name, given = ("variables", row.variables or {}) if passed else ("inputs", row.inputs)
+    keys = ", ".join(map(str, list(given)[:_KEYS])) + (", …" if len(given) > _KEYS else "")
+    hint = f"this row's {name} have: {keys}" if given else f"this row has no {name}"
+    return replace(result, error=replace(error, hint=hint))
 
 
 def _reads_variable(error: EvaluationError, code: str) -> bool:

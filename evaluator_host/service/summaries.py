@@ -13,7 +13,7 @@ from evaluator_host.model.evaluator import Contract, Language, Limits
 from evaluator_host.model.outcome import EvaluationError, EvaluationResult, EvaluatorClass, Failed, Status
 from evaluator_host.pool import Lease, Pool
 from evaluator_host.schemas.evaluation import BatchSummary, CheckReport, HostInfo
-from evaluator_host.service.advice import advised
+from evaluator_host.service.advice import advised, notes_on_clients
 from evaluator_host.service.prepared import Prepared
 from evaluator_host.service.row_io import environment_info, load_notes
 
@@ -69,7 +69,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
             parameters=(),
             missing_imports=answer.imports,
             problems=(_problem(prepared, answer.error),),
-            notes=prepared.source.notes,
+            notes=(*prepared.source.notes, *notes_on_clients(answer.imports, prepared.evaluator)),
             environment=environment_info(prepared, None),
             logs=answer.logs,
             classes=_classes(prepared, answer.classes),
@@ -84,7 +84,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         parameters=loaded.parameters,
         missing_imports=loaded.imports,
         problems=(),
-        notes=load_notes(prepared, loaded),
+        notes=(*load_notes(prepared, loaded), *notes_on_clients(loaded.imports, prepared.evaluator)),
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
         classes=_classes(prepared, loaded.classes),

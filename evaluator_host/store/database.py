@@ -9,8 +9,9 @@ import logging
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -34,6 +35,7 @@ _VACUUMED_PAGES: Final = 2000
 _KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
 LOOK_EVERY_S: Final = 2.0
 _LOOK_S: Final = 5.0
+_TICK_S: Final = 2.0  # the coarsest step in which a file system notes times
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
@@ -59,16 +61,11 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of one database and its kind.
-
-    Attributes:
-      url: For SQLAlchemy, with an asynchronous driver.
-      file: Of SQLite; None for PostgreSQL.
-    """
+    """The address of one database and its kind."""
 
     engine: Engine
-    url: URL
-    file: Path | None = None
+    url: URL  # for SQLAlchemy, with an asynchronous driver
+    file: Path | None = None  # of SQLite; None for PostgreSQL
 
     def __str__(self) -> str:
         if self.file:
@@ -166,6 +163,19 @@ class Database:
         with translated(self.address):
             yield
 
+    def mark(self) -> tuple[Any, ...] | None:
+        """Return a value that every write changes, whoever writes; None when there is none to be told from others.
+
+        PostgreSQL has none, nor has a SQLite file that was written a moment ago: two writes may have the same time.
+        """
+        if (file := self.address.file) is None:
+            return None
+        found = [_facts(path) for path in (file, file.with_name(f"{file.name}-wal"))]
+        written = max(one.st_mtime for one in found if one is not None) if found[0] else time.time()
+        if not time.time() - written > _TICK_S:
+            return None
+        return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+
     async def fetch_all(self, query: Executable) -> Sequence[Any]:
         """Return the rows that a query finds in a snapshot of its own."""
         async with self.reading() as connection:
@@ -214,6 +224,16 @@ class Database:
                 if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
                     return
 
+    async def require_writable(self) -> None:
+        """Check that PostgreSQL lets this host write; a SQLite file is tried by `require_usable`.
+
+        Raises:
+          StoreUnavailable: it is read-only, or does not answer.
+        """
+        asked = text("SHOW transaction_read_only")
+        if self.address.engine is Engine.POSTGRESQL and await self.fetch_value(asked) == "on":
+            raise StoreUnavailable(f"the database {self.address} is read-only; let this host write to it")
+
     async def close(self) -> None:
         """Close every connection that is not in use; the next call opens new ones."""
         await self._engine.dispose()
@@ -255,13 +275,10 @@ class DatabaseWatch:
     Args:
       database: What the host reads and writes; its `lost` is set here.
       kept: The same database, on connections that no caller takes.
-
-    Attributes:
-      problem: Why the database does not serve; None while it does.
     """
 
     def __init__(self, database: Database, kept: Database) -> None:
-        self.problem: str | None = None
+        self.problem: str | None = None  # why the database does not serve; None while it does
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)
@@ -299,8 +316,8 @@ class DatabaseWatch:
             async with asyncio.timeout(_LOOK_S):
                 if (file := self._address.file) is not None:
                     await asyncio.to_thread(_read_file, self._address, file)
-                elif await self._databases[1].fetch_value(text("SHOW transaction_read_only")) == "on":
-                    return f"the database {self._address} is read-only"
+                else:
+                    await self._databases[1].require_writable()
         except StoreUnavailable as error:
             return lost or error.detail
         except TimeoutError:
@@ -310,11 +327,15 @@ class DatabaseWatch:
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
     """Return what tells a file from any other one; None without a file."""
+    found = _facts(file) if file else None
+    return found and (found.st_dev, found.st_ino)
+
+
+def _facts(file: Path) -> os.stat_result | None:
     try:
-        found = os.stat(file) if file else None  # noqa: PTH116 - with None, too
+        return file.stat()
     except OSError:
         return None
-    return found and (found.st_dev, found.st_ino)
 
 
 def _read_file(address: Address, file: Path) -> None:
@@ -338,8 +359,10 @@ def require_usable(address: Address) -> None:
         return
     with translated(address):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=file.parent), file.open("r+b") if file.exists() else nullcontext():
-            pass
+        with tempfile.TemporaryFile(dir=file.parent):
+            for part in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+                with part.open("r+b") if part.exists() else nullcontext():
+                    pass
         if file.exists():
             _read_file(address, file)
 
@@ -442,6 +465,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
     )
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
+    event.listen(engine.sync_engine, "invalidate", _roll_back)
     return engine
 
 
@@ -450,6 +474,13 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):  # WAL is a property of the file, see `schema`
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
+    """Roll back what a cancelled caller began; SQLite keeps the lock of a closed connection while its cursors live."""
+    if error is not None:
+        with suppress(Exception, asyncio.CancelledError):  # it is closed next
+            connection.rollback()
 
 
 def _begin_sqlite(connection: Connection) -> None:

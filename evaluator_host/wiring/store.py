@@ -41,10 +41,7 @@ async def open_stored_resources(
 ) -> AsyncIterator["StoredResources"]:
     """Open the services over the database and run jobs; at the end, release unfinished jobs to the next host.
 
-    Args:
-      service: Evaluates.
-      store: The database.
-      runner: Runs the jobs; by default this process.
+    `runner` runs the jobs; by default this process.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -66,6 +63,8 @@ async def database_findings(settings: Settings) -> list[Finding]:
         address = database.address(url, settings.data_dir)
         await asyncio.to_thread(database.require_usable, address)
         async with store.open_read_only(url, settings.data_dir) as found:
+            if found is not None:
+                await found.database.require_writable()
             files = await opening.orphan_files(settings).finding(found, address)
             secrets = await _secrets_finding(settings, found)
     except (HostError, OSError) as error:

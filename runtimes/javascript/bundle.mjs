@@ -14,7 +14,7 @@ import { DEFINED, withModulePaths } from './module_paths.mjs';
  *   `module`: an import that cannot be found; `file`: the path of one of the evaluator's files, null for its own code
  * @typedef {{ok: true, text: string, map: string, isAsync: boolean} | {ok: false, faults: Fault[], crashed: string | null}} Build
  * @typedef {{esbuild: string, packages: string | null, language: string, isAsync: boolean, legacyDecorators?: boolean, unmapped?: boolean,
- *   files?: Files | null}} Options
+ *   files?: Files | null, external?: string[], aliases?: string[]}} Options `aliases`: `npm:name@version/path`, found as `name/path`
  * @typedef {{texts: Record<string, string>, path: string}} Files what came with the evaluator, and where its own code lies among it
  */
 
@@ -76,16 +76,19 @@ const COMMON = [
   ...DEFINED,
 ];
 
+/** A specifier as Deno has them: its package, and a path in it. */
+export const NPM = /^npm:\/?((?:@[\w.~-]+\/)?[\w.~-]+)(?:@[\w.~+-]+)?((?:\/[\w.~/-]+)?)$/;
+
 /** Files that an import gives as their text. */
 const TEXTS = ['txt', 'md', 'csv', 'tsv', 'yaml', 'yml', 'html', 'xml', 'sql', 'jsonl', 'prompt', 'jinja', 'j2', 'tmpl'].map((end) => `--loader:.${end}=text`);
 
 /** @param {Options} options */
-function esbuildArguments({ language, isAsync, legacyDecorators, unmapped, files, external }) {
+function esbuildArguments({ language, isAsync, legacyDecorators, unmapped, files, external, aliases }) {
   const loader = language === 'typescript' ? 'ts' : 'js';
   const compilerOptions = legacyDecorators ? { experimentalDecorators: true } : {};
   const input = files ? [files.path, '--preserve-symlinks', ...TEXTS] : [`--loader=${loader}`, `--sourcefile=${fileName(language)}`];
   return [
-    ...COMMON, ...(external ?? []).map((one) => `--external:${one}`), `--format=${isAsync ? 'esm' : 'cjs'}`, ...input,
+    ...COMMON, ...(external ?? []).map((one) => `--external:${one}`), ...(aliases ?? []).map((one) => `--alias:${one}=${one.replace(NPM, '$1$2')}`), `--format=${isAsync ? 'esm' : 'cjs'}`, ...input,
     ...(unmapped ? [] : ['--sourcemap=inline', '--sources-content=false']), `--tsconfig-raw=${JSON.stringify({ compilerOptions })}`,
   ];
 }
@@ -273,7 +276,8 @@ export function parseFaults(stderr, own) {
     const message = block.slice(0, block.indexOf('\n') < 0 ? undefined : block.indexOf('\n')).replace(/ \[plugin .*\]$/, '');
     const place = /^ {4}(.+?):(\d+):(\d+):\n {6}\d+ │ (.*)$/m.exec(block);
     const isOwn = place !== null && (own === undefined ? /^evaluator\.[jt]s$/.test(place[1]) : place[1] === own);
-    const module = /^Could not resolve "(.*)"$/.exec(message)?.[1] ?? null;
+    const [, found, written] = /^Could not resolve "(.*?)"(?: \(originally "(.*)"\))?$/.exec(message) ?? [];
+    const module = written ?? found ?? null;
     faults.push({
       message: place && !isOwn && own !== undefined ? `${message} (${place[1]}:${place[2]})` : message,
       module,

@@ -2,7 +2,7 @@
 /** Turns the code of a `load` into a program: appends the accessor, and calls esbuild for code that V8 cannot run. */
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
-import { build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
+import { NPM, build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
 
 export { dismissAhead, startAhead };
 import { sourceOf, wantedNames } from './entry.mjs';
@@ -70,8 +70,14 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   if (tools.esbuild === null) {
     return { failure: failure('load_error', 'this runner was started without esbuild and cannot compile TypeScript or imports'), missing: [] };
   }
-  const options = { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null };
+  /** @type {import('./bundle.mjs').Options} */
+  let options = { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null };
   let built = await build(text, options, signal);
+  const aliases = built.ok ? [] : built.faults.map((one) => one.module ?? '').filter((module) => NPM.test(module));
+  if (aliases.length > 0) {
+    options = { ...options, aliases };
+    built = await build(text, options, signal);
+  }
   const clients = built.ok || order.check ? [] : clientsIn(built.faults);
   if (clients.length > 0) built = await build(text, { ...options, external: clients }, signal);
   if (built.ok) {

@@ -79,7 +79,7 @@ def pairs(port: int) -> dict[str, Pair]:
         "webhook": Pair("/hooks/bench", row, "/v1/evaluate", {"evaluator": "bench", **row}),
         "coze": Pair("/wires/coze/run_code", {"language": "python", "code": _SCRIPT, "timeout": 5000}, *script),
         "daytona": Pair(f"/wires/daytona/toolbox/{sandbox['id']}/process/code-run", {"code": _SCRIPT}, *script),
-        "laminar": Pair("/wires/laminar", laminar, *script),
+        "laminar": Pair("/wires/laminar", laminar, "/v1/evaluate", {"evaluator": {"code": _EXACT, "contract": "evaluate"}, **row}),
     }  # fmt: skip
 
 

@@ -52,9 +52,14 @@ async def test_faults_are_marked_at_their_place(page: Page) -> None:
     await expect(marked).to_contain_text("return (1,,")
     await expect(page.locator(".main-editor .cm-lint-marker-error")).to_be_visible()
     await picture(page, "editor-syntax-error")
+    await write(page, CODE, "def score(a, b, c):\n    return 1\n")
+    await expect(page.locator(".status-line")).to_contain_text("name score in Settings")
+    await write(page, CODE, "def evaluate(question, said, expected):\n    return said == expected\n")
+    await expect(page.get_by_role("list", name="Warnings")).to_contain_text("expected is given trace")
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1\n")
     await loads(page)
     await expect(page.locator(".cm-lintRange-error")).to_have_count(0)
+    await expect(page.get_by_role("list", name="Warnings")).to_have_count(0)
 
 
 async def test_code_is_formatted_and_the_contract_is_at_hand(page: Page) -> None:

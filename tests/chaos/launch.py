@@ -4,6 +4,8 @@ CLOCK is a file with 8 bytes, a double: seconds that are added to what this proc
 the clocks of its children, stay as they are. ENVIRONMENT is a JSON object of variables to set first.
 """
 
+import asyncio
+import contextlib
 import datetime as dt
 import json
 import mmap
@@ -13,6 +15,10 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import Pool, QueuePool
 
 
 def move_clock(file: Path) -> None:
@@ -47,9 +53,44 @@ def set_offset(file: Path, seconds: float) -> None:
         opened.write(struct.pack("d", seconds))
 
 
+def tell_holders() -> None:
+    """Print who holds the connections of a database whenever somebody has waited for one in vain."""
+    held: dict[int, tuple[float, Any]] = {}
+    get = QueuePool._do_get
+
+    @event.listens_for(Pool, "checkout")
+    def take(_connection: Any, record: Any, _proxy: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # a migration has no event loop
+            held[id(record)] = (time.monotonic(), asyncio.current_task())
+
+    @event.listens_for(Pool, "checkin")
+    def give(_connection: Any, record: Any) -> None:
+        held.pop(id(record), None)
+
+    def get_or_tell(pool: Any) -> Any:
+        try:
+            return get(pool)
+        except PoolTimeout:
+            for since, task in held.values():
+                print(f"held for {time.monotonic() - since:.1f} s by {_place(task)}", file=sys.stderr, flush=True)
+            raise
+
+    QueuePool._do_get = get_or_tell  # type: ignore[method-assign]
+
+
+def _place(task: Any) -> str:
+    """Return where a task is: the functions that wait for each other."""
+    names, waits = [], task.get_coro() if task else None
+    while (code := getattr(waits, "cr_code", None)) is not None:
+        names.append(f"{code.co_qualname}:{waits.cr_frame.f_lineno if waits.cr_frame else 0}")
+        waits = waits.cr_await
+    return " > ".join(names)
+
+
 def main() -> None:
     """Become the command line."""
     move_clock(Path(sys.argv[1]))
+    tell_holders()
     os.environ.update(json.loads(sys.argv[2]))
     sys.argv = ["evaluator-host", *sys.argv[3:]]
     from evaluator_host.__main__ import main as command  # noqa: PLC0415 - after the clock

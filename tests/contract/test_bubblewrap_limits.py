@@ -1,6 +1,7 @@
 """How a bubblewrap sandbox is limited: disk, processes, memory, what it says; as root and as an ordinary user, for real."""
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,19 @@ async def test_process_limit(backend):
         assert await probe.run("print('still there')") == "still there\n"
         counted = bool(sandbox_cgroups(backend.instance))  # without a cgroup nobody does
         assert (await probe.link.destroy()).pids_hit == counted
+
+
+async def test_a_fork_that_was_refused_does_not_explain_a_kill(backend):
+    async with await Probe.start(backend, spec(processes=8)) as probe:
+        fork = "        children.append(os.fork() or time.sleep(600))\n"
+        await probe.run(
+            f"import os, time\nchildren = []\ntry:\n    while True:\n{fork}except OSError: pass\n"
+            "for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)\n"
+        )
+        probe.send("import os\nos.kill(os.getpid(), 9)")
+        assert await probe.link.read() == b""
+        exit_status = await probe.link.destroy()
+    assert (exit_status.signal, exit_status.pids_hit) == (signal.SIGKILL, False)
 
 
 async def test_memory_limit(backend):

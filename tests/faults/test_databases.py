@@ -120,6 +120,7 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
     read_only(postgresql, url, "on")
     host.until(lambda: readiness(host) == (503, "store_unavailable"))
     assert "read-only" in host.server.log
+    assert doctor(host, url).count("is read-only; let this host write to it") == 2  # it asks the database and the host
     refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
     read_only(postgresql, url, "off")
@@ -176,6 +177,7 @@ def test_a_damaged_or_removed_file_is_noticed_and_named(tmp_path: Path) -> None:
         host.until(lambda: f"the database {file} was removed" in host.server.log)
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
         assert refused.status_code == 503, "it would be written to a file without a name"
+        assert f"is not ready: the database {file} was removed" in doctor(host, f"sqlite:///{file}")
         (tmp_path / "elsewhere").rename(file)
         host.until(lambda: readiness(host) == (200, None))
 
@@ -189,6 +191,12 @@ def test_a_command_names_the_damaged_file_and_where_copies_are(arguments: tuple[
     assert f"the database {file} is damaged" in said
     assert f"{tmp_path / 'backups'}" in said
     assert "bug in Evaluator Host" not in said
+
+
+def doctor(host: Scene, url: str) -> str:
+    """Return what `doctor` says beside a host, in one line."""
+    done = command("doctor", url=url, EVALUATOR_HOST_PORT=str(host.server.client.base_url.port))
+    return " ".join((done.stdout + done.stderr).split())
 
 
 def readiness(host: Scene) -> tuple[int, str | None]:

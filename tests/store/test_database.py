@@ -65,6 +65,27 @@ async def test_a_cancelled_transaction_leaves_nothing_and_no_lock(store: Store) 
     assert await names(store) == ["default", "next"]
 
 
+async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(store: Store) -> None:
+    async def work(begun: asyncio.Event) -> None:
+        async with store.database.transaction() as connection:
+            begun.set()
+            await connection.execute(select(WorkspaceTable.name))
+
+    cancelled = []  # with their tracebacks, which keep the cursors of the statements
+    for turns in range(20):
+        begun = asyncio.Event()
+        task = asyncio.create_task(work(begun))
+        await begun.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        cancelled.append(task)
+        async with asyncio.timeout(10):  # of the 15 that a writer waits
+            await store.workspaces.ensure_workspace(f"w{turns}")
+    assert any(task.cancelled() for task in cancelled)
+
+
 async def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
     async with store.database.transaction() as connection:
         await connection.execute(insert(WorkspaceTable), row("unfinished"))

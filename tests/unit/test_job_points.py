@@ -55,6 +55,11 @@ def test_values_at_the_ends_of_what_a_float_holds_have_points_too() -> None:
     assert sum(point.count for point in points) == 5000
 
 
+def test_a_group_of_failures_says_what_to_do() -> None:
+    errors = [{"message": "'gold'", "type": "KeyError", "hint": f"this row's inputs have: {n}"} for n in range(2)]
+    assert [(one.count, one.hint) for one in grouped(errors)] == [(2, "this row's inputs have: 0")]
+
+
 def test_failures_that_are_alike_but_for_numbers_are_one_group() -> None:
     errors = [{"message": f"row {n} has no name", "type": "ValueError", "line": 3} for n in range(7)]
     errors.insert(2, {"message": "row 2 has no name", "type": "ValueError", "line": 9})

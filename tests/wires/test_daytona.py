@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed,
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
         sandbox = made(client, name="shared", env={"A": "key-of-a-provider"}, labels={"k": "of both"})
         assert run(client, sandbox, PHOENIX_PIP.format(version="1.17.0")).json()["exitCode"] == 0
-    variables = {"EVALUATOR_HOST_DATABASE_URL": keyed.database}
+    variables = {"EVALUATOR_HOST_DATABASE_URL": keyed.database, "EVALUATOR_HOST_WORKERS": "2"}
     with (
         wired(tmp_path, "daytona", environment=variables) as second,
         httpx.Client(base_url=second.url, headers=bearer(keyed.key), timeout=60) as client,
@@ -101,9 +102,26 @@ def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed,
         assert found["toolboxProxyUrl"].startswith(second.url)
         told = run(client, found, "import os, six\nprint(os.environ['A'], six.__version__)").json()
         assert told["result"] == "key-of-a-provider 1.17.0\n"
+        for _ in range(3):
+            _assert_none_runs_once_deleted(second.url, keyed)
         assert client.delete(f"{API}/sandbox/shared").status_code == 200
     assert httpx.get(f"{keyed.url}{API}/sandbox/shared", headers=bearer(keyed.key)).status_code == 404
     assert b"key-of-a-provider" not in Path(keyed.database.removeprefix("sqlite:///")).read_bytes()
+
+
+def _assert_none_runs_once_deleted(url: str, keyed: Keyed) -> None:
+    """Delete a sandbox by one host: no process of the other runs a script in it from then on."""
+    authorized = bearer(keyed.key)
+    sandbox = httpx.post(f"{keyed.url}{API}/sandbox", json={}, headers=authorized).json()
+
+    def ask(_: int) -> int:  # by a connection of its own, which any process may get
+        address = f"{url}/wires/daytona/toolbox/{sandbox['id']}/process/code-run"
+        return httpx.post(address, json={"code": "print(1)"}, headers=authorized, timeout=60).status_code
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ask, range(12))) == {200}
+        assert httpx.delete(f"{keyed.url}{API}/sandbox/{sandbox['id']}", headers=authorized).status_code == 200
+        assert set(pool.map(ask, range(12))) == {404}
 
 
 def test_what_is_no_request_is_refused(client: httpx.Client) -> None:

@@ -29,11 +29,11 @@ def ask(client: httpx.Client, code: str, given: Any = "Paris") -> Any:
         ("def helper(a, b):\n    return a\ndef main(output):\n    return helper(1, 2)\n", {"score": 1}),
         ("def main(output):\n    return None\n", {"score": None}),
         ("def main(output):\n    return True\n", {"error": "the function returned True; a score is a number or None"}),
-        ("def main(output):\n    return {}['x']\n", {"error": "KeyError: 'x'"}),
+        ("def main(output):\n    return {}['x']\n", {"error": "KeyError: 'x' (line 2)"}),
         ("x = 1\n", {"error": "the code defines no function of one parameter: write def main(output): ..."}),
         (
             "def main(output):\n    return float('nan')\n",
-            {"error": "the score is not finite, or the code printed after its end"},
+            {"error": "the function returned nan; a score is finite"},
         ),
     ],
 )
@@ -48,7 +48,7 @@ def test_input_of_any_kind(client: httpx.Client) -> None:
 
 def test_refusals(client: httpx.Client, keyed: Keyed) -> None:
     assert client.post(PATH, json={"definition": {}}).json() == {
-        "error": "definition.function_code is missing, or no text"
+        "error": "definition.function_code is missing, or is not a text"
     }
     assert client.post(PATH, content=b"x" * (9 << 20)).status_code == 413
     body = {"definition": {"function_code": f"def main(output):\n    {ENDLESS}\n"}, "input": 1}

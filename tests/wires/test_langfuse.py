@@ -69,9 +69,9 @@ def test_errors_have_langfuse_s_codes_and_texts(client: httpx.Client) -> None:
 
     raised = "def evaluate(ctx):\n    data = {}\n    return data['x']\n"
     assert fails(raised, "USER_CODE_ERROR") == "KeyError: 'x' (line 3)"
-    assert fails("function evaluate(ctx) { throw new Error('no output') }", "USER_CODE_ERROR", "TYPESCRIPT").startswith(
-        "no output"
-    )
+    typescript = "function evaluate(ctx: any) {{ {} }}".format
+    assert fails(typescript("throw new Error('no output')"), "USER_CODE_ERROR", "TYPESCRIPT") == "no output"
+    assert fails(typescript("return ctx.none.x"), "USER_CODE_ERROR", "TYPESCRIPT").startswith("TypeError: Cannot read")
     assert "line 1" in fails("def evaluate(ctx)\n", "INVALID_SOURCE")
     assert fails("def score(ctx): return 1", "INVALID_SOURCE")
     assert fails("def evaluate(ctx): return 1", "INVALID_RESULT")
@@ -119,6 +119,8 @@ def test_a_tenant_has_its_workspace_and_an_unknown_one_none(keyed: Keyed) -> Non
     assert ask("o1/p1").json()["scores"]
     assert ask("o2/any").json()["scores"]
     error_of(ask("o3/p1"), "EXTERNAL_INVOCATION_ERROR", 403)
+    invoked = httpx.post(f"{keyed.url}{INVOKE}", json=dispatch(ONE, tenant="o3/p1"), headers=bearer(SECRET))
+    assert (invoked.status_code, invoked.headers["x-amzn-errortype"]) == (403, "AccessDeniedException")
     eventually(lambda: {"of-o1", "of-o2"} <= {line.workspace for line in audited(keyed.database)})
     assert {line.verb for line in audited(keyed.database) if line.workspace == "of-o1"} == {"wires.langfuse"}
 

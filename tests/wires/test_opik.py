@@ -53,11 +53,9 @@ def test_every_case_ends_as_by_opik_s_executor(host: Server) -> None:
         answers = list(pool.map(ask, cases))
     found = []
     for case, answer in zip(cases, answers, strict=True):
-        scores = answer.json().get("scores")
-        if case.native not in (ANY, []) and scores != case.native:
-            found.append(f"{case.id}: {answer.text}, expected {case.native}")
-        if case.native in (ANY, []) and case.status == "failed" and scores is None and answer.status_code != 400:
-            found.append(f"{case.id}: {answer.status_code}")
+        told = (answer.status_code, answer.json().get("scores"))
+        if told != ((400, None) if case.status == "failed" else (200, told[1] if case.native is ANY else case.native)):
+            found.append(f"{case.id}: {told}, expected {case.status}, {case.native}: {answer.text}")
     assert found == []
 
 
@@ -70,6 +68,15 @@ def test_every_case_ends_as_by_opik_s_executor(host: Server) -> None:
         (
             {"code": "from typing import Any\n\nclass Mine:\n    pass\n", "data": DATA},
             "Field 'code' in the request doesn't contain a subclass implementation of 'opik.evaluation.metrics.BaseMetric'",
+        ),
+        (
+            {
+                "code": scoring(
+                    "R = score_result.ScoreResult; return [R('a\\n', None), R('b', 0.0, scoring_failed=True)]"
+                ),
+                "data": DATA,
+            },
+            "The provided 'code' field returned no usable score: 'a ' returned no value, 'b' reported the scoring as failed",
         ),
         (
             {"code": scoring("return 3"), "data": DATA},

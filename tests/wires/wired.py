@@ -1,7 +1,6 @@
 """A running host with wires, shared by the tests of all wires, and the dialects' cases sent through them."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -9,14 +8,12 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from evaluator_host.model.evaluator import Language
 from tests.dialects.cases import ANY, NativeCase
 from tests.server import FORKED, Server
 
 SECRET = "a secret of sixteen characters"
 ENDLESS = "__import__('time').sleep(60)"
 """Ends at the time limit of a wire, and takes no processor time until then; Langfuse's tests have a loop that does."""
-_OF_A_LANGUAGE = 2  # cases of JavaScript and of TypeScript, as they are for Python: a wire does not look into code
 
 
 @contextmanager
@@ -36,19 +33,9 @@ def wired(
 
 
 def cases_of(dialect: str) -> list[NativeCase]:
-    """The cases of a dialect that have a row in the platform's own format, in which its executor gets them.
-
-    Of those in JavaScript and TypeScript there are the first that score and the first that fail.
-    """
+    """The cases of a dialect that have a row in the platform's own format, in which its executor gets them."""
     found: list[NativeCase] = import_module(f"tests.dialects.{dialect}.cases").CASES
-    own = [case for case in found if case.row.variables is not None and not case.packages]
-    alike = Counter[tuple[Language, str]]()
-    kept = []
-    for case in own:
-        alike[case.language, case.status] += 1
-        if case.language is Language.PYTHON or alike[case.language, case.status] <= _OF_A_LANGUAGE:
-            kept.append(case)
-    return kept
+    return [case for case in found if case.row.variables is not None and not case.packages]
 
 
 def sent(case: NativeCase) -> str:

@@ -544,6 +544,7 @@ export interface components {
             code: string;
             count: number;
             evaluator: string;
+            hint: string | null;
             line: number | null;
             message: string;
             rows: number[];

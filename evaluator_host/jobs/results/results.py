@@ -175,12 +175,8 @@ class JobResults:
     ) -> list[Agreement]:
         """Return how each evaluator of a job agrees with labels of people.
 
-        Args:
-          workspace_id: Owner of the job.
-          job_id: The job.
-          label: Column of its rows with the labels.
-          queue: Name of a label queue; without both, all queues whose labels count for the job.
-          evaluator: Label or name of one evaluator; None for each.
+        Labels are in a column of the rows, or in a label queue; without both they are those of all queues that count
+        for the job.
 
         Raises:
           NotFound: there is no such job, evaluator or queue.
@@ -476,16 +472,13 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
             error, message = {"code": error["code"], "type": None, "line": None}, "other errors of this kind"
         found = groups.get(key)
         if found is None:
-            group = FailureGroup(label, error["code"], error["type"], message, error["line"], 0, ())
+            group = FailureGroup(label, error["code"], error["type"], message, error["line"], 0, (), error.get("hint"))
             found = (group, [], 0)
         group, rows, count = found
         if len(rows) < _EXAMPLES:
             rows.append(one.row)
         groups[key] = (group, rows, count + 1)
-    made = [
-        FailureGroup(group.evaluator, group.code, group.type, group.message, group.line, count, tuple(rows))
-        for group, rows, count in groups.values()
-    ]
+    made = [replace(group, count=count, rows=tuple(rows)) for group, rows, count in groups.values()]
     return sorted(made, key=lambda group: (-group.count, group.rows))
 
 

@@ -26,9 +26,8 @@ _log = logging.getLogger(__name__)
 class BubblewrapProcesses:
     """A `pipe_link.ProcessScope`: when a pid namespace's first process ends, the kernel kills all others in it.
 
-    Args:
-      wrapper: bubblewrap's outer process, the parent of the first process; or that one itself, forked from a template.
-      watchdog: Enforces limits that no cgroup does.
+    `wrapper` is bubblewrap's outer process, the parent of the first process; or that one itself, forked from a
+    template.
     """
 
     def __init__(self, wrapper: Child | ForkedChild, *, watchdog: Watchdog) -> None:
@@ -101,11 +100,11 @@ class BubblewrapProcesses:
         if self._cgroup is not None:
             self._cgroup.weigh(GUEST * weight)
 
-    def pids_hit(self) -> bool:
-        """Return whether a fork was refused at the process limit."""
+    def pids_hit(self, *, killed: bool = False) -> bool:
+        """Return whether the process limit explains their end, as `ProcessScope.pids_hit`."""
         if self._watch is not None and self._watch.over_processes:
             return True
-        return self._cgroup is not None and self._cgroup.forks_refused() > 0
+        return not killed and self._cgroup is not None and self._cgroup.forks_refused() > 0
 
     async def remove(self) -> None:
         """Remove the sandbox's cgroup, directory and descriptors."""

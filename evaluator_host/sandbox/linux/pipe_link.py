@@ -9,6 +9,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import signal
 import termios
 from collections import deque
 from collections.abc import Coroutine
@@ -55,8 +56,8 @@ class ProcessScope(Protocol):
         """Set their CPU weight, as `Link.weigh`."""
         ...
 
-    def pids_hit(self) -> bool:
-        """Return whether a fork was refused at the sandbox's process limit."""
+    def pids_hit(self, *, killed: bool = False) -> bool:
+        """Return whether the sandbox's process limit explains its end: a fork that is refused has `killed` nothing."""
         ...
 
     async def remove(self) -> None:
@@ -289,7 +290,7 @@ class PipeLink:
             exit_code=code,
             signal=number,
             oom_killed=oom_killed,
-            pids_hit=self._scope.pids_hit(),
+            pids_hit=self._scope.pids_hit(killed=number == signal.SIGKILL),
             lost=lost and not oom_killed,
             stderr_tail=bytes(self._stderr).decode("utf-8", "replace"),
         )

@@ -4,6 +4,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
@@ -137,9 +138,7 @@ def _headers(error: HostError) -> dict[str, str]:
 def install_error_handlers(app: FastAPI, complete: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Make errors raised by routes return problem+json; the middleware handles all other errors.
 
-    Args:
-      app: The application.
-      complete: Completes the OpenAPI document, see `web.http.openapi`.
+    `complete` completes the OpenAPI document, see `web.http.openapi`.
     """
     describe = app.openapi
 
@@ -184,7 +183,10 @@ def _of_status(error: HTTPException) -> HostError:
         return error.__cause__
     if error.status_code == NotFound.status:
         return NotFound("there is no such path; /docs describes the API")
-    wrapped = InvalidRequest(str(error.detail))
+    more = (
+        "; /docs names the methods that this path takes" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else ""
+    )
+    wrapped = InvalidRequest(f"{error.detail}{more}")
     wrapped.status = error.status_code
     return wrapped
 
@@ -207,7 +209,8 @@ def _problem(fault: Mapping[str, Any]) -> Problem:
         close = difflib.get_close_matches(given, re.findall(r"'([^']+)'", message), n=1)
         return Problem(path, message, f"did you mean {close[0]}?" if close else None)
     if kind == "json_invalid":
-        message, path = f"not valid JSON: {fault.get('ctx', {}).get('error', '')}", ""
+        reason = str(fault.get("ctx", {}).get("error", "")).removeprefix("not JSON: ")
+        return Problem("", f"not valid JSON: {reason}", "correct the body at this place; it is a JSON object")
     return Problem(path, message, _HINTS.get(kind))
 
 

@@ -32,7 +32,7 @@
    */
   function later(client, path) {
     const name = path.slice(path.lastIndexOf('.') + 1);
-    const missing = () => new p.Error(path + ' needs the package ' + client + ', which is not pinned: add ' + client + '@VERSION to `packages`');
+    const missing = () => new p.Error(path + ' needs the npm package ' + client + ', which is not pinned');
     return new Proxy(function () {}, {
       get(_target, key) {
         if (key === 'then' || key === '__esModule') return key === 'then' ? undefined : false;

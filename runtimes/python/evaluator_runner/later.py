@@ -111,7 +111,7 @@ class _Later:
 
 def _missing(package: str, path: str) -> ImportError:
     return ImportError(
-        f"`{path}` needs the package {package}, which is not pinned; add {package}==VERSION to `packages`",
+        f"`{path}` needs the package {package}, which is not pinned",
         name=path.partition(".")[0],
     )
 

@@ -110,6 +110,16 @@ def test_static_imports_of_every_form(packages: Path, load: Callable[..., Runner
     assert [value_of(runner), value_of(runner)] == [expected, expected]
 
 
+def test_imports_as_deno_has_them(packages: Path, load: Callable[..., RunnerProcess]) -> None:
+    code = (
+        'import { text } from "npm:own-files@1.2.3"; import count from "npm:@scope/counter";\n'
+        'import facts from "npm:own-files@1/facts.json";\n'
+        "export const evaluate = (i, o, t) => [text, count(), facts.eight];"
+    )
+    runner = load(code, language="typescript", arguments=("--packages", str(packages)))
+    assert value_of(runner) == ["mine", 1, 8]
+
+
 def test_top_level_await_has_places_too(packages: Path, load: Callable[..., RunnerProcess]) -> None:
     code = 'const it = await import("modern");\nexport const evaluate = (i, o, t) => it.text;'
     assert value_of(load(code, arguments=("--packages", str(packages)))) == "yours"

@@ -3,11 +3,16 @@
 A record holds nothing that runs: each script runs in a warm sandbox of whichever host gets it. So all hosts of a
 database know the same sandboxes, and a restart forgets none. A record is forgotten a day after its last use, or when
 its workspace has more than it may. The environment, which may have keys of providers, is sealed as secrets are.
+
+A process that runs a second script in a sandbox leases its record: from then on it reads the record every quarter of a
+second, not for each script. It notes that in the record. Who changes or deletes a record with that note answers when
+every lease has ended, so no process of any host starts a script with what was there before that answer.
 """
 
 import asyncio
 import base64
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -27,8 +32,11 @@ _KIND: Final = "daytona sandbox"
 _MOST: Final = 500  # of one workspace
 _FORGOTTEN: Final = timedelta(days=1)
 _NOTED: Final = timedelta(minutes=10)  # a use is written down so often at most
-_FRESH_S: Final = 0.25  # what other hosts change is seen after so long
-_READ: Final = 500  # records that are kept for that
+_LEASE_S: Final = 0.25
+_LEASES_END_S: Final = _LEASE_S + 0.05  # clocks are read before the database is
+_LEASES: Final = 500  # of one process
+_LEASED: Final = "leased"  # in a record's content
+_NONE: Final = "Sandbox with ID or name {} not found"
 _SMALL: Final = 4096  # characters
 _TEXT_CHARS: Final = 64 << 10  # of environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
@@ -97,7 +105,7 @@ class Records(Repository):
     def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
         self._box = box
-        self._read: dict[tuple[str, str], tuple[float, Record]] = {}
+        self._leases: dict[tuple[str, str], tuple[float, Record]] = {}  # when each ends; 0.0 before the first
 
     async def create(self, workspace: str, body: dict[str, Any]) -> Record:
         """Return a new sandbox; the one that was not used for longest makes room for it.
@@ -126,36 +134,53 @@ class Records(Repository):
         return record
 
     async def get(self, workspace: str, id_or_name: str) -> Record:
-        """Return a sandbox by id or name, as it was at most a quarter of a second ago.
+        """Return a sandbox by id or name.
 
         Raises:
           NotFound: there is none.
           Misconfigured: its environment was sealed with a key that this host does not have.
         """
+        return await self._opened(workspace, await self._fetch(workspace, id_or_name))
+
+    async def lease(self, workspace: str, id_or_name: str) -> Record:
+        """Return a sandbox for a script that starts now, as it is or was a quarter of a second ago.
+
+        Raises:
+          HostError: as `get`.
+        """
         key, now_s = (workspace, id_or_name), time.monotonic()
-        read_s, record = self._read.get(key, (0.0, None))
-        if record is None or now_s - read_s > _FRESH_S:
-            record = await self._fetch(workspace, id_or_name)
-            if len(self._read) >= _READ:
-                self._read.clear()
-            self._read[key] = now_s, record
+        held = self._leases.get(key)
+        if held is not None and now_s < held[0]:
+            return held[1]
+        text = await self._fetch(workspace, id_or_name)
+        record, ends_s = await self._opened(workspace, text), 0.0
+        if held is not None:  # most sandboxes run one script: their deletion need not wait for leases
+            if not decode_json(text.encode()).get(_LEASED) and not await self._change(record, _note_lease):
+                raise NotFound(_NONE.format(id_or_name[:80]))
+            ends_s = now_s + _LEASE_S
+        if len(self._leases) >= _LEASES:
+            self._leases.clear()
+        self._leases[key] = ends_s, record
         return record
 
-    async def _fetch(self, workspace: str, id_or_name: str) -> Record:
+    async def _fetch(self, workspace: str, id_or_name: str) -> str:
         columns = (EntityTable.content, EntityTable.updated_at)
         row = await self._database.fetch_first(select(*columns).where(_named(workspace, id_or_name)))
         if row is None:
             named = [one.id for one in await self.find(workspace, {}) if one.asked.get("name") == id_or_name]
             if not named:
-                raise NotFound(f"Sandbox with ID or name {id_or_name[:80]} not found")
+                raise NotFound(_NONE.format(id_or_name[:80]))
             return await self._fetch(workspace, named[0])
         now = datetime.now(UTC)
         if now - row.updated_at > _NOTED:
             used = update(EntityTable).where(_named(workspace, id_or_name)).values(updated_at=now)
             await self._database.change_rows(used)
-        if len(row.content) < _SMALL and '"env":null' in row.content:  # nothing to open: a thread would cost more
-            return self._record(workspace, row.content)
-        return await asyncio.to_thread(self._record, workspace, row.content)
+        return str(row.content)
+
+    async def _opened(self, workspace: str, text: str) -> Record:
+        if len(text) < _SMALL and '"env":null' in text:  # nothing to open: a thread would cost more
+            return self._record(workspace, text)
+        return await asyncio.to_thread(self._record, workspace, text)
 
     async def find(self, workspace: str, labels: dict[str, Json]) -> list[Record]:
         """Return the sandboxes that have all of these labels, the newest last; without an env that cannot be opened."""
@@ -169,23 +194,40 @@ class Records(Repository):
         return await asyncio.to_thread(fitting)
 
     async def add_packages(self, record: Record, language: str, pins: list[str]) -> None:
-        """Add pins to the packages of a sandbox."""
-        this = _named(record.workspace, record.id)
-        async with self._database.transaction() as connection:
-            text = await connection.scalar(select(EntityTable.content).where(this).with_for_update())
-            if text is None:  # deleted meanwhile
-                return
-            content = decode_json(text.encode())
+        """Add pins to the packages of a sandbox, unless it was deleted meanwhile."""
+
+        def add(content: dict[str, Any]) -> None:
             held = content["packages"].get(language, [])
             content["packages"][language] = list(dict.fromkeys([*held, *pins]))
-            changed = update(EntityTable).where(this).values(content=encode_json(content).decode())
-            await connection.execute(changed)
-        self._read.clear()
+
+        if (content := await self._change(record, add)) is not None:
+            await self._end_leases(record, content)
 
     async def delete(self, record: Record) -> None:
         """Forget a sandbox."""
-        await self._database.change_rows(delete(EntityTable).where(_named(record.workspace, record.id)))
-        self._read.clear()
+        gone = delete(EntityTable).where(_named(record.workspace, record.id)).returning(EntityTable.content)
+        async with self._database.transaction() as connection:
+            text = await connection.scalar(gone)
+        if text is not None:
+            await self._end_leases(record, decode_json(text.encode()))
+
+    async def _change(self, record: Record, change: Callable[[dict[str, Any]], None]) -> dict[str, Any] | None:
+        """Change what is stored of a sandbox, and return it; None if it was deleted meanwhile."""
+        this = _named(record.workspace, record.id)
+        async with self._database.transaction() as connection:
+            text = await connection.scalar(select(EntityTable.content).where(this).with_for_update())
+            if text is None:
+                return None
+            content: dict[str, Any] = decode_json(text.encode())
+            change(content)
+            await connection.execute(update(EntityTable).where(this).values(content=encode_json(content).decode()))
+        return content
+
+    async def _end_leases(self, record: Record, content: dict[str, Any]) -> None:
+        """Wait until no process has a lease from before a change that is stored now."""
+        if content.get(_LEASED):
+            await asyncio.sleep(_LEASES_END_S)
+        self._leases.pop((record.workspace, record.id), None)
 
     def _content(self, record: Record) -> str:
         """Return what is stored of a sandbox, as JSON. Blocking."""
@@ -199,6 +241,7 @@ class Records(Repository):
     def _record(self, workspace: str, text: str, *, strict: bool = True) -> Record:
         """Return a stored sandbox. Blocking."""
         content = decode_json(text.encode())
+        content.pop(_LEASED, None)
         sealed, env = content.pop("env"), {}
         try:
             if sealed is not None:
@@ -217,6 +260,10 @@ def _of(workspace: str) -> ColumnElement[bool]:
 
 def _named(workspace: str, record_id: str) -> ColumnElement[bool]:
     return _of(workspace) & (EntityTable.name == record_id)
+
+
+def _note_lease(content: dict[str, Any]) -> None:
+    content[_LEASED] = True
 
 
 def _texts(given: Any, name: str) -> dict[str, str]:

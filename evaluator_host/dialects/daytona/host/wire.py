@@ -81,10 +81,11 @@ class _Verbs:
 
     async def code_run(self, request: Request) -> Response:
         """Run a script, or take its list of packages if it only installs some."""
-        body, record = await self._calls.read(request), await self._record(request)
+        body = await self._calls.read(request)
+        record = await self._records.lease(self._workspace(request), request.path_params["id"])
         code = body.get("code")
         if not isinstance(code, str):
-            raise InvalidRequest("code is missing, or no text")
+            raise InvalidRequest("code is missing, or is not a text")
         language = _language(body.get("language") or record.labels.get(LANGUAGE) or "python")
         runner, timeout_s = language.runner, body.get("timeout")
         timeout_s = float(timeout_s) if isinstance(timeout_s, int | float) and timeout_s > 0 else _TIMEOUT_S

@@ -5,38 +5,39 @@ function is not known, so one of any name that takes one argument is called.
 """
 
 from typing import Final
-from uuid import uuid4
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from evaluator_host.dialects.script.host.scripts import Script, ScriptResult, script_result
 from evaluator_host.dialects.wires.host.calls import WireCalls
-from evaluator_host.dialects.wires.host.wire import Probe, Wire
+from evaluator_host.dialects.wires.host.wire import Probe, Wire, described
 from evaluator_host.model.errors import Busy, HostError, InvalidRequest
-from evaluator_host.model.evaluator import Json
-from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Json, Row
+from evaluator_host.model.outcome import EvaluationError, EvaluationResult
 from evaluator_host.web.http.json_routes import json_response
 
-_CALL: Final = """
+_ENTRY: Final = "__evaluator_host_score"
+_CALLER: Final = f"""
 
-def __evaluator_host(names, given, mark):
+def __evaluator_host_found(names):
     function = type(lambda: 0)
-    own = [one for one in names.values() if type(one) is function and one.__name__ != "__evaluator_host"]
+    own = [one for one in names.values() if type(one) is function and one.__name__ != "__evaluator_host_found"]
     named = [one for one in own if one.__name__ in ("main", "evaluate")]
-    fitting = named or [one for one in own if one.__code__.co_argcount == 1]
-    if not fitting:
-        raise SystemExit("the code defines no function of one parameter: write def main(output): ...")
-    value = fitting[-1](given)
+    return (named or [one for one in own if one.__code__.co_argcount == 1])[-1:]
+
+def {_ENTRY}(inputs, outputs, trace, found=__evaluator_host_found(dict(globals()))):
+    if not found:
+        return {{"score": 0, "error": "the code defines no function of one parameter: write def main(output): ..."}}
+    value = found[0](outputs)
     if hasattr(value, "__await__"):
         import asyncio
         value = asyncio.run(value)
-    plain = value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
-    number = float(value) if isinstance(value, float) else value  # not the text of a numpy.float64
-    print("\\n" + mark + ("" if plain else "?") + repr(number)[:400])
-
-__evaluator_host(dict(globals()), {given!r}, {mark!r})
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        return {{"score": 0, "error": f"the function returned {{repr(value)[:80]}}; a score is a number or None"}}
+    if value is not None and not -float("inf") < value < float("inf"):
+        return {{"score": 0, "error": f"the function returned {{value}}; a score is finite"}}
+    return {{"score": value or 0, "none": value is None}}
 """
 
 
@@ -48,28 +49,21 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         definition = body.get("definition")
         code = definition.get("function_code") if isinstance(definition, dict) else None
         if not isinstance(code, str):
-            raise InvalidRequest("definition.function_code is missing, or no text")
-        mark = uuid4().hex
-        call = _CALL.replace("{mark!r}", repr(mark)).replace("{given!r}", repr(body.get("input")))
-        script = Script(code + call)
-        found = script_result(await calls.evaluate(request, script.evaluator, script.row))
-        return json_response(_told(found, mark))
+            raise InvalidRequest("definition.function_code is missing, or is not a text")
+        evaluator = Evaluator(code + _CALLER, contract=Contract.EVALUATE, settings=EvaluatorSettings(entry=_ENTRY))
+        return json_response(_told(await calls.evaluate(request, evaluator, Row(outputs=body.get("input")))))
 
     return [Route(calls.wire.path, score, methods=["POST"])]
 
 
-def _told(found: ScriptResult, mark: str) -> dict[str, Json]:
-    if found.error is not None:
-        return {"error": found.error.message}
-    text = found.stdout.rpartition(mark)[2]
-    if found.exit_code != 0 or mark not in found.stdout:
-        return {"error": found.stderr.strip().rpartition("\n")[2] or f"exit code {found.exit_code}"}
-    if text.startswith("?"):
-        return {"error": f"the function returned {text[1:].strip()[:80]}; a score is a number or None"}
-    try:
-        return {"score": None if text.strip() == "None" else decode_json(text.encode())}
-    except InvalidJson:
-        return {"error": "the score is not finite, or the code printed after its end"}
+def _told(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
+    error = found if isinstance(found, EvaluationError) else found.error
+    if error is not None:
+        return {"error": described(error)}
+    value = found.value if isinstance(found, EvaluationResult) else None
+    if not isinstance(value, dict) or "error" in value:
+        return {"error": value["error"] if isinstance(value, dict) else "the function returned no score"}
+    return {"score": None if value["none"] else value["score"]}
 
 
 def refuse(error: HostError, _path: str) -> Response:

@@ -118,7 +118,10 @@ def _of(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
     error = found if isinstance(found, EvaluationError) else found.error
     if error is None:
         return {"scores": list(found.native)} if isinstance(found, EvaluationResult) else {}
-    return _failure(_CODES.get(error.code, "USER_CODE_ERROR"), described(error))
+    code = _CODES.get(error.code, "USER_CODE_ERROR")
+    typescript = isinstance(found, EvaluationResult) and found.evaluator.language is not Language.PYTHON
+    # Langfuse's runner for TypeScript tells no line of what the code throws; that for Python does.
+    return _failure(code, described(error, with_line=not typescript or code != "USER_CODE_ERROR"))
 
 
 def _failure(code: str, message: str) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """The wire `opik`: Opik's Python backend (`PYTHON_EVALUATOR_URL`), as far as it runs custom metrics.
 
 Sources: comet-ml/opik@02b630c0, apps/opik-python-backend: evaluator.py, process_worker.py and its tests, which pin the
-texts of errors; the Java class PythonEvaluatorService for what is retried.
+texts of errors; score_validation.py at 5147e990; the Java class PythonEvaluatorService for what is retried.
 """
 
 import re
@@ -30,6 +30,8 @@ _NO_SCORE: Final = "The provided 'code' field didn't return any 'opik.evaluation
 _NOT_EVALUATED: Final = "The provided 'code' and 'data' fields can't be evaluated"
 _NOT_PYTHON: Final = "Field 'code' contains invalid Python code"
 _NOT_JSON: Final = "The browser (or proxy) sent a request that this server could not understand."
+_NAMED: Final = 10  # unusable scores in a text
+_NAME_CHARS: Final = 100
 _FRAME: Final = re.compile(r'^(\s*File )"[^"\n]*"', re.MULTILINE)
 
 
@@ -80,9 +82,21 @@ def _answer(found: EvaluationResult | EvaluationError) -> Response:
     if isinstance(found, EvaluationError):
         return _failed(found)
     scores = found.value.get("scores") if isinstance(found.value, dict) else None
-    if isinstance(scores, list) and scores:  # as they were returned: Opik judges unusable ones by itself
-        return json_response({"scores": scores})
+    if isinstance(scores, list) and scores:  # as they were returned: of some unusable ones Opik stores the others
+        unusable = [reason for one in scores if (reason := _unusable(one)) is not None]
+        if len(unusable) < len(scores):
+            return json_response({"scores": scores})
+        return _error(400, f"The provided 'code' field returned no usable score: {', '.join(unusable[:_NAMED])}")
     return _error(400, _NO_SCORE) if found.error is None or scores == [] else _failed(found.error)
+
+
+def _unusable(score: Json) -> str | None:
+    """Return why Opik cannot store a score; None if it can."""
+    found = score if isinstance(score, dict) else {}
+    name = re.sub(r"[\x00-\x1f\x7f]", " ", str(found.get("name") or "<unnamed>"))[:_NAME_CHARS]
+    if found.get("value") is None:
+        return f"'{name}' returned no value"
+    return f"'{name}' reported the scoring as failed" if found.get("scoring_failed") is True else None
 
 
 def _failed(error: EvaluationError) -> Response:

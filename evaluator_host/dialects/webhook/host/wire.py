@@ -34,6 +34,8 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
         row, fails_as_result = _row(body, found.evaluator)
         result = await calls.evaluate(request, found.evaluator, row, lock=found.lock)
         error = result if isinstance(result, EvaluationError) else result.error
+        if fails_as_result and isinstance(result, EvaluationResult) and (own := _promptfoo_s(result)) is not None:
+            return json_response(own)
         if error is not None:
             return _failed(error, as_result=fails_as_result)
         return json_response(_answer(result) if isinstance(result, EvaluationResult) else {})
@@ -68,6 +70,14 @@ def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
         return Row(body["inputs"], outputs, trace, variables, body.get("criteria")), False
     name = next((name for name in _OUTPUTS if name in body), None)
     return Row({key: value for key, value in body.items() if key != name}, body.get(name) if name else None), False
+
+
+def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
+    """Return the result of an assert of promptfoo's as promptfoo stores it; None for other evaluators."""
+    if result.evaluator.contract is not Contract.PROMPTFOO or not result.native:
+        return None
+    native = result.native[0]
+    return {**native, "success": native["pass"], "metrics": result.metrics}
 
 
 def _answer(result: EvaluationResult) -> dict[str, Json]:

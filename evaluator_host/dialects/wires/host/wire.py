@@ -181,10 +181,10 @@ def query_key(scope: Scope) -> str | None:
     return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("key", ())), None)
 
 
-def described(error: EvaluationError) -> str:
+def described(error: EvaluationError, *, with_line: bool = True) -> str:
     """Return an error as runtimes print it: `KeyError: 'x' (line 3)`; a plain `Error` of JavaScript has no name."""
     name = f"{error.type}: " if error.type not in (None, "Error") and error.code is ErrorCode.USER_EXCEPTION else ""
-    place = f" (line {error.line})" if error.line is not None else ""
+    place = f" (line {error.line})" if with_line and error.line is not None else ""
     return f"{name}{error.message.removeprefix(name)}{place}"
 
 

@@ -1,10 +1,11 @@
 import { ApiError } from "../api/http";
+import { inPageWords } from "../page-words";
 import { Prose } from "./prose";
 
 /** Shows an error message of the host, with every wrong field of a refused request. */
 export function ErrorNote({ title, error, onRetry }: { title?: string; error: unknown; onRetry?: (() => void) | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
-  const problems = error instanceof ApiError ? error.problems : [];
+  const problems = error instanceof ApiError ? error.problems.filter((one) => !message.includes(one.hint ?? one.message)) : []; // else the message says it
   return (
     <div class="note note-error" role="alert">
       {title && <p class="note-title">{title}</p>}
@@ -15,11 +16,11 @@ export function ErrorNote({ title, error, onRetry }: { title?: string; error: un
         <ul class="note-list">
           {problems.slice(0, 20).map((problem, index) => (
             <li key={index}>
-              {problem.field && <code>{problem.field}</code>} <Prose text={problem.message} />
+              {problem.field && <code>{inPageWords(problem.field)}</code>} <Prose text={problem.message} />
               {problem.hint && (
                 <span class="muted">
                   {" "}
-                  – <Prose text={problem.hint} />
+                  – <Prose text={problem.hint.includes(" ") ? problem.hint : `did you mean ${problem.hint}?`} />
                 </span>
               )}
             </li>

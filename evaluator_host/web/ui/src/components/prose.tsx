@@ -1,11 +1,17 @@
+import { inPageWords } from "../page-words";
+import { Link } from "../router";
 import { plain } from "../shown-text";
 
-/** Shows a message of the host; the parts between backticks are shown as code. */
+/** Shows a message of the host in the words of the pages; the parts between backticks are code, a page of the documentation is a link. */
 export function Prose({ text, most = 4000 }: { text: string; most?: number }) {
-  const parts = plain(text.slice(0, most)).split(/`([^`\n]{1,200})`/);
+  const parts = plain(inPageWords(text.slice(0, most))).split(/(`[^`\n]{1,200}`|docs\/[a-z]+\.md)/);
   return (
     <>
-      {parts.map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}
+      {parts.map((part, index) => {
+        if (index % 2 === 0) return part;
+        const page = part.slice(5, -3);
+        return part.startsWith("`") ? <code key={index}>{part.slice(1, -1)}</code> : <Link key={index} to={`/help/${page}`}>{page}</Link>;
+      })}
       {text.length > most && "…"}
     </>
   );

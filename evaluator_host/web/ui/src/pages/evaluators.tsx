@@ -8,6 +8,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { counted } from "../resources/format";
 import { PageHead, When } from "../resources/parts";
+import { LANGUAGES } from "../page-words";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
 import type { EvaluatorReport } from "../api/types";
@@ -69,7 +70,7 @@ function Evaluators({ evaluators }: { evaluators: readonly EvaluatorReport[] }) 
             {one.problem && <span class="chip chip-fail">does not load</span>}
           </th>
           <td class="number">{one.version}</td>
-          <td>{one.evaluator.language}</td>
+          <td>{LANGUAGES[one.evaluator.language]}</td>
           <td>{one.contract ?? <span class="muted">unknown</span>}</td>
           <td class="nowrap" title={one.evaluator.packages.map(String).join("\n")}>
             {one.evaluator.packages.length === 0 ? <span class="muted">none</span> : counted(one.evaluator.packages.length, "pin")}

@@ -15,6 +15,7 @@ interface ChoiceProps {
 export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
   const [text, setText] = useState("");
   const [other, setOther] = useState("");
+  const [before] = useState(chosen); // comes first, as a long list would hide it
   if (evaluators.length === 0) {
     return (
       <p class="muted">
@@ -28,7 +29,9 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
     if (other.trim() !== "" && !chosen.includes(other.trim())) onChosen([...chosen, other.trim()]);
     setOther("");
   };
-  const shown = evaluators.filter((one) => one.name.toLowerCase().includes(text.trim().toLowerCase()));
+  const isBefore = (name: string) => before.some((reference) => nameOf(reference) === name);
+  const found = evaluators.filter((one) => one.name.toLowerCase().includes(text.trim().toLowerCase()));
+  const shown = [...found.filter((one) => isBefore(one.name)), ...found.filter((one) => !isBefore(one.name))];
   const named = chosen.filter((reference) => /@/.test(reference) || !evaluators.some((one) => one.name === reference));
   return (
     <div class="record-stack">

@@ -1,3 +1,5 @@
+import { Prose } from "../components/prose";
+import { LANGUAGES } from "../page-words";
 import { useHost } from "../host";
 import { Link } from "../router";
 import type { EvaluatorReport, Limits } from "../api/types";
@@ -13,15 +15,22 @@ export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
       {problem && (
         <div class="note note-error">
           <p class="note-title">It does not load{problem.line !== null && `, line ${problem.line}`}</p>
-          <p class="note-text">{problem.message}</p>
+          <p class="note-text">
+            <Prose text={problem.message} />
+          </p>
+          {problem.hint !== null && (
+            <p class="muted">
+              <Prose text={problem.hint} />
+            </p>
+          )}
         </div>
       )}
       <Facts
         facts={[
           ["Version", `${report.version} of ${report.latest}`],
-          ["Language", environment?.runtime ? `${evaluator.language}, ${environment.runtime}` : evaluator.language],
+          ["Language", environment?.runtime ? `${LANGUAGES[evaluator.language]}, ${environment.runtime}` : LANGUAGES[evaluator.language]],
           ["Contract", report.contract ? `${report.contract} (${report.contract_source ?? "declared"})` : "unknown"],
-          ["Threshold", evaluator.threshold === null ? "none" : String(evaluator.threshold)],
+          ["Pass threshold", evaluator.threshold === null ? "none" : String(evaluator.threshold)],
           evaluator.packages.length > 0 && ["Packages", <Pins key="pins" report={report} />],
           Object.keys(evaluator.files ?? {}).length > 0 && ["Files", Object.keys(evaluator.files ?? {}).join(", ")],
           evaluator.settings.entry !== null && ["Entry", evaluator.settings.entry],

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
+import { Prose } from "../components/prose";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { count, oneLine } from "./format";
@@ -30,7 +31,14 @@ export function Failures({ job, evaluator, stamp }: { job: JobReport; evaluator:
               {group.type !== null && <code>{oneLine(group.type, 60)}</code>}
               {group.line !== null && <span class="muted">line {group.line}</span>}
             </p>
-            <p class="failure-message">{oneLine(group.message, 300)}</p>
+            <p class="failure-message">
+              <Prose text={oneLine(group.message, 300)} />
+            </p>
+            {group.hint !== null && (
+              <p class="failure-message muted">
+                <Prose text={oneLine(group.hint, 300)} />
+              </p>
+            )}
             <p class="failure-rows muted">
               {group.rows.map((row) => (
                 <Link key={row} to={`/jobs/${job.id}/rows/${row}`}>

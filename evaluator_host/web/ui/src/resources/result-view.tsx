@@ -1,3 +1,4 @@
+import { Prose } from "../components/prose";
 import type { Result } from "../api/types";
 import { figure, milliseconds } from "./format";
 import { Facts, Score, Verdict } from "./parts";
@@ -22,14 +23,20 @@ export function ResultView({ result }: { result: Result }) {
             {result.error.type ?? result.error.code}
             {result.error.line !== null && ` on line ${result.error.line}`}
           </p>
-          <p class="note-text">{result.error.message}</p>
-          {result.error.hint && <p class="muted">{result.error.hint}</p>}
+          <p class="note-text">
+            <Prose text={result.error.message} />
+          </p>
+          {result.error.hint && (
+            <p class="muted">
+              <Prose text={result.error.hint} />
+            </p>
+          )}
         </div>
       )}
       {result.error?.traceback && <Value label="Traceback" value={result.error.traceback} />}
       {result.warnings.map((warning, index) => (
         <p key={index} class="note note-warn">
-          {warning.message}
+          <Prose text={warning.message} />
         </p>
       ))}
       <Facts

@@ -10,6 +10,7 @@ import type { Syntax } from "../editor/mirror";
 import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { toast } from "../components/toasts";
+import { inPageWords } from "../page-words";
 import { oneLine } from "../resources/format";
 import { Link } from "../router";
 import { keep, recall } from "../storage";
@@ -18,6 +19,7 @@ import { type Draft, type Faults, fromExample, opened } from "./draft";
 import { Files, Slices } from "./files";
 import { Gallery } from "./gallery";
 import { Packages } from "./packages";
+import { Warnings } from "./result-card";
 import { SettingsPanel } from "./settings";
 import { knownOf, parametersOf } from "./signature";
 import { OpenDialog, SaveDialog } from "./stored-dialogs";
@@ -123,6 +125,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
         </p>
       )}
       <StatusLine draft={draft} checked={checked} fault={ownFault} waiting={build.state === "building"} />
+      {!checked.stale && checked.report !== null && <Warnings notes={checked.report.notes} />}
       <FixOffer fix={checked.stale ? null : (checked.report?.problems[0]?.fix ?? null)} onFix={(code) => change({ code, example: null })} />
       {checked.error !== null && (
         <div class="editor-error">
@@ -291,6 +294,12 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
         <span class="fail">
           {first.line !== null ? `Line ${first.line}: ` : ""}
           <Prose text={first.message} most={300} />
+          {first.hint !== null && first.fix === null && (
+            <span class="muted">
+              {" – "}
+              <Prose text={first.hint} most={300} />
+            </span>
+          )}
         </span>
       )}
       {!stale && report !== null && faults === 0 && report.contract !== null && <span class="pass">✓ loads</span>}
@@ -350,7 +359,7 @@ function syntaxOf(file: string | null, language: Language): Syntax {
 function marksOf(report: CheckReport | null, file: string | null): readonly Mark[] {
   if (report === null) return [];
   const importing = report.missing_imports.filter((one) => one.file === file);
-  const problems = report.problems.map(({ line, column, message, hint }): Mark => ({ line: line ?? 1, column, severity: "error", message: hint === null ? message : `${message}\n${hint}` }));
+  const problems = report.problems.map(({ line, column, message, hint }): Mark => ({ line: line ?? 1, column, severity: "error", message: inPageWords(hint === null ? message : `${message}\n${hint}`) }));
   const missing = importing.map(
     ({ module, line, pin }): Mark => ({ line, column: null, severity: "warning", message: pin === null ? `No installed package provides ${module}.` : `No installed package provides ${module}. You probably need ${pin}.` }),
   );

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
 import { Field } from "../components/field";
+import { LANGUAGES } from "../page-words";
 import { Segments } from "../resources/parts";
 import type { Language } from "../api/types";
 
@@ -12,7 +13,6 @@ const GROUPS = [
   { value: "own", label: "Start here" },
   { value: "platform", label: "From other platforms" },
 ] as const;
-const NAMES: Record<Language, string> = { python: "Python", javascript: "JavaScript", typescript: "TypeScript" };
 
 export function Gallery({ examples, chosen, onExample, onClose }: { examples: readonly Example[]; chosen: string | null; onExample: (example: Example) => void; onClose: () => void }) {
   const [text, setText] = useState("");
@@ -37,7 +37,7 @@ export function Gallery({ examples, chosen, onExample, onClose }: { examples: re
               <strong>{one.title}</strong>
               <span class="gallery-text">{one.description}</span>
               <span class="muted">
-                {(Object.keys(one.programs) as Language[]).map((language) => NAMES[language]).join(", ")}
+                {(Object.keys(one.programs) as Language[]).map((language) => LANGUAGES[language]).join(", ")}
                 {one.contract !== undefined && ` · ${one.contract}`}
               </span>
             </button>

@@ -46,15 +46,7 @@ export function ResultCard({ result, goTo, stale = false, before = null, pins = 
       )}
       {result.reason !== null && <p class="result-reason">{plain(result.reason.slice(0, REASON))}{result.reason.length > REASON && "…"}</p>}
       <Metrics result={result} />
-      {result.warnings.length > 0 && (
-        <ul class="result-warnings" aria-label="Warnings">
-          {result.warnings.slice(0, MOST_WARNINGS).map((warning, index) => (
-            <li key={index}>
-              <span class="chip chip-warn">{warning.code}</span> <Prose text={warning.message} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <Warnings notes={result.warnings} />
       <TimingBar timing={result.timing_ms} />
       <Outputs result={result} />
       <p class="result-where muted">
@@ -65,6 +57,19 @@ export function ResultCard({ result, goTo, stale = false, before = null, pins = 
       </p>
       {actions && <div class="result-actions">{actions}</div>}
     </article>
+  );
+}
+
+export function Warnings({ notes }: { notes: Result["warnings"] }) {
+  if (notes.length === 0) return null;
+  return (
+    <ul class="result-warnings" aria-label="Warnings">
+      {notes.slice(0, MOST_WARNINGS).map((note, index) => (
+        <li key={index}>
+          <span class="chip chip-warn">{note.code}</span> <Prose text={note.message} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,0 +1,32 @@
+"""Says a message of the host in the words of the command line: its options in place of fields of the API."""
+
+import re
+from typing import Final
+
+_LIMITS: Final = "timeout_s|memory_mb|processes|disk_mb|log_kb|result_kb"
+_SETTINGS: Final = "entry|config|repair|correct_answer_key|score_output"
+_WORDS: Final = (
+    (r"(?:in|to) `packages`", "with --package"),
+    (r"evaluator\.packages\[\d+\]|packages\[\d+\]|`packages`", "--package"),
+    (rf"`settings\.({_SETTINGS})`|\bsettings\.({_SETTINGS})\b|\blimits\.({_LIMITS})\b", None),
+    (r"set `(language|contract)` to", r"add --\1"),
+    (r"in `models`", "with --model"),
+    (r"\(`network`\)", "(--network)"),
+    (r"in `files`, by its path: \{\"([^\"]+)\": \"…\"\}", r"with --file: \1"),
+    (r", in `files`: \{[^}]*\}, by its path from this one", ": put it beside the evaluator, or name it with --file"),
+    (r"say in `path` where the code lies[^,]*, or import", "import"),
+    (r"in `files`", "with --file"),
+    (r"`format`", "--format"),
+)
+_READ: Final = tuple((re.compile(api), option) for api, option in _WORDS)
+
+
+def in_options(text: str) -> str:
+    """Return a message or a hint with options in place of fields of the API."""
+    for api, option in _READ:
+        text = api.sub(_option if option is None else option, text)
+    return text
+
+
+def _option(found: "re.Match[str]") -> str:
+    return "--" + next(name for name in found.groups() if name).replace("_", "-")

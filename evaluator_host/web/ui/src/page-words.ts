@@ -1,0 +1,25 @@
+/** Says a message of the host in the words of the pages: their fields in place of fields of the API. */
+
+const LIMITS: Record<string, string> = { timeout_s: "Timeout (s)", memory_mb: "Memory (MB)", processes: "Processes", disk_mb: "Disk (MB)", log_kb: "Logs (KB)", result_kb: "Result (KB)" };
+const SETTINGS: Record<string, string> = { entry: "Entry", config: "Arguments of the class", correct_answer_key: "Correct answer key", score_output: "Score output" };
+export const LANGUAGES: Record<string, string> = { python: "Python", javascript: "JavaScript", typescript: "TypeScript" };
+
+const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: string[]) => string)])[] = [
+  [/set `language` to (\w+)(?: or (\w+))?/g, (_, one = "", other) => `choose ${LANGUAGES[one] ?? one}${other ? ` or ${LANGUAGES[other] ?? other}` : ""} above the code`],
+  [/(?:in|to) `packages`/g, "under Packages"],
+  [/(?:evaluator\.)?packages\[\d+\]/g, "Packages"],
+  [/check gives it as `fix`, and settings\.repair runs it/g, "the button below the code restores it"],
+  [/`?\bsettings\.(entry|config|correct_answer_key|score_output)\b`?/g, (_, setting = "") => `Settings › ${SETTINGS[setting]}`],
+  [/\blimits\.(timeout_s|memory_mb|processes|disk_mb|log_kb|result_kb)\b/g, (_, limit = "") => `Settings › ${LIMITS[limit]}`],
+  [/set `contract` to/g, "set Settings › Contract to"],
+  [/in `models`/g, "in Settings › Models"],
+  [/\(`network`\)/g, "(Settings › Hosts)"],
+  [/send it in `files`, by its path: \{"([^"]+)": "…"\}/g, "add it with Add a file…, by its path: $1"],
+  [/, in `files`: \{[^}]*\}, by its path from this one/g, ", with Add a file…, by its path from this one"],
+  [/(?:send (it|them) |goes )in `files`/g, (_, what) => (what === undefined ? "goes under Add a file…" : `add ${what} with Add a file…`)],
+  [/say in `path` where the code lies[^,]*, or import/g, "import"],
+];
+
+export function inPageWords(text: string): string {
+  return WORDS.reduce((said, [api, page]) => said.replace(api, page as string), text);
+}
