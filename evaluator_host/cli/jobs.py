@@ -380,7 +380,7 @@ def read_target(
     """
     if url is None:
         if model or prompt or inference or others.get("api_key") or others.get("system"):
-            raise InvalidRequest("these options need --target-url, --model and --prompt")
+            raise InvalidRequest("--model, --prompt, --system, --inference and --api-key-secret need --target-url")
         return None
     if not model or not prompt:
         missing = "--model" if not model else "--prompt"

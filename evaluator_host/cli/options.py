@@ -102,28 +102,20 @@ class LoadedEvaluator:
 
 
 def read_evaluator(
-    file: Path,
-    language: Language | None,
+    file: Path,  # the source
+    language: Language | None,  # none: by the suffix
     *,
-    host: Settings,
-    project: Project | None = None,
-    extra: Sequence[Path] = (),
-    alone: bool = False,
+    host: Settings,  # where a pin that is not exact is looked up
+    project: Project | None = None,  # where its own files come from; None for the project that it lies in
+    extra: Sequence[Path] = (),  # further files to send: data that it reads
+    alone: bool = False,  # leave the project's files out
+    # as in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the file
+    # itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
     **fields: Any,
 ) -> LoadedEvaluator:
     """Return the evaluator in a file; a field that is None keeps its default.
 
     The files of its project that it imports come along.
-
-    Args:
-      file: The source.
-      language: None: by the suffix.
-      host: Where a pin that is not exact is looked up.
-      project: Where its own files come from; None for the project that it lies in.
-      extra: Further files to send: data that it reads.
-      alone: Leave the project's files out.
-      fields: As in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the
-        file itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
 
     Raises:
       InvalidPin: the file declares a package that is not pinned exactly.
@@ -201,7 +193,7 @@ def require_file(file: Path) -> None:
 
 
 def _config(given: str) -> Any:
-    """Return a configuration: JSON, or the path of a JSON file."""
+    """Return the configuration in an option, which is JSON or the path of a JSON file."""
     text = given if given.lstrip().startswith("{") else _source(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))

@@ -33,13 +33,9 @@ class ReportedRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The rows of one run in their order.
+    """The rows of one run in their order."""
 
-    Attributes:
-      name: The evaluator, as people know it.
-    """
-
-    name: str
+    name: str  # the evaluator, as people know it
     rows: tuple[ReportedRow, ...]
 
     @property
@@ -65,19 +61,12 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """The reports that a command writes at the end of a run.
+    """The reports that a command writes at the end of a run."""
 
-    Attributes:
-      junit: File for JUnit XML.
-      markdown: File that Markdown is added to, as CI systems' summaries want it.
-      baseline: Results of an earlier run.
-      max_drop: By how much the mean may be lower than in the baseline.
-    """
-
-    junit: Path | None = None
-    markdown: Path | None = None
-    baseline: Path | None = None
-    max_drop: float | None = None
+    junit: Path | None = None  # file for JUnit XML
+    markdown: Path | None = None  # file that Markdown is added to, as CI systems' summaries want it
+    baseline: Path | None = None  # results of an earlier run
+    max_drop: float | None = None  # by how much the mean may be lower than in the baseline
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and self.baseline is None:

@@ -40,18 +40,13 @@ class Percentiles:
 
 
 class Summary:
-    """Counts, scores and times of the rows of one run.
-
-    Attributes:
-      rows: Number of rows with a result.
-      first_failure: `(line, result)` of the first row of the file that failed, or None.
-      together: Corpus scores of the rows, for an evaluator that has them.
-    """
+    """Counts, scores and times of the rows of one run."""
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = 0  # number of rows with a result
+        # `(line, result)` of the first row of the file that failed, or None
         self.first_failure: tuple[int, EvaluationResult] | None = None
-        self.together: EvaluationResult | None = None
+        self.together: EvaluationResult | None = None  # corpus scores of the rows, for an evaluator that has them
         self.errors: Counter[str] = Counter()
         self.statuses: Counter[Status] = Counter()
         self._warnings: Counter[str] = Counter()

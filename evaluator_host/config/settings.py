@@ -166,33 +166,20 @@ def otel_variable(name: str, default: str) -> str:
 
 
 class ModelEndpoint(BaseModel):
-    """A model that callers refer to by name: the address of an API.
-
-    Attributes:
-      base_url: `https://host/v1`.
-      model: What it is called there; None for the name of the reference.
-      secret: Name of the secret of the caller's workspace that is its key.
-      key: Its key, when the operator pays for it.
-      kind: The API that it speaks.
-      input_price: Price of a million tokens of requests.
-      output_price: Price of a million tokens of answers.
-      timeout_s: Seconds for one answer.
-      retries: Tries after the first one.
-      workspaces: Names or ids of the workspaces that may be granted it; empty for all.
-    """
+    """A model that callers refer to by name: the address of an API."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    base_url: str
-    model: str | None = None
-    secret: str | None = None
-    key: SecretStr | None = None
-    kind: ModelKind = ModelKind.OPENAI
-    input_price: float | None = Field(None, ge=0)
-    output_price: float | None = Field(None, ge=0)
-    timeout_s: float = Field(60.0, gt=0, le=3600)
-    retries: int = Field(2, ge=0, le=10)
-    workspaces: tuple[str, ...] = ()
+    base_url: str  # `https://host/v1`
+    model: str | None = None  # what it is called there; None for the name of the reference
+    secret: str | None = None  # name of the secret of the caller's workspace that is its key
+    key: SecretStr | None = None  # its key, when the operator pays for it
+    kind: ModelKind = ModelKind.OPENAI  # the API that it speaks
+    input_price: float | None = Field(None, ge=0)  # price of a million tokens of requests
+    output_price: float | None = Field(None, ge=0)  # price of a million tokens of answers
+    timeout_s: float = Field(60.0, gt=0, le=3600)  # seconds for one answer
+    retries: int = Field(2, ge=0, le=10)  # tries after the first one
+    workspaces: tuple[str, ...] = ()  # names or ids of the workspaces that may be granted it; empty for all
 
 
 class WireOptions(BaseModel):

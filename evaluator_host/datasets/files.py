@@ -113,10 +113,7 @@ class RowsFolder:
     ) -> dict[int, dict[str, Any]]:
         """Return the rows with the given numbers; neighbouring rows are read together.
 
-        Args:
-          dataset_id: The data set.
-          numbers: Of the rows.
-          most_bytes: Leave out the rows that follow once the rows have more; None for no limit.
+        Leaves out the rows that follow once the rows have more than `most_bytes`.
         """
         found: dict[int, dict[str, Any]] = {}
         held = 0

@@ -46,9 +46,7 @@ class OrphanFiles:
     async def finding(self, store: Store | None, address: Address) -> Finding:
         """Return the `doctor` finding about unreferenced files and files of other databases.
 
-        Args:
-          store: Over the database of that address; None until a host has used it.
-          address: Address of the database.
+        `store` is None until a host has used the database.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -91,7 +89,7 @@ class OrphanFiles:
         self.blobs.sweep(known)
 
     def _note(self, known: frozenset[str], identity: str, address: Address) -> None:
-        """Write the note of a database, before any of its files."""
+        """Write the note of this database; it has to be there before the first file of the database."""
         if not self._notes.is_dir() and not known.issuperset((*self.rows.ids(), *self.blobs.ids())):
             write_once(self._notes / "unknown", b"used before databases were noted")
         write_once(self._notes / identity, str(address).encode())

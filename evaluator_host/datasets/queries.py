@@ -76,13 +76,8 @@ def search_rows(
 ) -> FoundRows:
     """Return the rows of a file of JSON lines that have a text and meet all conditions.
 
-    Args:
-      file: The rows.
-      text: A text in a value or a name of a column, in any case; empty for all rows.
-      conditions: Each has to hold.
-      sort: A column; `-` before it is descending. Rows without a value come last.
-      first: How many of the found rows to leave out.
-      limit: Most rows to return; fewer when they have 4 MB.
+    `sort` is a column, after `-` descending, rows without a value last; `first` of the found rows are left out. Fewer
+    than `limit` come when they have 4 MB.
     """
     places, numbers, keys = array("Q"), array("Q"), list[tuple[Any, ...]]()
     wanted = text.lower()
@@ -112,13 +107,8 @@ def search_rows(
 def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
     """Return how the rows of `other` differ from those of `file`, in the order of `other`.
 
-    A row that was removed where one was added counts as changed.
-
-    Args:
-      file: Rows as JSON lines.
-      other: Later rows.
-      first: How many of the changes to leave out.
-      limit: Most changes to return; fewer when their rows have 4 MB.
+    A row that was removed where one was added counts as changed. The first `first` are left out. Fewer than `limit`
+    come when their rows have 4 MB.
     """
     old, new = _Lines.of(file), _Lines.of(other)
     found, kinds, held = list[RowChange](), Counter[str](), 0

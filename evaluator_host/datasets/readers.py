@@ -354,7 +354,7 @@ def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
 
 def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
     if len(cells) != len(header):
-        return BadRow(f"{len(cells)} cells under a header of {len(header)}")
+        return BadRow(f"it has {len(cells)} cells, and the header has {len(header)}")
     return _with_json(dict(zip(header, cells, strict=True)))
 
 
@@ -413,7 +413,7 @@ def _sheet_records(rows: Iterator[tuple[Any, ...]]) -> Iterator[Record]:
             header = [f"column {place}" if name is None else str(name) for place, name in enumerate(given, start=1)]
             _require_distinct(header)
         elif len(given) > len(header):
-            yield line, BadRow(f"{len(given)} cells under a header of {len(header)}")
+            yield line, BadRow(f"it has {len(given)} cells, and the header has {len(header)}")
         elif given:
             yield line, _with_json(dict(zip(header, [*given, *[None] * (len(header) - len(given))], strict=True)))
 

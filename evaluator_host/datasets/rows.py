@@ -17,16 +17,12 @@ from evaluator_host.model.json_values import encode_json
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A row, its first line number in the file, and the record that it was mapped from.
-
-    Attributes:
-      index: Number of the row among the valid ones of the whole file, from 0.
-    """
+    """A row, its first line number in the file, and the record that it was mapped from."""
 
     line: int
     row: Row
     record: dict[str, Any]
-    index: int = 0
+    index: int = 0  # number of the row among the valid ones of the whole file, from 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +64,20 @@ ALL: Final = Shard()
 
 
 class RowFile:
-    """The rows of a local file; iterate it once.
-
-    Args:
-      path: `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`.
-      mapping: Row fields by column or template.
-      max_row_bytes: Size limit of a row.
-      limit: Most rows to read; None for all.
-      report: Called with line and fault of each bad record.
-      shard: Which of the rows to yield.
-      format_: Format of the file; None: by its suffix.
-      note: Called with how the file was read, where that is not what its format says.
-
-    Attributes:
-      count: Valid records so far, those of other shards too.
-      size: Bytes of the file.
-      position: Bytes read so far.
-      bad: Bad records so far.
-    """
+    """The rows of a local file; iterate it once."""
 
     def __init__(
         self,
+        # `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`
         path: Path,
-        mapping: Mapping,
+        mapping: Mapping,  # row fields by column or template
         *,
-        max_row_bytes: int,
-        limit: int | None,
-        report: Callable[[int, str], None],
-        shard: Shard = Shard(),
-        format_: Format | None = None,
-        note: Note = lambda _: None,
+        max_row_bytes: int,  # size limit of a row
+        limit: int | None,  # most rows to read; None for all
+        report: Callable[[int, str], None],  # called with line and fault of each bad record
+        shard: Shard = Shard(),  # which of the rows to yield
+        format_: Format | None = None,  # format of the file; None: by its suffix
+        note: Note = lambda _: None,  # called with how the file was read, where that is not what its format says
     ) -> None:
         self._path = path
         self._mapping = mapping
@@ -105,13 +85,13 @@ class RowFile:
         self._limit = limit
         self._report = report
         self._shard = shard
-        self.count = 0
-        self.bad = 0
-        self.position = 0
+        self.count = 0  # valid records so far, those of other shards too
+        self.bad = 0  # bad records so far
+        self.position = 0  # bytes read so far
         self._format = format_ or Format.of_name(path.name)
         self._note = note
         try:
-            self.size = path.stat().st_size
+            self.size = path.stat().st_size  # bytes of the file
         except OSError as error:
             raise _unreadable(path, error) from error
 

@@ -42,11 +42,6 @@ _TRIES: Final = 3  # to edit a data set that others edit at the same time
 class DatasetService:
     """The data sets of one host.
 
-    Attributes:
-      processes: Limited processes for uploads alone, because reading a large one takes minutes.
-      max_bytes: Size limit of an upload, and of a data set.
-      max_row_bytes: Size limit of a row.
-
     For every method that takes the name of a data set:
 
     Raises:
@@ -55,23 +50,18 @@ class DatasetService:
 
     store: Datasets
     folder: RowsFolder
-    processes: LimitedProcesses
+    processes: LimitedProcesses  # for uploads alone, because reading a large one takes minutes
     usage: StorageUsage
     _: KW_ONLY
-    max_bytes: int
-    max_row_bytes: int
+    max_bytes: int  # size limit of an upload, and of a data set
+    max_row_bytes: int  # size limit of a row
 
     async def add_dataset(
         self, workspace_id: str, name: str, chunks: AsyncIterator[bytes], format_: Format, *, replace: bool = False
     ) -> DatasetReport:
         """Store the rows of a file that arrives in chunks, without the whole file in memory.
 
-        Args:
-          workspace_id: Owner of the data set.
-          name: Letters, digits, dots, dashes and underscores.
-          chunks: Chunks of the file.
-          format_: Format of the file.
-          replace: Take the name from the data set that has it; jobs over that data set keep its rows.
+        With `replace` it takes the name from the data set that has it, whose rows jobs keep.
 
         Raises:
           InvalidRequest: the name is not valid, or the file has another format or no row.
@@ -259,14 +249,8 @@ class DatasetService:
     ) -> DatasetReport:
         """Store an edited copy of a data set as its next version; jobs over the older ones keep their rows.
 
-        Args:
-          workspace_id: Owner of the data set.
-          name: Of the data set.
-          changed: New rows by number, from 0.
-          removed: Numbers of rows to leave out.
-          added: Rows to append.
-          create: Make a data set of the added rows if there is none of that name.
-          version: Refuse the edit unless this is the newest version: numbers of rows are those of a version.
+        `changed` has new rows by number, from 0. With `create` the data set is made of the added rows if there is none;
+        `version` is the newest one that the caller knows: numbers of rows are those of a version.
 
         Raises:
           InvalidRequest: there is no such row, or none is left.

@@ -65,7 +65,7 @@ def _spans(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _said(attributes: dict[str, Any]) -> list[_Message]:
-    """Return what a call of a model was told, and what it answered; nothing for another span."""
+    """Return the messages of a span that called a model, prompt and answer; none for any other span."""
     for told, answered in _LISTS:
         if told in attributes or answered in attributes:
             return [*_listed(attributes.get(told)), *_listed(attributes.get(answered))]

@@ -112,7 +112,7 @@ def shape_in_child(
 
 
 def from_child(answer: bytes) -> Shaped:
-    """Return what `shape` returned in the child process."""
+    """Decode the bytes that a child process sent for a shaped row: its call body or error, and its notes."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head: dict[str, Any] = decode_json(answer[_HEAD:start])
     notes = tuple(Note(**note) for note in head["notes"])

@@ -234,9 +234,7 @@ class EnvironmentFolder:
 class Usage:
     """The installations that this process uses; file locks announce them to other processes.
 
-    Args:
-      folder: Folder of the host.
-      in_use: Digests of environments that sandboxes of this process have.
+    `in_use` returns the digests of environments that sandboxes of this process have.
     """
 
     def __init__(self, folder: EnvironmentFolder, in_use: Callable[[], Collection[str]]) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.model.errors import PackagesFailed
 from evaluator_host.model.evaluator import Environment, Language, Package
 from evaluator_host.packages.lock import Lock, LockTarget, Pin
@@ -54,29 +55,21 @@ class BuildEvent:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentReport:
-    """A package set as the API shows it. `digest` is null until packages are resolved; `key` is always set.
-
-    Attributes:
-      status: `building`, `ready` or `failed`.
-      packages: Everything that is installed; until the set is resolved, the pins.
-      built_at: UTC, ISO 8601.
-      lock: Requirements with hashes (pip) or `package-lock.json` (npm).
-      error: Why the last build failed.
-    """
+    """A package set as the API shows it. `digest` is null until packages are resolved; `key` is always set."""
 
     key: str
     digest: str | None
-    status: BuildStatus
+    status: Annotated[BuildStatus, Doc("`building`, `ready` or `failed`.")]
     language: Language
     runtime: str
-    packages: tuple[Package, ...]
+    packages: Annotated[tuple[Package, ...], Doc("Everything that is installed; until the set is resolved, the pins.")]
     size_bytes: int = 0
-    built_at: str | None = None
+    built_at: Annotated[str | None, Doc("UTC, ISO 8601.")] = None
     build_s: float | None = None
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    lock: str | None = None
-    error: str | None = None
+    lock: Annotated[str | None, Doc("Requirements with hashes (pip) or `package-lock.json` (npm).")] = None
+    error: Annotated[str | None, Doc("Why the last build failed.")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,11 +80,7 @@ class Environments:
     ) -> InstalledSet:
         """Return the package set that an evaluator pins; install it if it is new.
 
-        Args:
-          packages: The pins.
-          language: Whose packages.
-          python: As in `PackageQueries.target`.
-          workspace: Whose turn a build takes; empty for the host's own.
+        Builds take turns between workspaces; the host's own have none.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.

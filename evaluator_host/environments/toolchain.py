@@ -25,14 +25,17 @@ from typing import Final
 from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.model.errors import IndexUnavailable, SandboxUnavailable, refusal_of
 from evaluator_host.packages.tools import installed_tools
-from evaluator_host.system.files import hold_lock
+from evaluator_host.system.files import FileLock, hold_lock
 from evaluator_host.system.processes import Command, run
+from evaluator_host.system.tree import remove
 
 _log = logging.getLogger(__name__)
 
 _JAVASCRIPT: Final = RUNTIMES_DIR / "javascript"
 _RECIPE: Final = _JAVASCRIPT / "toolchain"
+_RUNNER: Final = "javascript-runner-"
 _DIGEST: Final = "digest"  # of the other files of a built runner
+_KEPT_RUNNERS: Final[dict[Path, FileLock]] = {}
 _PYTHON_PACKAGES: Final = ("RestrictedPython", "jedi", "parso", "pyflakes")
 _LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")  # stubs: typeshed's of other packages
 _INSTALL_TIMEOUT_S: Final = 300.0
@@ -57,16 +60,11 @@ def node_path() -> Path:
 
 
 class JavascriptTools:
-    """The pinned esbuild of a data directory and the runner it bundles, made when first JavaScript or TypeScript comes.
-
-    Attributes:
-      esbuild: Where the program is, or will be.
-      runner: The folder where the built runner is, or will be.
-    """
+    """The pinned esbuild of a data directory and the runner it bundles, made for the first JavaScript or TypeScript."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.esbuild = esbuild_path(data_dir)
-        self.runner = javascript_runner_path(data_dir)
+        self.esbuild = esbuild_path(data_dir)  # where the program is, or will be
+        self.runner = javascript_runner_path(data_dir)  # the folder where the built runner is, or will be
         self._data_dir = data_dir
         self._whole = False
 
@@ -84,7 +82,7 @@ class JavascriptTools:
 
 def javascript_runner_path(data_dir: Path) -> Path:
     """Return the folder of the built JavaScript runner in a data directory, whether or not it is there."""
-    return data_dir / "toolchain" / f"javascript-runner-{_sources_digest()[:16]}"
+    return data_dir / "toolchain" / f"{_RUNNER}{_sources_digest()[:16]}"
 
 
 async def ensure_javascript_runner(data_dir: Path) -> Path:
@@ -99,6 +97,7 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
     esbuild = await ensure_esbuild(data_dir)
     home, target = data_dir / "toolchain", javascript_runner_path(data_dir)
     with _prepared_in(home):
+        _keep_runner(target)
         if not _is_unchanged(target):
             async with hold_lock(home / ".lock"):
                 if not _is_unchanged(target):
@@ -108,6 +107,32 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
                         await _build_runner(esbuild, made)
                         _rename(made, target, replaced=damaged)
     return target
+
+
+def _keep_runner(folder: Path) -> None:
+    """Hold a built runner until this process ends: `remove_old_runners` of other hosts leaves it alone."""
+    lock = _KEPT_RUNNERS.setdefault(folder, FileLock(folder.with_name(f"{folder.name}.lock")))
+    with suppress(OSError):  # a folder that this process only reads
+        lock.acquire(shared=True, wait=True)
+
+
+def remove_old_runners(data_dir: Path) -> int:
+    """Remove the built JavaScript runners of other sources that no process uses; return how many.
+
+    One without a lock file stays: a version that held none may use it.
+    """
+    own, removed = javascript_runner_path(data_dir), 0
+    for path in own.parent.glob(f"{_RUNNER}*.lock"):
+        folder, lock = path.with_suffix(""), FileLock(path)
+        try:
+            if folder != own and lock.acquire():
+                removed += remove(folder)
+                lock.discard()
+        except OSError as error:
+            _log.warning("%s could not be removed: %s", folder, error)
+        finally:
+            lock.release()
+    return removed
 
 
 async def _build_runner(esbuild: Path, made: Path) -> None:
@@ -215,6 +240,8 @@ def watch_tools(data_dir: Path) -> Callable[[], None]:
     The check raises `SandboxUnavailable`. It compares facts about the file, and so takes microseconds.
     """
     runner = javascript_runner_path(data_dir) / "runner.js"
+    if runner.exists():
+        _keep_runner(runner.parent)
     known = {path: _facts(path) for path in (node_path(), esbuild_path(data_dir), runner)}
 
     def check() -> None:
@@ -265,9 +292,7 @@ def restricted_python_dir(data_dir: Path) -> Path:
 async def _install_esbuild(stage: Path, binary: Path) -> None:
     """Install esbuild below `stage`, check that it runs, and leave its program at `kept/esbuild`.
 
-    Args:
-      stage: A temporary folder.
-      binary: Where the program will be, for messages.
+    `binary` is where it will be, for messages.
     """
     for name in ("package.json", "package-lock.json"):
         shutil.copy(_RECIPE / name, stage / name)

@@ -57,22 +57,16 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Pending:
-    """A trace, or a session, that is not scored yet.
-
-    Attributes:
-      refused: It has become too large, and its spans are dropped.
-      quiet_s: For a session: seconds without a span after which it is complete.
-      traces: Ids of the session's traces.
-    """
+    """A trace, or a session, that is not scored yet."""
 
     groups: list[bytes] = field(default_factory=list)
     size: int = _OF_EACH_BYTES
     spans: int = 0
     rooted: bool = False
-    refused: bool = False
+    refused: bool = False  # it has become too large, and its spans are dropped
     last: float = 0.0
-    quiet_s: float | None = None
-    traces: set[str] = field(default_factory=set)
+    quiet_s: float | None = None  # for a session: seconds without a span after which it is complete
+    traces: set[str] = field(default_factory=set)  # ids of the session's traces
 
     def due(self, now: float) -> bool:
         return now - self.last > (self.quiet_s or (QUIET_S if self.rooted else SILENT_S))

@@ -34,21 +34,13 @@ Cases: TypeAlias = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEvaluator:
-    """The stored evaluator that a reference names.
+    """The stored evaluator that a reference names."""
 
-    Attributes:
-      evaluator: With its name and version.
-      lock: Lock of its packages as JSON; None for a pasted evaluator, or without pins.
-      evaluator_id: Of a stored evaluator; empty for a pasted one.
-      sampling: Share of live traces to score, 0 to 1.
-      cases: Rows with what it has to make of them.
-    """
-
-    evaluator: Evaluator
-    lock: str | None
-    evaluator_id: str = ""
-    sampling: float = 1.0
-    cases: Cases = ()
+    evaluator: Evaluator  # with its name and version
+    lock: str | None  # lock of its packages as JSON; None for a pasted evaluator, or without pins
+    evaluator_id: str = ""  # of a stored evaluator; empty for a pasted one
+    sampling: float = 1.0  # share of live traces to score, 0 to 1
+    cases: Cases = ()  # rows with what it has to make of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +72,8 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store an evaluator under a name as version 1, if it loads.
 
-        Args:
-          workspace_id: Owner of the evaluator.
-          name: Letters, digits, dots, dashes and underscores.
-          evaluator: Code, settings and pins.
-          description: Description for people.
-          sampling: Share of live traces to score, 0 to 1.
-          force: Store it even if it does not load.
-          key_id: The caller's key.
-          cases: Rows with what it has to make of them; run once it loads.
-          require_cases: Store it only if all cases hold.
+        `cases` are run once it loads. With `force` it is stored even if it does not load, with `require_cases` only if
+        all of them hold.
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.

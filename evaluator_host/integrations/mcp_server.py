@@ -62,9 +62,7 @@ class _Hosts:
 def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
     """Return the server with its tools; it opens its sandboxes or its host when it runs.
 
-    Args:
-      settings: Of this process; `key` is sent to the host.
-      url: URL of a running host; None evaluates in this process.
+    `url` is that of a running host, which gets `settings.key`; None evaluates in this process.
     """
 
     @asynccontextmanager

@@ -33,15 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredEvaluator:
-    """One evaluator in a test.
+    """One evaluator in a test."""
 
-    Attributes:
-      name: The name of its file, in the report.
-      evaluator: Its code and settings, or the name of a stored one.
-    """
-
-    name: str
-    evaluator: "Evaluator | str"
+    name: str  # the name of its file, in the report
+    evaluator: "Evaluator | str"  # its code and settings, or the name of a stored one
     _engine: Any  # a Client, or a SandboxPool: their methods are the same
     _note: Callable[[str, object], None]
 

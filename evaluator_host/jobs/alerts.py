@@ -67,18 +67,12 @@ class _Delivery:
 
 @dataclass(frozen=True, slots=True)
 class _Alert:
-    """An alert as it is stored.
-
-    Attributes:
-      since: Jobs that ended before are not looked at.
-      seen_at: The end of the newest job that was looked at.
-      seen: Ids of the last jobs that were looked at.
-    """
+    """An alert as it is stored."""
 
     rule: AlertRule
-    since: datetime
-    seen_at: datetime | None = None
-    seen: tuple[str, ...] = ()
+    since: datetime  # jobs that ended before are not looked at
+    seen_at: datetime | None = None  # the end of the newest job that was looked at
+    seen: tuple[str, ...] = ()  # ids of the last jobs that were looked at
     paused: bool = False
     firing: bool = False
     value: float | None = None

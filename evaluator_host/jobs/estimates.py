@@ -21,14 +21,7 @@ _LONGEST_S: Final = 300.0
 
 
 class JobEstimates:
-    """Estimates jobs of one host.
-
-    Args:
-      jobs: Runs the first rows, as a job of their own that is deleted afterwards.
-      results: Their usage.
-      models: What workspaces have used today.
-      settings: The budget of a day.
-    """
+    """Estimates jobs of one host."""
 
     def __init__(self, jobs: JobService, results: JobResults, models: Models, settings: Settings) -> None:
         self._jobs = jobs

@@ -74,15 +74,8 @@ class LabelQueues:
     ) -> LabelQueue:
         """Make a queue of the rows of a job or a data set.
 
-        Args:
-          workspace_id: Owner of the queue.
-          name: Letters, digits, dots, dashes and underscores.
-          task: What people are asked.
-          job: Id of a job.
-          dataset: Name of a data set; give one of both.
-          rows: Numbers of rows, or which rows of the job.
-          evaluator: Label or name of the evaluator whose results choose the rows; None: of any one.
-          limit: At most so many rows, spread evenly over the chosen ones.
+        The rows are those of a job or of a data set: their numbers, or those that the results of one evaluator (None:
+        of any) choose; at most `limit`, spread evenly.
 
         Raises:
           InvalidRequest: a field is not valid, or there are no such rows.

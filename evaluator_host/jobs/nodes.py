@@ -76,12 +76,7 @@ class RayNodes:
     ) -> list[EvaluationResult]:
         """Return the result of each row of a chunk, in order; some node evaluates them all.
 
-        Args:
-          evaluator: What scores; it asks no models.
-          rows: An error or a `Skipped` in the place of a row is that row's outcome.
-          use: Of the job; gets the nodes' names, states and rows.
-          isolation: As in `Service.evaluate_rows`.
-          lock: Of the evaluator's packages, as JSON.
+        Arguments as in `Service.evaluate_rows`; `use` gets the nodes' names, states and rows.
 
         Raises:
           HostBusy: the driver ended, or no node can evaluate at the moment.

@@ -77,10 +77,7 @@ async def open_stored_resources(
 ) -> AsyncIterator[StoredResources]:
     """Open the services and run jobs until the block ends; then release running jobs to the next host.
 
-    Args:
-      service: Evaluates.
-      store: The database.
-      runner: Runs the jobs; by default this process.
+    `runner` runs the jobs; by default this process.
 
     Raises:
       StoreUnavailable: the database does not answer.

@@ -70,17 +70,12 @@ def _unmade(reason: BadRow) -> EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Calls a model for several rows concurrently.
+    """Calls a model for several rows concurrently."""
 
-    Attributes:
-      endpoint: The model.
-      writer: Stores the answers.
-      on_failed: Called with every row that failed for good and its error; its exception ends the generation.
-    """
-
-    endpoint: Endpoint
-    writer: ResultWriter
+    endpoint: Endpoint  # the model
+    writer: ResultWriter  # stores the answers
     _: KW_ONLY
+    # called with every row that failed for good and its error; its exception ends the generation
     on_failed: Callable[[int, EvaluationError], None]
 
     async def run(self, rows: AsyncGenerator[_Asked, None], *, concurrency: int) -> None:

@@ -45,15 +45,8 @@ def unmarked_lines(
 class RowSource:
     """The rows of one job.
 
-    Args:
-      folder: The rows of all data sets.
-      processes: Limited processes, which render templates.
-      job: The job.
-      mapping: The job's mapping.
-      count: Most rows to read.
-      shard: Which of them.
-      names: Names under which a row may hold criteria for the evaluator; None to leave criteria by evaluator aside.
-      outputs_come: Whether a model writes the outputs.
+    `names` are those under which a row may hold criteria for the evaluator; None leaves criteria by evaluator aside.
+    `outputs_come`: a model writes the outputs.
     """
 
     def __init__(

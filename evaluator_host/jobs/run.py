@@ -60,39 +60,25 @@ _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows failed than `max_failures` allows; `str` says why the first one failed, and gives both numbers.
-
-    Attributes:
-      row: Number of the first failed row; None when all rows that failed did so before this run.
-    """
+    """More rows failed than `max_failures` allows; `str` says why the first one failed, and gives both numbers."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
-        self.row = row
+        self.row = row  # number of the first failed row; None when all rows that failed did so before this run
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The services that every job of a host uses.
+    """The services that every job of a host uses."""
 
-    Attributes:
-      service: Evaluates rows.
-      queue: Job queue in the store.
-      folder: The rows of all data sets.
-      owner: Name of this host's scheduler, see `scheduler.owner_name`.
-      usage: Checks whether a workspace may store more.
-      models: For online jobs; None for a host without them.
-      nodes: Evaluates rows on a Ray cluster; None for a host without one.
-      together: Taken while an evaluator scores all rows together, because these are all in memory: two at a time.
-    """
-
-    service: Service
-    queue: JobQueue
-    folder: RowsFolder
-    owner: str
-    usage: StorageUsage
-    models: ModelAccess | None = None
-    nodes: RayNodes | None = None
+    service: Service  # evaluates rows
+    queue: JobQueue  # job queue in the store
+    folder: RowsFolder  # the rows of all data sets
+    owner: str  # name of this host's scheduler, see `scheduler.owner_name`
+    usage: StorageUsage  # checks whether a workspace may store more
+    models: ModelAccess | None = None  # for online jobs; None for a host without them
+    nodes: RayNodes | None = None  # evaluates rows on a Ray cluster; None for a host without one
+    # taken while an evaluator scores all rows together, because these are all in memory: two at a time
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
 

@@ -62,11 +62,7 @@ class _Beat:
 
 
 class Scheduler:
-    """Runs the jobs of this host. Bound to one event loop.
-
-    Args:
-      at_once: Most jobs that run at a time.
-    """
+    """Runs the jobs of this host. Bound to one event loop."""
 
     def __init__(self, context: JobContext, jobs: Jobs, *, at_once: int) -> None:
         self._context = context

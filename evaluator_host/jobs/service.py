@@ -60,11 +60,6 @@ class JobRunner(Protocol):
 class JobService:
     """The jobs of one host.
 
-    Attributes:
-      runner: Runs the jobs.
-      resolve: Finds stored evaluators.
-      models: Checks targets; None for a host without online jobs.
-
     For every method that takes a `job_id`:
 
     Raises:
@@ -75,10 +70,10 @@ class JobService:
     jobs: Jobs
     datasets: Datasets
     folder: RowsFolder
-    runner: JobRunner
-    resolve: Resolve
+    runner: JobRunner  # runs the jobs
+    resolve: Resolve  # finds stored evaluators
     usage: StorageUsage
-    models: ModelAccess | None = None
+    models: ModelAccess | None = None  # checks targets; None for a host without online jobs
     _watched: Counter[str] = field(init=False, default_factory=Counter)
     _looking: asyncio.Task[dict[str, JobReport | None]] | None = field(init=False, default=None)
 

@@ -16,25 +16,17 @@ from evaluator_host.store.jobs import Job, JobEvaluator
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """The specification of a job, as a caller gives it.
+    """The specification of a job, as a caller gives it."""
 
-    Attributes:
-      evaluators: Pasted evaluators, and references to stored ones (`exact-match@3`), in order.
-      dataset: Name or id of a data set, or the rows themselves.
-      mapping: Sources by row field, `{"outputs": "answer"}`; see `datasets.mapping`.
-      target: The model that writes the outputs; None where the data set has them.
-      config: Parallelism, row limit, isolation and failure limit.
-      name: For people; None for a job without a name.
-      schedule: Name of the schedule that makes the job; None for others.
-    """
-
+    # pasted evaluators, and references to stored ones (`exact-match@3`), in order
     evaluators: Sequence[Evaluator | str]
-    dataset: str | Sequence[dict[str, Json]]
+    dataset: str | Sequence[dict[str, Json]]  # name or id of a data set, or the rows themselves
+    # sources by row field, `{"outputs": "answer"}`; see `datasets.mapping`
     mapping: dict[str, str] = field(default_factory=dict)
-    target: Target | None = None
-    config: JobConfig = field(default_factory=JobConfig)
-    name: str | None = None
-    schedule: str | None = None
+    target: Target | None = None  # the model that writes the outputs; None where the data set has them
+    config: JobConfig = field(default_factory=JobConfig)  # parallelism, row limit, isolation and failure limit
+    name: str | None = None  # for people; None for a job without a name
+    schedule: str | None = None  # name of the schedule that makes the job; None for others
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.model.evaluator import Contract, EncodedRow, Json, Language, Package, Row
 
 
@@ -59,30 +60,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning about a row that did not fail: a coercion, an out-of-range score, a converted trace.
+    """A warning about a row that did not fail: a coercion, an out-of-range score, a converted trace."""
 
-    Attributes:
-      code: Stable, for programs.
-      message: Message for people.
-    """
-
-    code: str
-    message: str
+    code: Annotated[str, Doc("Stable, for programs.")]
+    message: Annotated[str, Doc("Message for people.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The output that an evaluator printed.
+    """The output that an evaluator printed."""
 
-    Attributes:
-      stdout: Standard output, cut at the limit `log_kb`.
-      stderr: Standard error, cut at the limit `log_kb`.
-      truncated: Whether either was cut.
-    """
-
-    stdout: str = ""
-    stderr: str = ""
-    truncated: bool = False
+    stdout: Annotated[str, Doc("Standard output, cut at the limit `log_kb`.")] = ""
+    stderr: Annotated[str, Doc("Standard error, cut at the limit `log_kb`.")] = ""
+    truncated: Annotated[bool, Doc("Whether either was cut.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,42 +85,28 @@ class FixCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """How code that does not parse was probably meant.
-
-    Attributes:
-      unique: Only one text fits, and `code` and `diff` have it; otherwise both are None.
-      candidates: If it is not unique, one or two texts that fit.
-    """
+    """How code that does not parse was probably meant."""
 
     code: str | None
     diff: str | None
-    unique: bool
-    candidates: tuple[FixCandidate, ...] = ()
+    unique: Annotated[bool, Doc("Only one text fits, and `code` and `diff` have it; otherwise both are None.")]
+    candidates: Annotated[tuple[FixCandidate, ...], Doc("If it is not unique, one or two texts that fit.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationError:
-    """Why a row failed: a code, a message, and the place in the user's code.
+    """Why a row failed: a code, a message, and the place in the user's code."""
 
-    Attributes:
-      code: Stable, for programs.
-      message: What happened.
-      type: Type of the user's exception, `ValueError`; None without one.
-      line: Line of the user's code, from 1; None without one.
-      column: Column of the user's code, from 1; None without one.
-      traceback: Of the user's exception, without frames of the host; None without one.
-      hint: What to do; None where nothing is known to help.
-      fix: Of a `syntax_error`: the code as it was probably meant.
-    """
-
-    code: ErrorCode
-    message: str
-    type: str | None = None
-    line: int | None = None
-    column: int | None = None
-    traceback: str | None = None
-    hint: str | None = None
-    fix: Fix | None = None
+    code: Annotated[ErrorCode, Doc("Stable, for programs.")]
+    message: Annotated[str, Doc("What happened.")]
+    type: Annotated[str | None, Doc("Type of the user's exception, `ValueError`; None without one.")] = None
+    line: Annotated[int | None, Doc("Line of the user's code, from 1; None without one.")] = None
+    column: Annotated[int | None, Doc("Column of the user's code, from 1; None without one.")] = None
+    traceback: Annotated[str | None, Doc("Of the user's exception, without frames of the host; None without one.")] = (
+        None
+    )
+    hint: Annotated[str | None, Doc("What to do; None where nothing is known to help.")] = None
+    fix: Annotated[Fix | None, Doc("Of a `syntax_error`: the code as it was probably meant.")] = None
 
     @property
     def typed_message(self) -> str:
@@ -140,36 +116,27 @@ class EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorClass:
-    """An evaluator class found by a check, in dialects whose evaluators are classes.
-
-    Attributes:
-      line: Where it is defined.
-      docstring: As it is in the class.
-      id: What `get_evaluator_id()` returns.
-      abstract: Methods that it lacks.
-      error: Why it cannot be used.
-      types: `{"evaluatorTypeId", "evaluatorConfigSchema", "evaluationCriteriaSchema", "justificationSchema"}`.
-      config: Its configuration by default, keys in camelCase; null when there is a key without a default.
-    """
+    """An evaluator class found by a check, in dialects whose evaluators are classes."""
 
     name: str
-    line: int | None = None
-    docstring: str | None = None
-    id: str | None = None
-    abstract: tuple[str, ...] = ()
-    error: EvaluationError | None = None
-    types: dict[str, Json] | None = None
-    config: dict[str, Json] | None = None
+    line: Annotated[int | None, Doc("Where it is defined.")] = None
+    docstring: Annotated[str | None, Doc("As it is in the class.")] = None
+    id: Annotated[str | None, Doc("What `get_evaluator_id()` returns.")] = None
+    abstract: Annotated[tuple[str, ...], Doc("Methods that it lacks.")] = ()
+    error: Annotated[EvaluationError | None, Doc("Why it cannot be used.")] = None
+    types: Annotated[
+        dict[str, Json] | None,
+        Doc('`{"evaluatorTypeId", "evaluatorConfigSchema", "evaluationCriteriaSchema", "justificationSchema"}`.'),
+    ] = None
+    config: Annotated[
+        dict[str, Json] | None,
+        Doc("Its configuration by default, keys in camelCase; null when there is a key without a default."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Facts about a loaded evaluator: the contract and why it applies, the function's parameters, printed output.
-
-    Attributes:
-      together: It also scores all rows together.
-      classes: Its evaluator classes; of a load that was asked to check.
-    """
+    """Facts about a loaded evaluator: the contract and why it applies, the function's parameters, printed output."""
 
     contract: Contract
     contract_source: str
@@ -181,27 +148,24 @@ class Loaded:
     imports: tuple["MissingImport", ...] = ()
     bundle: Json = None
     logs: Logs = Logs()
-    together: bool = False
-    classes: tuple[EvaluatorClass, ...] = ()
+    together: Annotated[bool, Doc("It also scores all rows together.")] = False
+    classes: Annotated[
+        tuple[EvaluatorClass, ...], Doc("Its evaluator classes; of a load that was asked to check.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
-    """An import that neither a pin nor the standard library provides.
+    """An import that neither a pin nor the standard library provides."""
 
-    Attributes:
-      module: As imported; a module of one's own by its whole name, or relative path.
-      line: Of the import, from 1.
-      pin: The package that probably provides it; None when none does.
-      file: Path of the evaluator's file that has the import; None for its code.
-      path: Path under which the module would be found among the evaluator's `files`, when it is probably one's own.
-    """
-
-    module: str
-    line: int
-    pin: str | None = None
-    file: str | None = None
-    path: str | None = None
+    module: Annotated[str, Doc("As imported; a module of one's own by its whole name, or relative path.")]
+    line: Annotated[int, Doc("Of the import, from 1.")]
+    pin: Annotated[str | None, Doc("The package that probably provides it; None when none does.")] = None
+    file: Annotated[str | None, Doc("Path of the evaluator's file that has the import; None for its code.")] = None
+    path: Annotated[
+        str | None,
+        Doc("Path under which the module would be found among the evaluator's `files`, when it is probably one's own."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,74 +215,48 @@ Given: TypeAlias = Row | EncodedRow | EvaluationError | Skipped
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds that one row took, by phase.
+    """Milliseconds that one row took, by phase."""
 
-    Attributes:
-      queue: Waiting for a sandbox.
-      environment: Preparing the packages.
-      load: Loading the code; 0 in a warm sandbox.
-      run: Running the code.
-      total: From the call to the result.
-    """
-
-    queue: float = 0.0
-    environment: float = 0.0
-    load: float = 0.0
-    run: float = 0.0
-    total: float = 0.0
+    queue: Annotated[float, Doc("Waiting for a sandbox.")] = 0.0
+    environment: Annotated[float, Doc("Preparing the packages.")] = 0.0
+    load: Annotated[float, Doc("Loading the code; 0 in a warm sandbox.")] = 0.0
+    run: Annotated[float, Doc("Running the code.")] = 0.0
+    total: Annotated[float, Doc("From the call to the result.")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorInfo:
-    """The evaluator, as shown in a result.
+    """The evaluator, as shown in a result."""
 
-    Attributes:
-      name: Of a stored evaluator; None for a pasted one.
-      version: Of a stored evaluator; None for a pasted one.
-      digest: `sha256:…` of its content.
-      language: Language of its code.
-      contract: The contract that applied; None when the code did not load.
-      contract_source: `declared` or `inferred`; None when the code did not load.
-      grants: Models, hosts and secrets that it was granted, as `Evaluator.grants`.
-    """
-
-    name: str | None
-    version: int | None
-    digest: str
-    language: Language
-    contract: Contract | None
-    contract_source: str | None
-    grants: tuple[str, ...] = ()
+    name: Annotated[str | None, Doc("Of a stored evaluator; None for a pasted one.")]
+    version: Annotated[int | None, Doc("Of a stored evaluator; None for a pasted one.")]
+    digest: Annotated[str, Doc("`sha256:…` of its content.")]
+    language: Annotated[Language, Doc("Language of its code.")]
+    contract: Annotated[Contract | None, Doc("The contract that applied; None when the code did not load.")]
+    contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when the code did not load.")]
+    grants: Annotated[
+        tuple[str, ...], Doc("Models, hosts and secrets that it was granted, as `Evaluator.grants`.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentInfo:
-    """The environment, as shown in a result.
+    """The environment, as shown in a result."""
 
-    Attributes:
-      digest: `sha256:…` of the installed packages.
-      runtime: Such as `python 3.13.5`.
-      packages: Every installed package, requested or not.
-    """
-
-    digest: str
-    runtime: str
-    packages: tuple[Package, ...]
+    digest: Annotated[str, Doc("`sha256:…` of the installed packages.")]
+    runtime: Annotated[str, Doc("Such as `python 3.13.5`.")]
+    packages: Annotated[tuple[Package, ...], Doc("Every installed package, requested or not.")]
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxInfo:
-    """The sandbox, as shown in a result.
+    """The sandbox, as shown in a result."""
 
-    Attributes:
-      backend: `bubblewrap`, `docker` or `unsandboxed`.
-      warm: Whether the evaluator was loaded already.
-      peak_memory_kb: Peak memory of the row in kilobytes; None where it is not measured.
-    """
-
-    backend: str
-    warm: bool
-    peak_memory_kb: int | None = None
+    backend: Annotated[str, Doc("`bubblewrap`, `docker` or `unsandboxed`.")]
+    warm: Annotated[bool, Doc("Whether the evaluator was loaded already.")]
+    peak_memory_kb: Annotated[
+        int | None, Doc("Peak memory of the row in kilobytes; None where it is not measured.")
+    ] = None
 
 
 _USAGE_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "connections", "network_bytes")
@@ -326,27 +264,16 @@ _USAGE_COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens",
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """Requests, tokens, cost and time of a row at the models that its evaluator was granted.
+    """Requests, tokens, cost and time of a row at the models that its evaluator was granted."""
 
-    Attributes:
-      requests: Requests that models answered, or failed to answer.
-      replayed: Requests that recorded answers answered.
-      input_tokens: Tokens of the requests to models.
-      output_tokens: Tokens of their answers.
-      cost: By the models' prices; None when a model without a price was asked.
-      wait_ms: Milliseconds in which the row waited for an answer.
-      connections: To other hosts.
-      network_bytes: That these carried, both ways.
-    """
-
-    requests: int = 0
-    replayed: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    wait_ms: float = 0.0
-    connections: int = 0
-    network_bytes: int = 0
+    requests: Annotated[int, Doc("Requests that models answered, or failed to answer.")] = 0
+    replayed: Annotated[int, Doc("Requests that recorded answers answered.")] = 0
+    input_tokens: Annotated[int, Doc("Tokens of the requests to models.")] = 0
+    output_tokens: Annotated[int, Doc("Tokens of their answers.")] = 0
+    cost: Annotated[float | None, Doc("By the models' prices; None when a model without a price was asked.")] = 0.0
+    wait_ms: Annotated[float, Doc("Milliseconds in which the row waited for an answer.")] = 0.0
+    connections: Annotated[int, Doc("To other hosts.")] = 0
+    network_bytes: Annotated[int, Doc("That these carried, both ways.")] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
         """Return both together; the cost is None where one of them has none."""
@@ -363,43 +290,40 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md).
+    """The normalised result of one row, the answer of `POST /v1/evaluate` (docs/api.md)."""
 
-    Attributes:
-      status: `scored`, `failed`, or `skipped`: nobody was asked, or the evaluator does not apply to the row.
-      score: Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score.
-      passed: As the evaluator says, else whether the score reaches its threshold; None without either.
-      label: Category that the evaluator returned, or None.
-      reason: Explanation that the evaluator returned, or None.
-      metrics: Every numeric or boolean output by name, dotted where nested; empty unless scored.
-      value: The returned value as JSON, unchanged.
-      warnings: Coercions, out-of-range scores, converted traces.
-      error: Why the row failed; None unless it did.
-      logs: Output of the code for this row.
-      timing_ms: Milliseconds by phase.
-      evaluator: The evaluator and its contract.
-      environment: Runtime and packages.
-      sandbox: Backend and memory.
-      native: What the platform of its dialect would store: one object per named score, with the platform's own keys;
-        empty in dialects without scores of their own.
-      requests: Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.
-      usage: What the row used of granted models; None for an evaluator without a grant.
-    """
-
-    status: Status
-    score: float | int | None
-    passed: bool | None
-    label: str | None
-    reason: str | None
-    metrics: dict[str, float | int]
-    value: Json
-    warnings: tuple[Note, ...]
-    error: EvaluationError | None
-    logs: Logs
-    timing_ms: Timing
-    evaluator: EvaluatorInfo
-    environment: EnvironmentInfo
-    sandbox: SandboxInfo
-    native: tuple[dict[str, Json], ...] = ()
-    requests: tuple[Json, ...] = ()
-    usage: ModelUsage | None = None
+    status: Annotated[
+        Status, Doc("`scored`, `failed`, or `skipped`: nobody was asked, or the evaluator does not apply to the row.")
+    ]
+    score: Annotated[
+        float | int | None,
+        Doc("Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score."),
+    ]
+    passed: Annotated[
+        bool | None, Doc("As the evaluator says, else whether the score reaches its threshold; None without either.")
+    ]
+    label: Annotated[str | None, Doc("Category that the evaluator returned, or None.")]
+    reason: Annotated[str | None, Doc("Explanation that the evaluator returned, or None.")]
+    metrics: Annotated[
+        dict[str, float | int],
+        Doc("Every numeric or boolean output by name, dotted where nested; empty unless scored."),
+    ]
+    value: Annotated[Json, Doc("The returned value as JSON, unchanged.")]
+    warnings: Annotated[tuple[Note, ...], Doc("Coercions, out-of-range scores, converted traces.")]
+    error: Annotated[EvaluationError | None, Doc("Why the row failed; None unless it did.")]
+    logs: Annotated[Logs, Doc("Output of the code for this row.")]
+    timing_ms: Annotated[Timing, Doc("Milliseconds by phase.")]
+    evaluator: Annotated[EvaluatorInfo, Doc("The evaluator and its contract.")]
+    environment: Annotated[EnvironmentInfo, Doc("Runtime and packages.")]
+    sandbox: Annotated[SandboxInfo, Doc("Backend and memory.")]
+    native: Annotated[
+        tuple[dict[str, Json], ...],
+        Doc("What its platform would store: an object per named score, with its own keys; empty without a platform."),
+    ] = ()
+    requests: Annotated[
+        tuple[Json, ...],
+        Doc('Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.'),
+    ] = ()
+    usage: Annotated[
+        ModelUsage | None, Doc("What the row used of granted models; None for an evaluator without a grant.")
+    ] = None

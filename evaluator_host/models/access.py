@@ -28,11 +28,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 class ModelAccess:
     """Checks and opens the models that jobs call.
 
-    Args:
-      settings: Allowed hosts, proxy and certificates.
-      secrets: Secrets in the store.
-      outputs: Model answers in the store.
-      any_key: Tells whether an API key was ever created: from then on, callers are not only the operator.
+    `any_key` tells whether an API key was ever created: from then on, callers are not only the operator.
     """
 
     def __init__(

@@ -42,17 +42,11 @@ class BadAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer, with its token counts.
+    """A model's answer, with its token counts."""
 
-    Attributes:
-      output: Text, `{"tool_calls": […]}`, or None when only the whole response is wanted.
-      facts: `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them.
-      response: The whole response body.
-    """
-
-    output: Json
-    facts: dict[str, Json]
-    response: dict[str, Json]
+    output: Json  # text, `{"tool_calls": […]}`, or None when only the whole response is wanted
+    facts: dict[str, Json]  # `answered_by`, `finish_reason`, `tokens` and `cost`, as far as the answer has them
+    response: dict[str, Json]  # the whole response body
 
 
 def read_completion(body: Any) -> Completion:
@@ -158,20 +152,14 @@ def _said(body: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one model call, or the error of its last attempt.
+    """The result of one model call, or the error of its last attempt."""
 
-    Attributes:
-      output: Text, or `{"tool_calls": […]}`; None when the call failed.
-      error: Redacted, for people; None when the call succeeded.
-      latency_ms: Milliseconds of the answered attempt, else of the last one.
-      log: `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens",
-        "cost", …}`: `body` is the request as it was sent, None when it has over 2 MB; `response` is the whole response,
-        None when the call failed. Both are redacted.
-    """
-
-    output: Json
-    error: str | None
-    latency_ms: float
+    output: Json  # text, or `{"tool_calls": […]}`; None when the call failed
+    error: str | None  # redacted, for people; None when the call succeeded
+    latency_ms: float  # milliseconds of the answered attempt, else of the last one
+    # `{"started_at", "model", "attempts": [{"status", "latency_ms", "error"}], "body", "response", "tokens", "cost",
+    # …}`: `body` is the request as it was sent, None when it has over 2 MB; `response` is the whole response, None when
+    # the call failed. Both are redacted.
     log: dict[str, Json]
 
 
@@ -186,13 +174,7 @@ class Fault(Exception):
 
 
 class Endpoint:
-    """Calls one model at one endpoint. Bound to one event loop; the caller closes the HTTP client.
-
-    Args:
-      target: Address, model and request.
-      key: Bearer token; None for no key.
-      client: Connections to the endpoint.
-    """
+    """Calls one model at one endpoint. Bound to one event loop; the caller closes the HTTP client."""
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         self._target = target

@@ -31,28 +31,18 @@ _SHORTEST_SECRET: Final = 4  # a shorter one would blank out letters of ordinary
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The operator's settings of package indexes; no pip.conf, uv.toml or .npmrc is read beside them.
+    """The operator's settings of package indexes; no pip.conf, uv.toml or .npmrc is read beside them."""
 
-    Attributes:
-      cache_dir: The folder of downloads, in `uv/` and `npm/`.
-      pip_index_url: PEP 503 index, user and password allowed in it; None is uv's default.
-      npm_registry: npm registry, likewise; None is npm's default.
-      npm_token: Bearer token of that registry.
-      ca_file: PEM file of certificate authorities to trust **beside** the public ones.
-      proxy: For http and https, user and password allowed in it.
-      no_proxy: Hosts reached without it, comma-separated.
-      timeout_s: Time limit for one whole resolution.
-      work_dir: Where the resolvers' own folders are made, credentials in them; by default where temporary files go.
-    """
-
-    cache_dir: Path
+    cache_dir: Path  # the folder of downloads, in `uv/` and `npm/`
+    # PEP 503 index, user and password allowed in it; None is uv's default
     pip_index_url: str | None = field(default=None, repr=False)
-    npm_registry: str | None = field(default=None, repr=False)
-    npm_token: str | None = field(default=None, repr=False)
-    ca_file: Path | None = None
-    proxy: str | None = field(default=None, repr=False)
-    no_proxy: str = ""
-    timeout_s: float = 120.0
+    npm_registry: str | None = field(default=None, repr=False)  # npm registry, likewise; None is npm's default
+    npm_token: str | None = field(default=None, repr=False)  # bearer token of that registry
+    ca_file: Path | None = None  # PEM file of certificate authorities to trust **beside** the public ones
+    proxy: str | None = field(default=None, repr=False)  # for http and https, user and password allowed in it
+    no_proxy: str = ""  # hosts reached without it, comma-separated
+    timeout_s: float = 120.0  # time limit for one whole resolution
+    # where the resolvers' own folders are made, credentials in them; by default where temporary files go
     work_dir: Path | None = None
 
     @cached_property

@@ -48,17 +48,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class LockTarget:
-    """The runtime a set is resolved for, on Linux with glibc.
+    """The runtime a set is resolved for, on Linux with glibc."""
 
-    Attributes:
-      runtime: Of Python `3.13` or `3.13.2`; of Node its major version, `24`.
-      machine: `x86_64` or `aarch64`.
-      glibc: Version of the C library of the runtime, which bounds the wheels that load.
-    """
-
-    runtime: str
-    machine: str = "x86_64"
-    glibc: tuple[int, int] = (2, 28)
+    runtime: str  # of Python `3.13` or `3.13.2`; of Node its major version, `24`
+    machine: str = "x86_64"  # `x86_64` or `aarch64`
+    glibc: tuple[int, int] = (2, 28)  # version of the C library of the runtime, which bounds the wheels that load
 
     @property
     def platform(self) -> str:
@@ -79,23 +73,16 @@ class LockedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A resolved package set. It contains no download addresses, so any mirror serves it, and no credentials.
+    """A resolved package set. It contains no download addresses, so any mirror serves it, and no credentials."""
 
-    Attributes:
-      language: Python or JavaScript; TypeScript shares JavaScript's.
-      packages: All packages that are installed on the target, sorted by name.
-      text: The tool's own lock: requirements with hashes for pip, `package-lock.json` (version 3) for npm.
-      source_builds: True when a package of it has no wheel and must be built, in a sandbox, from its source.
-      notes: Facts for the user of a set that did resolve, such as an extra that does not exist.
-    """
-
-    language: Language
+    language: Language  # Python or JavaScript; TypeScript shares JavaScript's
     target: LockTarget
     pins: tuple[Pin, ...]
-    packages: tuple[LockedPackage, ...]
-    text: str
+    packages: tuple[LockedPackage, ...]  # all packages that are installed on the target, sorted by name
+    text: str  # the tool's own lock: requirements with hashes for pip, `package-lock.json` (version 3) for npm
+    # True when a package of it has no wheel and must be built, in a sandbox, from its source
     source_builds: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # facts for the user of a set that did resolve, such as an extra that does not exist
 
     @property
     def digest(self) -> str:

@@ -34,17 +34,12 @@ _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The folder that an evaluator's own files come from.
+    """The folder that an evaluator's own files come from."""
 
-    Attributes:
-      root: Its root; paths are shown and sent from there.
-      closed: Whether files of a folder, given by its path from the root, must stay.
-      unknown: Names of modules that are never looked for in it.
-    """
-
-    root: Path
+    root: Path  # its root; paths are shown and sent from there
+    # whether files of a folder, given by its path from the root, must stay
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
-    unknown: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in it
 
     def may_hold(self, folder: Path) -> bool:
         """Return whether files of a folder below the root may be sent."""
@@ -144,17 +139,11 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
 
 @dataclass(slots=True)
 class _Collected:
-    """The files that were found, and the checks that each must pass.
+    """The files that were found, and the checks that each must pass."""
 
-    Attributes:
-      project: With the real path of its root.
-      path: Of the evaluator itself, from the root; empty when it lies elsewhere.
-      texts: By path from the root.
-    """
-
-    project: Project
-    path: str = ""
-    texts: dict[str, str] = field(default_factory=dict)
+    project: Project  # with the real path of its root
+    path: str = ""  # of the evaluator itself, from the root; empty when it lies elsewhere
+    texts: dict[str, str] = field(default_factory=dict)  # by path from the root
     _bytes: int = 0
 
     def send(self, path: Path, suffixes: tuple[str, ...], *, base: Path | None = None) -> str:

@@ -32,15 +32,11 @@ _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The pins in a file, and its source for the runner, with every token at its original line and column.
-
-    Attributes:
-      requires_python: The range of PEP 723, see `require_python`.
-    """
+    """The pins in a file, and its source for the runner, with every token at its original line and column."""
 
     pins: tuple[Pin, ...]
     source: str
-    requires_python: str | None = None
+    requires_python: str | None = None  # the range of PEP 723, see `require_python`
 
 
 def read_script(source: str, language: Language, *, parse: Parse = pin_parser.parse) -> Script:

@@ -24,27 +24,16 @@ _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement at the top level.
+    """A statement at the top level."""
 
-    Attributes:
-      text: Its source.
-      binds: Names that it defines.
-      uses: Names that occur in it.
-      entry: Name of the function or class that it defines; empty for another statement.
-      line: Its first line, from 1.
-      last: Its last line.
-      imports: Whether it is an import.
-      always: Whether every slice has it.
-    """
-
-    text: str
-    binds: frozenset[str]
-    uses: frozenset[str]
-    line: int
-    last: int
-    entry: str = ""
-    imports: bool = False
-    always: bool = False
+    text: str  # its source
+    binds: frozenset[str]  # names that it defines
+    uses: frozenset[str]  # names that occur in it
+    line: int  # its first line, from 1
+    last: int  # its last line
+    entry: str = ""  # name of the function or class that it defines; empty for another statement
+    imports: bool = False  # whether it is an import
+    always: bool = False  # whether every slice has it
 
 
 def find_slices(code: str, language: str, lines: Collection[int], most: int = MOST_SLICES) -> list[dict[str, str]]:

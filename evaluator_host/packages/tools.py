@@ -90,19 +90,12 @@ def installed_tools() -> Tools:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """The tools, settings and target with which uv and npm resolve packages.
+    """The tools, settings and target with which uv and npm resolve packages."""
 
-    Attributes:
-      index: Where packages come from.
-      target: The runtime that packages are for.
-      tools: Where uv and npm lie.
-      run: Runs a command: as a plain process, or in a build sandbox.
-    """
-
-    index: IndexSettings
-    target: LockTarget
-    tools: Tools = field(default_factory=installed_tools)
-    run: Run = processes.run
+    index: IndexSettings  # where packages come from
+    target: LockTarget  # the runtime that packages are for
+    tools: Tools = field(default_factory=installed_tools)  # where uv and npm lie
+    run: Run = processes.run  # runs a command: as a plain process, or in a build sandbox
 
     async def attempt(self, argv: tuple[str, ...], workspace: Workspace) -> Finished:
         """Run uv or npm in a workspace and return its exit code and output.

@@ -64,30 +64,21 @@ class EvaluatorPool:
     """The sandboxes and waiting callers of one workspace's evaluator.
 
     Leased and starting sandboxes count in the workspace's share; idle ones do not.
-
-    Attributes:
-      idle: Slots that no call uses, the most recently used last.
-      waiters: Callers, the longest waiting first.
-      starting: Sandboxes that start or load.
-      size: All its sandboxes: idle, leased, starting.
-      paused: Those whose row waits for an answer from outside, and the MB that they do not use meanwhile.
-      turn_until: When its sandboxes may be given to other evaluators that wait.
-      uses: Recent leases, for `EvaluatorPools.coldest_first`.
-      bundle: What the runner compiled, for the next sandbox of the same code.
     """
 
     def __init__(self, key: tuple[str, str], shares: FairShare) -> None:
         self.key = key
         self.workspace = key[0]
         self._shares = shares
-        self.idle: deque[Slot] = deque()
-        self.waiters: deque[Waiter] = deque()
-        self.starting = 0
-        self.size = 0
+        self.idle: deque[Slot] = deque()  # slots that no call uses, the most recently used last
+        self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
+        self.starting = 0  # sandboxes that start or load
+        self.size = 0  # all its sandboxes: idle, leased, starting
+        # those whose row waits for an answer from outside, and the MB that they do not use meanwhile
         self.paused: dict[Slot, int] = {}
-        self.turn_until = 0.0
-        self.uses = 0
-        self.bundle: Json = None
+        self.turn_until = 0.0  # when its sandboxes may be given to other evaluators that wait
+        self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
+        self.bundle: Json = None  # what the runner compiled, for the next sandbox of the same code
 
     def grow(self, spec: SandboxSpec) -> None:
         """Count a sandbox that is starting."""
@@ -163,24 +154,16 @@ class EvaluatorPool:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """A sandbox that one caller uses alone until releasing it.
-
-    Attributes:
-      loaded: What the runner found in the evaluator.
-      warm: The evaluator was loaded before this lease.
-      queue_ms: Time waited for a sandbox, without its load.
-      load_ms: Start and load of the sandbox, when this lease waited for them.
-      answered: Rows answered under this lease so far.
-    """
+    """A sandbox that one caller uses alone until releasing it."""
 
     owner: EvaluatorPool
     slot: Slot
     sandbox: Sandbox
-    loaded: Loaded
-    warm: bool
-    queue_ms: float
-    load_ms: float
-    answered: int = 0
+    loaded: Loaded  # what the runner found in the evaluator
+    warm: bool  # the evaluator was loaded before this lease
+    queue_ms: float  # time waited for a sandbox, without its load
+    load_ms: float  # start and load of the sandbox, when this lease waited for them
+    answered: int = 0  # rows answered under this lease so far
 
 
 class EvaluatorPools:
@@ -190,10 +173,6 @@ class EvaluatorPools:
     Cache Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
     sandbox, all counts are halved after a sample of ten uses per place, and an equally used newcomer gives way. A small
     window of the sandboxes used last is spared, as in the same paper's W-TinyLFU.
-
-    Args:
-      shares: What each workspace uses.
-      places: Sandboxes that the host may have.
     """
 
     def __init__(self, shares: FairShare, *, places: int) -> None:

@@ -135,21 +135,13 @@ class Capacity:
 
 @dataclass(slots=True)
 class Share:
-    """The sandboxes, memory and queue places that one workspace uses.
+    """The sandboxes, memory and queue places that one workspace uses."""
 
-    Attributes:
-      waiting: Its calls in the queue.
-      sandboxes: Its sandboxes that start, are leased, or end after that. Idle ones are free for everybody.
-      memory_mb: Sum of their memory limits.
-      waited_s: How long its last served call waited.
-      moved_at: When its queue last moved.
-    """
-
-    waiting: int = 0
-    sandboxes: int = 0
-    memory_mb: int = 0
-    waited_s: float = 0.0
-    moved_at: float = field(default_factory=time.monotonic)
+    waiting: int = 0  # its calls in the queue
+    sandboxes: int = 0  # its sandboxes that start, are leased, or end after that. Idle ones are free for everybody.
+    memory_mb: int = 0  # sum of their memory limits
+    waited_s: float = 0.0  # how long its last served call waited
+    moved_at: float = field(default_factory=time.monotonic)  # when its queue last moved
 
     @property
     def retry_after_s(self) -> float:

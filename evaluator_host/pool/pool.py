@@ -41,10 +41,7 @@ _MANY_WARM: Final = 32  # sandboxes; with more of them the least used goes befor
 class Pool:
     """All sandboxes of one process of a host. Bound to one event loop.
 
-    Args:
-      backend: Starts them.
-      limits: Limits of the host.
-      parts: Pools of the host that divide the limits equally, this one among them.
+    `parts`: pools of the host that divide the limits equally, this one among them.
     """
 
     def __init__(self, backend: Backend, limits: PoolLimits, *, parts: int = 1) -> None:

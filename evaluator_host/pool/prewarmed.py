@@ -84,28 +84,18 @@ def _import_ms(spec: SandboxSpec) -> float:
 
 
 class PrewarmedSandboxes:
-    """Keeps sandboxes without code for the most recently used specs. Each counts against the capacity.
-
-    Args:
-      backend: Starts them.
-      capacity: Sandbox capacity of the pool.
-      per_spec: How many to keep for each spec.
-      grace_s: How long a runner may take beyond its own limits.
-      on_freed: Called when one has ended and its place is free.
-      on_ready: Called when one is ready to be taken.
-      make_room: Ends an idle sandbox of an evaluator; false when there is none.
-    """
+    """Keeps sandboxes without code for the most recently used specs. Each counts against the capacity."""
 
     def __init__(
         self,
-        backend: Backend,
-        capacity: Capacity,
+        backend: Backend,  # starts them
+        capacity: Capacity,  # sandbox capacity of the pool
         *,
-        per_spec: int,
-        grace_s: float,
-        on_freed: Callable[[], None],
-        on_ready: Callable[[], None],
-        make_room: Callable[[], bool],
+        per_spec: int,  # how many to keep for each spec
+        grace_s: float,  # how long a runner may take beyond its own limits
+        on_freed: Callable[[], None],  # called when one has ended and its place is free
+        on_ready: Callable[[], None],  # called when one is ready to be taken
+        make_room: Callable[[], bool],  # ends an idle sandbox of an evaluator; false when there is none
     ) -> None:
         self._backend = backend
         self._capacity = capacity

@@ -74,12 +74,7 @@ class _Node:
 
 
 class Driver:
-    """Gives chunks to nodes, and their results to the host.
-
-    Args:
-      ray: The module.
-      out: Where frames for the host go.
-    """
+    """Gives chunks to nodes, and their results to the host."""
 
     def __init__(self, ray: Any, out: BinaryIO) -> None:
         self._ray = ray

@@ -22,33 +22,20 @@ _LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost, not through the e
 
 @dataclass(frozen=True, slots=True)
 class ExitStatus:
-    """How a sandbox ended, as far as its backend knows.
+    """How a sandbox ended, as far as its backend knows."""
 
-    Attributes:
-      exit_code: Of the runner; None when unknown.
-      signal: The signal that killed the runner, or None.
-      oom_killed: The kernel (or engine) killed something in it at its memory limit.
-      pids_hit: A fork was refused at its process limit.
-      lost: The backend itself failed (engine gone, host out of memory): not the guest's doing.
-      stderr_tail: Last 8 KiB of the runner's own standard error.
-    """
-
-    exit_code: int | None = None
-    signal: int | None = None
-    oom_killed: bool = False
-    pids_hit: bool = False
-    lost: bool = False
-    stderr_tail: str = ""
+    exit_code: int | None = None  # of the runner; None when unknown
+    signal: int | None = None  # the signal that killed the runner, or None
+    oom_killed: bool = False  # the kernel (or engine) killed something in it at its memory limit
+    pids_hit: bool = False  # a fork was refused at its process limit
+    lost: bool = False  # the backend itself failed (engine gone, host out of memory): not the guest's doing
+    stderr_tail: str = ""  # last 8 KiB of the runner's own standard error
 
 
 def classify_exit(exit_status: ExitStatus, *, memory_mb: int) -> tuple[ErrorCode, str]:
     """Return why a sandbox ended: an error code, and a sentence for the author of the evaluator.
 
     The kernel's kill at the memory limit and V8's own abort on a full heap are both `memory_limit`.
-
-    Args:
-      exit_status: From `Link.destroy`.
-      memory_mb: Memory limit of the sandbox in MB, for the sentence.
     """
     if exit_status.lost:
         return _LOST

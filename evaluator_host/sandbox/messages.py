@@ -36,20 +36,7 @@ _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes it
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """A request to load an evaluator: its code, and how it is called.
-
-    Attributes:
-      timeout_s: Seconds for the load, as `linux.work_clock` counts them.
-      check: Also list imports that cannot be found, and describe the classes in the code.
-      bundle: `Loaded.bundle` of an earlier load of the same code, which saves bundling it again.
-      config: Arguments of the evaluator's class.
-      repair: Load code that does not parse as it was probably meant.
-      files: Texts of the files that come with the code, by path.
-      path: Where the code lies among them; None for the root.
-      environment: Variables of the code's processes, with `{address}` for the loopback address at which the runner
-        serves its connections to the host (PROTOCOL.md, `bytes`); empty for code that may make none.
-      secrets: Further variables, whose values are masked in all that comes back.
-    """
+    """A request to load an evaluator: its code, and how it is called."""
 
     code: str
     language: Language
@@ -57,14 +44,17 @@ class LoadRequest:
     entry: str | None
     policy: Policy
     limits: Limits
-    timeout_s: float
-    check: bool = False
-    bundle: Json = None
-    config: dict[str, Json] = field(default_factory=dict)
-    repair: bool = False
-    files: dict[str, str] = field(default_factory=dict)
-    path: str | None = None
+    timeout_s: float  # seconds for the load, as `linux.work_clock` counts them
+    check: bool = False  # also list imports that cannot be found, and describe the classes in the code
+    bundle: Json = None  # `Loaded.bundle` of an earlier load of the same code, which saves bundling it again
+    config: dict[str, Json] = field(default_factory=dict)  # arguments of the evaluator's class
+    repair: bool = False  # load code that does not parse as it was probably meant
+    files: dict[str, str] = field(default_factory=dict)  # texts of the files that come with the code, by path
+    path: str | None = None  # where the code lies among them; None for the root
+    # variables of the code's processes, with `{address}` for the loopback address at which the runner serves its
+    # connections to the host (PROTOCOL.md, `bytes`); empty for code that may make none
     environment: dict[str, str] = field(default_factory=dict)
+    # further variables, whose values are masked in all that comes back
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
     def header(self, load_id: str) -> dict[str, Json]:

@@ -64,15 +64,12 @@ class FrameDecoder:
 
     `feed` keeps an incomplete frame for the next call. Memory is bounded: a length that cannot be is refused when its
     eight bytes have arrived, before anything is kept for it.
-
-    Attributes:
-      body_bytes: Size limit of the bodies to come.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:
         self._buffer = bytearray()
         self._header_bytes = header_bytes
-        self.body_bytes = body_bytes
+        self.body_bytes = body_bytes  # size limit of the bodies to come
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Add bytes, and yield every frame that is now complete.

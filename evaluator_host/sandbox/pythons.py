@@ -41,23 +41,14 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """Facts that a Python interpreter reported about itself.
+    """Facts that a Python interpreter reported about itself."""
 
-    Attributes:
-      version: `3.13.2`.
-      prefix: Its base prefix.
-      executable: Its program, inside that prefix.
-      folders: Its standard library.
-      library: Name of its shared library, if it has one.
-      shared: Whether it needs that library.
-    """
-
-    version: str
-    prefix: Path
-    executable: Path
-    folders: tuple[Path, ...]
-    library: str | None
-    shared: bool
+    version: str  # `3.13.2`
+    prefix: Path  # its base prefix
+    executable: Path  # its program, inside that prefix
+    folders: tuple[Path, ...]  # its standard library
+    library: str | None  # name of its shared library, if it has one
+    shared: bool  # whether it needs that library
 
     @property
     def minor(self) -> str:

@@ -63,16 +63,12 @@ class RunnerGaveUp(SandboxLost):
     """The runner ended because its state was damaged, it was killed, or it crashed while it loaded; retry once.
 
     An earlier row may have damaged it, and something else may have killed it.
-
-    Attributes:
-      failed: The outcome of the row if the retry ends in the same way, by the row's own doing.
-      killed: SIGKILL ended it, which the machine sends more often than an evaluator.
     """
 
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
         super().__init__(failed.error.message)
-        self.failed = failed
-        self.killed = killed
+        self.failed = failed  # the outcome of the row if the retry ends in the same way, by the row's own doing
+        self.killed = killed  # SIGKILL ended it, which the machine sends more often than an evaluator
 
 
 _Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
@@ -93,21 +89,14 @@ async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
 
 
 class _NoAnswer(Exception):
-    """The sandbox gave no proper answer.
-
-    Attributes:
-      reason: Reason to write to the log.
-      timed_out: It had its time, and was silent for all of it.
-      starved: The machine gave it no time.
-      ended: It had ended.
-    """
+    """The sandbox gave no proper answer."""
 
     def __init__(self, reason: str, *, timed_out: bool = False, starved: bool = False, ended: bool = False) -> None:
         super().__init__(reason)
-        self.ended = ended
-        self.reason = reason
-        self.timed_out = timed_out
-        self.starved = starved
+        self.ended = ended  # it had ended
+        self.reason = reason  # reason to write to the log
+        self.timed_out = timed_out  # it had its time, and was silent for all of it
+        self.starved = starved  # the machine gave it no time
 
 
 def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
@@ -163,23 +152,17 @@ class Sandbox:
       backend: Name of the backend.
       spec: What was started.
       grace_s: Seconds beyond a row's own limit, after which the host stops waiting for the runner.
-
-    Attributes:
-      rows: Number of rows sent so far.
-      started_at: Monotonic seconds.
-      broken: No frame may be sent any more; only `destroy` is left.
-      worked_s: Seconds that its answers took, as `linux.work_clock` counts them.
-      idle_mb: Memory that it takes without a row, as `measure` last found it; its limit until then.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
         self.link = link
         self.backend = backend
         self.spec = spec
-        self.rows = 0
-        self.started_at = time.monotonic()
-        self.broken = False
-        self.worked_s = 0.0
+        self.rows = 0  # number of rows sent so far
+        self.started_at = time.monotonic()  # monotonic seconds
+        self.broken = False  # no frame may be sent any more; only `destroy` is left
+        self.worked_s = 0.0  # seconds that its answers took, as `linux.work_clock` counts them
+        # memory that it takes without a row, as `measure` last found it; its limit until then
         self.idle_mb = spec.memory_mb
         self.runtime = ""
         self._waits = self._long = False

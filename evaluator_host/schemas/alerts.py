@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.schemas.jobs import JobConfig
 
 
@@ -17,113 +19,66 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleReport:
-    """A schedule, the answer of `GET /v1/schedules/{name}`.
+    """A schedule, the answer of `GET /v1/schedules/{name}`."""
 
-    Attributes:
-      name: Unique within the workspace.
-      cron: `0 7 * * 1`: minute, hour, day of the month, month, day of the week.
-      timezone: Name of the time zone of `cron`: `Europe/Berlin`.
-      paused: Whether it runs nothing for now.
-      next_runs: When it will run next, three times; empty while it is paused.
-      last_at: The time for which it ran last; None before the first run.
-      last_job: Id of the job of that run; None before the first run, and when no job could be made.
-      last_error: Why the last run made no job; None when it did.
-      missed: Runs that were left out: the host was stopped, or the job before still ran.
-      evaluators: Labels of the job's evaluators.
-      dataset: Name of the data set; None for rows of the schedule's own.
-      mapping: Sources by row field, as given.
-      config: Parallelism and limits.
-      created_at: In UTC.
-    """
-
-    name: str
-    cron: str
-    timezone: str
-    paused: bool
-    next_runs: tuple[datetime, ...]
-    last_at: datetime | None
-    last_job: str | None
-    last_error: str | None
-    missed: int
-    evaluators: tuple[str, ...]
-    dataset: str | None
-    mapping: dict[str, str]
-    config: JobConfig
-    created_at: datetime
+    name: Annotated[str, Doc("Unique within the workspace.")]
+    cron: Annotated[str, Doc("`0 7 * * 1`: minute, hour, day of the month, month, day of the week.")]
+    timezone: Annotated[str, Doc("Name of the time zone of `cron`: `Europe/Berlin`.")]
+    paused: Annotated[bool, Doc("Whether it runs nothing for now.")]
+    next_runs: Annotated[tuple[datetime, ...], Doc("When it will run next, three times; empty while it is paused.")]
+    last_at: Annotated[datetime | None, Doc("The time for which it ran last; None before the first run.")]
+    last_job: Annotated[
+        str | None, Doc("Id of the job of that run; None before the first run, and when no job could be made.")
+    ]
+    last_error: Annotated[str | None, Doc("Why the last run made no job; None when it did.")]
+    missed: Annotated[int, Doc("Runs that were left out: the host was stopped, or the job before still ran.")]
+    evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators.")]
+    dataset: Annotated[str | None, Doc("Name of the data set; None for rows of the schedule's own.")]
+    mapping: Annotated[dict[str, str], Doc("Sources by row field, as given.")]
+    config: Annotated[JobConfig, Doc("Parallelism and limits.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRule:
-    """When an alert fires, and where it sends its message.
+    """When an alert fires, and where it sends its message."""
 
-    Attributes:
-      job: Id of the job that it watches; None for another source.
-      schedule: Name of the schedule whose jobs it watches.
-      live: Name of the evaluator whose live traces it watches.
-      evaluator: Label or name of the one evaluator of a job to watch; None for each.
-      metric: The figure.
-      below: It fires when the figure is below this.
-      above: It fires when the figure is above this.
-      window_minutes: Of live traces: those received in the last minutes.
-      min_rows: It fires for no fewer rows or traces than this.
-      url: The webhook: a POST with a JSON body.
-      secret: Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.
-    """
-
-    metric: Metric
-    url: str
-    job: str | None = None
-    schedule: str | None = None
-    live: str | None = None
-    evaluator: str | None = None
-    below: float | None = None
-    above: float | None = None
-    window_minutes: int = 60
-    min_rows: int = 1
-    secret: str | None = None
+    metric: Annotated[Metric, Doc("The figure.")]
+    url: Annotated[str, Doc("The webhook: a POST with a JSON body.")]
+    job: Annotated[str | None, Doc("Id of the job that it watches; None for another source.")] = None
+    schedule: Annotated[str | None, Doc("Name of the schedule whose jobs it watches.")] = None
+    live: Annotated[str | None, Doc("Name of the evaluator whose live traces it watches.")] = None
+    evaluator: Annotated[str | None, Doc("Label or name of the one evaluator of a job to watch; None for each.")] = None
+    below: Annotated[float | None, Doc("It fires when the figure is below this.")] = None
+    above: Annotated[float | None, Doc("It fires when the figure is above this.")] = None
+    window_minutes: Annotated[int, Doc("Of live traces: those received in the last minutes.")] = 60
+    min_rows: Annotated[int, Doc("It fires for no fewer rows or traces than this.")] = 1
+    secret: Annotated[
+        str | None, Doc("Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryReport:
-    """A message of an alert.
+    """A message of an alert."""
 
-    Attributes:
-      id: Sent as `webhook-id`; the same in each attempt.
-      type: `alert.firing`, `alert.resolved` or `alert.test`.
-      created_at: In UTC.
-      attempts: Requests so far.
-      status: `waiting`, `sent` or `failed`, which is after the last attempt.
-      error: Why the last attempt failed; None when it did not.
-    """
-
-    id: str
-    type: str
-    created_at: datetime
-    attempts: int
-    status: str
-    error: str | None
+    id: Annotated[str, Doc("Sent as `webhook-id`; the same in each attempt.")]
+    type: Annotated[str, Doc("`alert.firing`, `alert.resolved` or `alert.test`.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]
+    attempts: Annotated[int, Doc("Requests so far.")]
+    status: Annotated[str, Doc("`waiting`, `sent` or `failed`, which is after the last attempt.")]
+    error: Annotated[str | None, Doc("Why the last attempt failed; None when it did not.")]
 
 
 @dataclass(frozen=True, slots=True)
 class AlertReport:
-    """An alert, the answer of `GET /v1/alerts/{name}`.
+    """An alert, the answer of `GET /v1/alerts/{name}`."""
 
-    Attributes:
-      name: Unique within the workspace.
-      rule: When it fires, and where it sends its message.
-      paused: Whether it watches nothing for now.
-      firing: Whether the figure was out of bounds when it was looked at last.
-      value: The figure then; None before, and where there was none.
-      checked_at: When that was; None before the first look at rows.
-      deliveries: Its last messages, the newest first.
-      created_at: In UTC.
-    """
-
-    name: str
-    rule: AlertRule
-    paused: bool
-    firing: bool
-    value: float | None
-    checked_at: datetime | None
-    deliveries: tuple[DeliveryReport, ...]
-    created_at: datetime
+    name: Annotated[str, Doc("Unique within the workspace.")]
+    rule: Annotated[AlertRule, Doc("When it fires, and where it sends its message.")]
+    paused: Annotated[bool, Doc("Whether it watches nothing for now.")]
+    firing: Annotated[bool, Doc("Whether the figure was out of bounds when it was looked at last.")]
+    value: Annotated[float | None, Doc("The figure then; None before, and where there was none.")]
+    checked_at: Annotated[datetime | None, Doc("When that was; None before the first look at rows.")]
+    deliveries: Annotated[tuple[DeliveryReport, ...], Doc("Its last messages, the newest first.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.results import JobRow
 
@@ -28,23 +30,16 @@ class RowChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelTask:
-    """Task of the people who label the rows of a queue.
+    """Task of the people who label the rows of a queue."""
 
-    Attributes:
-      kind: Kind of the labels.
-      choices: The labels of a queue of kind `choice`.
-      min: The least score.
-      max: The greatest score.
-      instructions: For the people.
-      show_results: Whether a waiting row shows the results of evaluators, which sway people.
-    """
-
-    kind: LabelKind = LabelKind.PASSED
-    choices: tuple[str, ...] = ()
-    min: float = 0.0
-    max: float = 1.0
-    instructions: str = ""
-    show_results: bool = False
+    kind: Annotated[LabelKind, Doc("Kind of the labels.")] = LabelKind.PASSED
+    choices: Annotated[tuple[str, ...], Doc("The labels of a queue of kind `choice`.")] = ()
+    min: Annotated[float, Doc("The least score.")] = 0.0
+    max: Annotated[float, Doc("The greatest score.")] = 1.0
+    instructions: Annotated[str, Doc("For the people.")] = ""
+    show_results: Annotated[bool, Doc("Whether a waiting row shows the results of evaluators, which sway people.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,54 +54,33 @@ class Labeller:
 
 @dataclass(frozen=True, slots=True)
 class LabelQueue:
-    """A queue of rows, the answer of `GET /v1/label-queues/{name}`.
+    """A queue of rows, the answer of `GET /v1/label-queues/{name}`."""
 
-    Attributes:
-      name: Unique within the workspace.
-      job: Id of the job whose rows it has; None for a data set.
-      dataset: Name of the data set when the queue was made; None for rows that came with a job.
-      dataset_id: Its id, which stays when the data set is edited.
-      task: What people are asked.
-      rows: Number of rows.
-      labelled: Rows with a label.
-      skipped: Rows that people left out.
-      waiting: Rows without either.
-      people: Who labelled how much.
-      created_at: In UTC.
-    """
-
-    name: str
-    job: str | None
-    dataset: str | None
-    dataset_id: str
-    task: LabelTask
-    rows: int
-    labelled: int
-    skipped: int
-    waiting: int
-    people: tuple[Labeller, ...]
-    created_at: datetime
+    name: Annotated[str, Doc("Unique within the workspace.")]
+    job: Annotated[str | None, Doc("Id of the job whose rows it has; None for a data set.")]
+    dataset: Annotated[
+        str | None, Doc("Name of the data set when the queue was made; None for rows that came with a job.")
+    ]
+    dataset_id: Annotated[str, Doc("Its id, which stays when the data set is edited.")]
+    task: Annotated[LabelTask, Doc("What people are asked.")]
+    rows: Annotated[int, Doc("Number of rows.")]
+    labelled: Annotated[int, Doc("Rows with a label.")]
+    skipped: Annotated[int, Doc("Rows that people left out.")]
+    waiting: Annotated[int, Doc("Rows without either.")]
+    people: Annotated[tuple[Labeller, ...], Doc("Who labelled how much.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelEntry:
-    """A row of a queue without its data.
+    """A row of a queue without its data."""
 
-    Attributes:
-      index: Number of the row in the data set, from 0.
-      state: `waiting`, `labelled` or `skipped`.
-      label: true or false, a number, or one of the choices; None without a label.
-      note: What the person added.
-      by: Name of the key, or the name that the person gave on a host without keys.
-      at: When it was labelled or skipped, in UTC.
-    """
-
-    index: int
-    state: str
-    label: Json
-    note: str
-    by: str | None
-    at: datetime | None
+    index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
+    state: Annotated[str, Doc("`waiting`, `labelled` or `skipped`.")]
+    label: Annotated[Json, Doc("true or false, a number, or one of the choices; None without a label.")]
+    note: Annotated[str, Doc("What the person added.")]
+    by: Annotated[str | None, Doc("Name of the key, or the name that the person gave on a host without keys.")]
+    at: Annotated[datetime | None, Doc("When it was labelled or skipped, in UTC.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +93,13 @@ class LabelPage:
 
 @dataclass(frozen=True, slots=True)
 class LabelRow(LabelEntry):
-    """A row of a queue with its data.
+    """A row of a queue with its data."""
 
-    Attributes:
-      row: The row of the data set.
-      given: The row as evaluators get it, with the outputs of a job's model; None for a data set.
-      results: Results of the job; none of a waiting row, unless the queue shows them.
-    """
-
-    row: dict[str, Json]
-    given: dict[str, Json] | None
-    results: tuple[JobRow, ...]
+    row: Annotated[dict[str, Json], Doc("The row of the data set.")]
+    given: Annotated[
+        dict[str, Json] | None,
+        Doc("The row as evaluators get it, with the outputs of a job's model; None for a data set."),
+    ]
+    results: Annotated[
+        tuple[JobRow, ...], Doc("Results of the job; none of a waiting row, unless the queue shows them.")
+    ]

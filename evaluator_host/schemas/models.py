@@ -2,95 +2,66 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.model.evaluator import ModelKind
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredModel:
-    """A model that evaluators may be granted.
+    """A model that evaluators may be granted."""
 
-    Attributes:
-      name: By which evaluators are granted it: `judge-small`.
-      url: Base URL of the API: `https://api.openai.com/v1`, `https://api.anthropic.com`.
-      kind: The API of the provider: `openai` (and compatible ones) or `anthropic`.
-      model: What the provider calls it.
-      secret: Name of the workspace's secret that is its key; None for no key, or for the operator's own.
-      input_price: Price of a million tokens of requests; None when it is not known.
-      output_price: Price of a million tokens of answers; None when it is not known.
-      timeout_s: Seconds for one answer.
-      retries: Tries after the first one.
-      operator: Whether the operator configured it (EVALUATOR_HOST_MODELS).
-      created_at: None for the operator's.
-    """
-
-    name: str
-    url: str
-    kind: ModelKind = ModelKind.OPENAI
-    model: str = ""
-    secret: str | None = None
-    input_price: float | None = None
-    output_price: float | None = None
-    timeout_s: float = 60.0
-    retries: int = 2
-    operator: bool = False
-    created_at: datetime | None = None
+    name: Annotated[str, Doc("By which evaluators are granted it: `judge-small`.")]
+    url: Annotated[str, Doc("Base URL of the API: `https://api.openai.com/v1`, `https://api.anthropic.com`.")]
+    kind: Annotated[ModelKind, Doc("The API of the provider: `openai` (and compatible ones) or `anthropic`.")] = (
+        ModelKind.OPENAI
+    )
+    model: Annotated[str, Doc("What the provider calls it.")] = ""
+    secret: Annotated[
+        str | None, Doc("Name of the workspace's secret that is its key; None for no key, or for the operator's own.")
+    ] = None
+    input_price: Annotated[float | None, Doc("Price of a million tokens of requests; None when it is not known.")] = (
+        None
+    )
+    output_price: Annotated[float | None, Doc("Price of a million tokens of answers; None when it is not known.")] = (
+        None
+    )
+    timeout_s: Annotated[float, Doc("Seconds for one answer.")] = 60.0
+    retries: Annotated[int, Doc("Tries after the first one.")] = 2
+    operator: Annotated[bool, Doc("Whether the operator configured it (EVALUATOR_HOST_MODELS).")] = False
+    created_at: Annotated[datetime | None, Doc("None for the operator's.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTest:
-    """The outcome of one short request to a model.
+    """The outcome of one short request to a model."""
 
-    Attributes:
-      ok: Whether it answered.
-      output: Beginning of its answer; None when it gave none.
-      error: Why not; None when it answered.
-      latency_ms: Milliseconds of the request.
-      input_tokens: As the provider counts them.
-      output_tokens: As the provider counts them.
-      cost: By the model's prices; None without prices.
-    """
-
-    ok: bool
-    output: str | None
-    error: str | None
-    latency_ms: float
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
+    ok: Annotated[bool, Doc("Whether it answered.")]
+    output: Annotated[str | None, Doc("Beginning of its answer; None when it gave none.")]
+    error: Annotated[str | None, Doc("Why not; None when it answered.")]
+    latency_ms: Annotated[float, Doc("Milliseconds of the request.")]
+    input_tokens: Annotated[int, Doc("As the provider counts them.")] = 0
+    output_tokens: Annotated[int, Doc("As the provider counts them.")] = 0
+    cost: Annotated[float | None, Doc("By the model's prices; None without prices.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class DayUsage:
-    """Use of one model by a workspace on one day (UTC).
+    """Use of one model by a workspace on one day (UTC)."""
 
-    Attributes:
-      day: `2026-01-31`.
-      model: Name of the registered model.
-      requests: Requests to its provider.
-      replayed: Requests that recorded answers answered.
-      input_tokens: Tokens of the requests to the provider.
-      output_tokens: Tokens of its answers.
-      cost: By the model's prices; requests without a price count as 0.
-    """
-
-    day: str
-    model: str
-    requests: int
-    replayed: int
-    input_tokens: int
-    output_tokens: int
-    cost: float
+    day: Annotated[str, Doc("`2026-01-31`.")]
+    model: Annotated[str, Doc("Name of the registered model.")]
+    requests: Annotated[int, Doc("Requests to its provider.")]
+    replayed: Annotated[int, Doc("Requests that recorded answers answered.")]
+    input_tokens: Annotated[int, Doc("Tokens of the requests to the provider.")]
+    output_tokens: Annotated[int, Doc("Tokens of its answers.")]
+    cost: Annotated[float, Doc("By the model's prices; requests without a price count as 0.")]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """The recorded answers of a workspace.
+    """The recorded answers of a workspace."""
 
-    Attributes:
-      answers: How many there are.
-      stored_bytes: What they take; EVALUATOR_HOST_MODEL_ANSWERS_MB limits it.
-    """
-
-    answers: int
-    stored_bytes: int
+    answers: Annotated[int, Doc("How many there are.")]
+    stored_bytes: Annotated[int, Doc("What they take; EVALUATOR_HOST_MODEL_ANSWERS_MB limits it.")]

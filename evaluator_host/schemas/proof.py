@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.outcome import EvaluationResult
 
@@ -17,46 +19,31 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """A row for which the old and the new code have different results.
+    """A row for which the old and the new code have different results."""
 
-    Attributes:
-      row: Its number, from 0.
-      given: The row.
-      message: How the results differ.
-      old: Result of the old code.
-      new: Result of the new code.
-    """
-
-    row: int
-    given: Row
-    message: str
-    old: EvaluationResult
-    new: EvaluationResult
+    row: Annotated[int, Doc("Its number, from 0.")]
+    given: Annotated[Row, Doc("The row.")]
+    message: Annotated[str, Doc("How the results differ.")]
+    old: Annotated[EvaluationResult, Doc("Result of the old code.")]
+    new: Annotated[EvaluationResult, Doc("Result of the new code.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The comparison of old and new code over the same rows.
+    """The comparison of old and new code over the same rows."""
 
-    Attributes:
-      verdict: Whether all results agree.
-      rows: Rows that were compared.
-      scored: Compared rows that the old code scored; the old code failed on the others.
-      generated: Whether the rows were generated from the fields that the code reads.
-      left_out: Rows without ground truth, which the legacy contract refuses before any code runs.
-      differing: Rows with different results.
-      differences: The first of these rows.
-      why: Why nothing could be compared; None unless the verdict is `not_comparable`.
-    """
-
-    verdict: Verdict
-    rows: int = 0
-    scored: int = 0
-    generated: bool = False
-    left_out: int = 0
-    differing: int = 0
-    differences: tuple[RowDifference, ...] = ()
-    why: str | None = None
+    verdict: Annotated[Verdict, Doc("Whether all results agree.")]
+    rows: Annotated[int, Doc("Rows that were compared.")] = 0
+    scored: Annotated[int, Doc("Compared rows that the old code scored; the old code failed on the others.")] = 0
+    generated: Annotated[bool, Doc("Whether the rows were generated from the fields that the code reads.")] = False
+    left_out: Annotated[
+        int, Doc("Rows without ground truth, which the legacy contract refuses before any code runs.")
+    ] = 0
+    differing: Annotated[int, Doc("Rows with different results.")] = 0
+    differences: Annotated[tuple[RowDifference, ...], Doc("The first of these rows.")] = ()
+    why: Annotated[str | None, Doc("Why nothing could be compared; None unless the verdict is `not_comparable`.")] = (
+        None
+    )
 
     @property
     def text(self) -> str:

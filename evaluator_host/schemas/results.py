@@ -1,38 +1,28 @@
 """Responses of the routes for job results."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.model.evaluator import Evaluator, Json
 from evaluator_host.model.outcome import EvaluationResult, ModelUsage
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One bin of a histogram.
+    """One bin of a histogram."""
 
-    Attributes:
-      lower_bound: Least value of the bin.
-      upper_bound: First value above the bin; the last bin includes it.
-      count: Values in the bin.
-    """
-
-    lower_bound: float
-    upper_bound: float
-    count: int
+    lower_bound: Annotated[float, Doc("Least value of the bin.")]
+    upper_bound: Annotated[float, Doc("First value above the bin; the last bin includes it.")]
+    count: Annotated[int, Doc("Values in the bin.")]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelCount:
-    """The number of rows at one level of a rubric.
+    """The number of rows at one level of a rubric."""
 
-    Attributes:
-      label: Label of the level.
-      count: Rows with this level.
-    """
-
-    label: str
-    count: int
+    label: Annotated[str, Doc("Label of the level.")]
+    count: Annotated[int, Doc("Rows with this level.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,232 +30,150 @@ class Aggregate:
     """Statistics of one metric, over its finite values; a field without such a value is None.
 
     `jobs.results.aggregate` has the formulas and their source.
-
-    Attributes:
-      name: The metric.
-      count: Finite values.
-      nan_count: Values that are not finite, and scored rows without the metric.
-      sum: Sum of the values.
-      mean: Mean of the values.
-      min: Least value.
-      max: Greatest value.
-      std_dev: Standard deviation of the population.
-      variance: Variance of the population.
-      percentiles: By name, `p10`, `p20` … `p100`, and `p99`.
-      histogram: Ten equal bins, or one when all values are equal.
-      rubric_distribution: Levels of a judge's rubric, in the rubric's order; None for any other metric.
-      mode_category: Most frequent label of the rubric; the first by name of several.
     """
 
-    name: str
-    count: int
-    nan_count: int
-    sum: float | None = None
-    mean: float | None = None
-    min: float | None = None
-    max: float | None = None
-    std_dev: float | None = None
-    variance: float | None = None
-    percentiles: dict[str, float] | None = None
-    histogram: tuple[Bin, ...] = field(default=())
-    rubric_distribution: tuple[LevelCount, ...] | None = None
-    mode_category: str | None = None
+    name: Annotated[str, Doc("The metric.")]
+    count: Annotated[int, Doc("Finite values.")]
+    nan_count: Annotated[int, Doc("Values that are not finite, and scored rows without the metric.")]
+    sum: Annotated[float | None, Doc("Sum of the values.")] = None
+    mean: Annotated[float | None, Doc("Mean of the values.")] = None
+    min: Annotated[float | None, Doc("Least value.")] = None
+    max: Annotated[float | None, Doc("Greatest value.")] = None
+    std_dev: Annotated[float | None, Doc("Standard deviation of the population.")] = None
+    variance: Annotated[float | None, Doc("Variance of the population.")] = None
+    percentiles: Annotated[dict[str, float] | None, Doc("By name, `p10`, `p20` … `p100`, and `p99`.")] = None
+    histogram: Annotated[tuple[Bin, ...], Doc("Ten equal bins, or one when all values are equal.")] = field(default=())
+    rubric_distribution: Annotated[
+        tuple[LevelCount, ...] | None,
+        Doc("Levels of a judge's rubric, in the rubric's order; None for any other metric."),
+    ] = None
+    mode_category: Annotated[str | None, Doc("Most frequent label of the rubric; the first by name of several.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The paired difference of one metric between two jobs, row by row.
+    """The paired difference of one metric between two jobs, row by row."""
 
-    Attributes:
-      metric: Its name.
-      n: Rows with a finite value in both jobs.
-      before: Mean of these rows in the earlier job.
-      after: Mean of these rows in the later job.
-      difference: `after - before`.
-      interval: 95 % confidence interval of the difference (Student's t); None for fewer than two rows, or when it is
-        not finite.
-      significant: Whether the interval excludes zero.
-      better: Rows whose value rose.
-      worse: Rows whose value fell.
-    """
-
-    metric: str
-    n: int
-    before: float | None
-    after: float | None
-    difference: float | None
-    interval: tuple[float, float] | None
-    significant: bool
-    better: int
-    worse: int
+    metric: Annotated[str, Doc("Its name.")]
+    n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
+    before: Annotated[float | None, Doc("Mean of these rows in the earlier job.")]
+    after: Annotated[float | None, Doc("Mean of these rows in the later job.")]
+    difference: Annotated[float | None, Doc("`after - before`.")]
+    interval: Annotated[
+        tuple[float, float] | None,
+        Doc("Its 95 % confidence interval (Student's t); None for fewer than two rows, or when it is not finite."),
+    ]
+    significant: Annotated[bool, Doc("Whether the interval excludes zero.")]
+    better: Annotated[int, Doc("Rows whose value rose.")]
+    worse: Annotated[int, Doc("Rows whose value fell.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorCount:
-    """The number of failed rows with one error code.
+    """The number of failed rows with one error code."""
 
-    Attributes:
-      code: See `model.outcome.ErrorCode`.
-      count: Rows with this code.
-      example_row: The first of these rows.
-    """
-
-    code: str
-    count: int
-    example_row: int
+    code: Annotated[str, Doc("See `model.outcome.ErrorCode`.")]
+    count: Annotated[int, Doc("Rows with this code.")]
+    example_row: Annotated[int, Doc("The first of these rows.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles of the run time of rows, in milliseconds.
+    """Percentiles of the run time of rows, in milliseconds."""
 
-    Attributes:
-      p50: Median.
-      p90: 90th percentile.
-      p99: 99th percentile.
-    """
-
-    p50: float
-    p90: float
-    p99: float
+    p50: Annotated[float, Doc("Median.")]
+    p90: Annotated[float, Doc("90th percentile.")]
+    p99: Annotated[float, Doc("99th percentile.")]
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorFigures:
-    """Scores, counts and times of one evaluator in a job.
+    """Scores, counts and times of one evaluator in a job."""
 
-    Attributes:
-      evaluator: Its label.
-      rows: Rows with a result.
-      scored: Rows with a score.
-      failed: Rows that failed.
-      skipped: Rows that the evaluator was not asked about.
-      pass_rate: Passed rows over rows with `passed`, 0 to 1; None without any.
-      metrics: Figures of each metric.
-      errors: Failed rows by error code, the most frequent code first.
-      run_ms: Percentiles of the run time; None before the first row.
-      together: The score of all scored rows together, once every row has a result; None for an evaluator that gives
-        none.
-      usage: What all its rows used of granted models; None for an evaluator without a grant.
-    """
-
-    evaluator: str
-    rows: int
-    scored: int
-    failed: int
-    skipped: int
-    pass_rate: float | None
-    metrics: tuple[Aggregate, ...]
-    errors: tuple[ErrorCount, ...]
-    run_ms: Latency | None
-    together: EvaluationResult | None = None
-    usage: ModelUsage | None = None
+    evaluator: Annotated[str, Doc("Its label.")]
+    rows: Annotated[int, Doc("Rows with a result.")]
+    scored: Annotated[int, Doc("Rows with a score.")]
+    failed: Annotated[int, Doc("Rows that failed.")]
+    skipped: Annotated[int, Doc("Rows that the evaluator was not asked about.")]
+    pass_rate: Annotated[float | None, Doc("Passed rows over rows with `passed`, 0 to 1; None without any.")]
+    metrics: Annotated[tuple[Aggregate, ...], Doc("Figures of each metric.")]
+    errors: Annotated[tuple[ErrorCount, ...], Doc("Failed rows by error code, the most frequent code first.")]
+    run_ms: Annotated[Latency | None, Doc("Percentiles of the run time; None before the first row.")]
+    together: Annotated[
+        EvaluationResult | None,
+        Doc(
+            "The score of all scored rows together, once every row has a result; None for an evaluator that gives none."
+        ),
+    ] = None
+    usage: Annotated[
+        ModelUsage | None, Doc("What all its rows used of granted models; None for an evaluator without a grant.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """The answer of `GET /v1/jobs/{id}/results`.
+    """The answer of `GET /v1/jobs/{id}/results`."""
 
-    Attributes:
-      evaluators: Figures by evaluator, in the job's order.
-    """
-
-    evaluators: tuple[EvaluatorFigures, ...]
+    evaluators: Annotated[tuple[EvaluatorFigures, ...], Doc("Figures by evaluator, in the job's order.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row whose score rose or fell between two jobs.
+    """A row whose score rose or fell between two jobs."""
 
-    Attributes:
-      row: Its number in the data set, from 0.
-      before: Score in the earlier job; None without one.
-      after: Score in the later job; None without one.
-    """
-
-    row: int
-    before: float | None
-    after: float | None
+    row: Annotated[int, Doc("Its number in the data set, from 0.")]
+    before: Annotated[float | None, Doc("Score in the earlier job; None without one.")]
+    after: Annotated[float | None, Doc("Score in the later job; None without one.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of one evaluator in two jobs over the same rows.
+    """The comparison of one evaluator in two jobs over the same rows."""
 
-    Attributes:
-      before: Label of the evaluator in the earlier job.
-      after: Its label in the later job.
-      metrics: Paired differences of the metrics that both jobs have.
-      regressions: Rows whose score fell or is missing now, the worst first; at most 100.
-      improvements: Rows whose score rose or was missing before, the best first; at most 100.
-      regressed: Number of all regressions.
-      improved: Number of all improvements.
-    """
-
-    before: str
-    after: str
-    metrics: tuple[Difference, ...]
-    regressions: tuple[Change, ...]
-    improvements: tuple[Change, ...]
-    regressed: int
-    improved: int
+    before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
+    after: Annotated[str, Doc("Its label in the later job.")]
+    metrics: Annotated[tuple[Difference, ...], Doc("Paired differences of the metrics that both jobs have.")]
+    regressions: Annotated[
+        tuple[Change, ...], Doc("Rows whose score fell or is missing now, the worst first; at most 100.")
+    ]
+    improvements: Annotated[
+        tuple[Change, ...], Doc("Rows whose score rose or was missing before, the best first; at most 100.")
+    ]
+    regressed: Annotated[int, Doc("Number of all regressions.")]
+    improved: Annotated[int, Doc("Number of all improvements.")]
 
 
 @dataclass(frozen=True, slots=True)
 class RowDiff:
-    """How one row differs between two jobs, for one evaluator.
+    """How one row differs between two jobs, for one evaluator."""
 
-    Attributes:
-      row: Its number in the data set, from 0.
-      before: Label of the evaluator in the earlier job.
-      after: Its label in the later job.
-      outputs: Unified diff of the outputs; empty where they are equal.
-      results: The same of score, label, reason and error.
-    """
-
-    row: int
-    before: str
-    after: str
-    outputs: str
-    results: str
+    row: Annotated[int, Doc("Its number in the data set, from 0.")]
+    before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
+    after: Annotated[str, Doc("Its label in the later job.")]
+    outputs: Annotated[str, Doc("Unified diff of the outputs; empty where they are equal.")]
+    results: Annotated[str, Doc("The same of score, label, reason and error.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a scatter plot: rows with the same values in two jobs, or neighbouring values when binned.
+    """A point of a scatter plot: rows with the same values in two jobs, or neighbouring values when binned."""
 
-    Attributes:
-      before: Value in the earlier job; the mean of the rows when binned.
-      after: Value in the later job; the mean of the rows when binned.
-      count: Rows at this point.
-      row: The first of these rows.
-    """
-
-    before: float
-    after: float
-    count: int
-    row: int
+    before: Annotated[float, Doc("Value in the earlier job; the mean of the rows when binned.")]
+    after: Annotated[float, Doc("Value in the later job; the mean of the rows when binned.")]
+    count: Annotated[int, Doc("Rows at this point.")]
+    row: Annotated[int, Doc("The first of these rows.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A scatter plot of one metric in two jobs.
+    """A scatter plot of one metric in two jobs."""
 
-    Attributes:
-      before: Label of the evaluator in the earlier job.
-      after: Its label in the later job.
-      metric: Its name.
-      n: Rows with a finite value in both jobs.
-      points: By `before`, then `after`; at most 2,000.
-      binned: Whether neighbouring values share a point.
-    """
-
-    before: str
-    after: str
-    metric: str
-    n: int
-    points: tuple[Point, ...]
-    binned: bool
+    before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
+    after: Annotated[str, Doc("Its label in the later job.")]
+    metric: Annotated[str, Doc("Its name.")]
+    n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
+    points: Annotated[tuple[Point, ...], Doc("By `before`, then `after`; at most 2,000.")]
+    binned: Annotated[bool, Doc("Whether neighbouring values share a point.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,99 +187,61 @@ class AgreementCell:
 
 @dataclass(frozen=True, slots=True)
 class ClassAgreement:
-    """Agreement on one class.
+    """Agreement on one class."""
 
-    Attributes:
-      name: A label; or a number, `true` or `false` as text.
-      human: Rows that people gave it.
-      judged: Rows that the evaluator gave it.
-      recall: Share of the people's rows that the evaluator gave it too.
-      precision: Share of the evaluator's rows that people gave it too.
-    """
-
-    name: str
-    human: int
-    judged: int
-    recall: float | None
+    name: Annotated[str, Doc("A label; or a number, `true` or `false` as text.")]
+    human: Annotated[int, Doc("Rows that people gave it.")]
+    judged: Annotated[int, Doc("Rows that the evaluator gave it.")]
+    recall: Annotated[float | None, Doc("Share of the people's rows that the evaluator gave it too.")]
     recall_interval: tuple[float, float] | None
-    precision: float | None
+    precision: Annotated[float | None, Doc("Share of the evaluator's rows that people gave it too.")]
     precision_interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How one evaluator of a job agrees with labels of people. Intervals are of 95 %.
+    """How one evaluator of a job agrees with labels of people. Intervals are of 95 %."""
 
-    Attributes:
-      evaluator: Its label in the job.
-      label: Column of the labels, or `queue NAME`, or `label queues`.
-      rows: Rows with a label and a result.
-      unlabelled: Rows without one of them.
-      accuracy: Share of the rows that agree.
-      kappa: Cohen's kappa; None where all rows have one class.
-      weighted_kappa: With quadratic weights, where all classes are numbers.
-      classes: By class, in order.
-      confusion: Every pair of classes that occurs.
-    """
-
-    evaluator: str
-    label: str
-    rows: int
-    unlabelled: int
-    accuracy: float
+    evaluator: Annotated[str, Doc("Its label in the job.")]
+    label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]
+    rows: Annotated[int, Doc("Rows with a label and a result.")]
+    unlabelled: Annotated[int, Doc("Rows without one of them.")]
+    accuracy: Annotated[float, Doc("Share of the rows that agree.")]
     accuracy_interval: tuple[float, float] | None
-    kappa: float | None
+    kappa: Annotated[float | None, Doc("Cohen's kappa; None where all rows have one class.")]
     kappa_interval: tuple[float, float] | None
-    weighted_kappa: float | None
-    classes: tuple[ClassAgreement, ...]
-    confusion: tuple[AgreementCell, ...]
+    weighted_kappa: Annotated[float | None, Doc("With quadratic weights, where all classes are numbers.")]
+    classes: Annotated[tuple[ClassAgreement, ...], Doc("By class, in order.")]
+    confusion: Annotated[tuple[AgreementCell, ...], Doc("Every pair of classes that occurs.")]
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Rows of one evaluator with the same failure: same code, type, line, and message except for numbers.
+    """Rows of one evaluator with the same failure: same code, type, line, and message except for numbers."""
 
-    Attributes:
-      evaluator: Label of the evaluator.
-      code: See `model.outcome.ErrorCode`.
-      type: Type of the exception; None without one.
-      message: Message of the first row.
-      line: Line of the evaluator's code, from 1; None without one.
-      count: Rows of the group.
-      rows: The first five of these rows.
-      hint: What to do, for the first row; None where nothing is known to help.
-    """
-
-    evaluator: str
-    code: str
-    type: str | None
-    message: str
-    line: int | None
-    count: int
-    rows: tuple[int, ...]
-    hint: str | None = None
+    evaluator: Annotated[str, Doc("Label of the evaluator.")]
+    code: Annotated[str, Doc("See `model.outcome.ErrorCode`.")]
+    type: Annotated[str | None, Doc("Type of the exception; None without one.")]
+    message: Annotated[str, Doc("Message of the first row.")]
+    line: Annotated[int | None, Doc("Line of the evaluator's code, from 1; None without one.")]
+    count: Annotated[int, Doc("Rows of the group.")]
+    rows: Annotated[tuple[int, ...], Doc("The first five of these rows.")]
+    hint: Annotated[str | None, Doc("What to do, for the first row; None where nothing is known to help.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A row of a job with the result of one evaluator.
+    """A row of a job with the result of one evaluator."""
 
-    Attributes:
-      index: Number of the row in the data set, from 0.
-      evaluator: Label of the evaluator.
-      row: The row of the data set, unmapped.
-      result: As `POST /v1/evaluate` answers it.
-      output: Answer of the job's model; None without a target.
-      request: Log of the model call: attempts, tokens, cost, times, request and response;
-        None without a target.
-    """
-
-    index: int
-    evaluator: str
-    row: dict[str, Json]
-    result: dict[str, Any]
-    output: Json = None
-    request: dict[str, Any] | None = None
+    index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
+    evaluator: Annotated[str, Doc("Label of the evaluator.")]
+    row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
+    result: Annotated[dict[str, Any], Doc("As `POST /v1/evaluate` answers it.")]
+    output: Annotated[Json, Doc("Answer of the job's model; None without a target.")] = None
+    request: Annotated[
+        dict[str, Any] | None,
+        Doc("Log of the model call: attempts, tokens, cost, times, request and response; None without a target."),
+    ] = None
 
     def record(self) -> dict[str, Json]:
         """Return the row as a flat dictionary, for `Client.jobs.records`."""
@@ -392,50 +262,31 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class JobRowPage:
-    """One page of a job's rows.
+    """One page of a job's rows."""
 
-    Attributes:
-      rows: In the order that was asked for.
-      next_cursor: Cursor of the next page; None on the last page.
-      total: Number of all rows that the filters let through; None unless asked for.
-    """
-
-    rows: tuple[JobRow, ...]
-    next_cursor: str | None
-    total: int | None = None
+    rows: Annotated[tuple[JobRow, ...], Doc("In the order that was asked for.")]
+    next_cursor: Annotated[str | None, Doc("Cursor of the next page; None on the last page.")]
+    total: Annotated[int | None, Doc("Number of all rows that the filters let through; None unless asked for.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobRowDetail:
-    """A row of a job with the results of all its evaluators.
+    """A row of a job with the results of all its evaluators."""
 
-    Attributes:
-      index: Number of the row in the data set, from 0.
-      row: The row of the data set, unmapped.
-      given: The mapped row, as `POST /v1/evaluate` takes it; None when the mapping failed.
-      results: The results so far, in the order of the evaluators.
-    """
-
-    index: int
-    row: dict[str, Json]
-    given: dict[str, Json] | None
-    results: tuple[JobRow, ...]
+    index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
+    row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
+    given: Annotated[
+        dict[str, Json] | None, Doc("The mapped row, as `POST /v1/evaluate` takes it; None when the mapping failed.")
+    ]
+    results: Annotated[tuple[JobRow, ...], Doc("The results so far, in the order of the evaluators.")]
 
 
 @dataclass(frozen=True, slots=True)
 class JobEvaluatorReport:
-    """An evaluator of a job, as it was when the job was created.
+    """An evaluator of a job, as it was when the job was created."""
 
-    Attributes:
-      label: Its name in results.
-      name: Of a stored evaluator; None for a pasted one.
-      version: Of a stored evaluator; None for a pasted one.
-      digest: `sha256:…` of its content.
-      evaluator: Code, settings and pins.
-    """
-
-    label: str
-    name: str | None
-    version: int | None
-    digest: str
-    evaluator: Evaluator
+    label: Annotated[str, Doc("Its name in results.")]
+    name: Annotated[str | None, Doc("Of a stored evaluator; None for a pasted one.")]
+    version: Annotated[int | None, Doc("Of a stored evaluator; None for a pasted one.")]
+    digest: Annotated[str, Doc("`sha256:…` of its content.")]
+    evaluator: Annotated[Evaluator, Doc("Code, settings and pins.")]

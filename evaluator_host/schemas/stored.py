@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from evaluator_host.model.doc import Doc
 from evaluator_host.model.evaluator import Contract, Evaluator, Json
 from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.schemas.evaluation import CaseProblem
@@ -12,148 +13,97 @@ from evaluator_host.schemas.proof import Proof
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The evaluator version that a migrated version was made from.
+    """The evaluator version that a migrated version was made from."""
 
-    Attributes:
-      version: The legacy version.
-      proof: That both versions score alike; its `differences` is empty.
-    """
-
-    version: int
-    proof: Proof
+    version: Annotated[int, Doc("The legacy version.")]
+    proof: Annotated[Proof, Doc("That both versions score alike; its `differences` is empty.")]
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorReport:
-    """A version of a named evaluator, the answer of `GET /v1/evaluators/{name}`.
+    """A version of a named evaluator, the answer of `GET /v1/evaluators/{name}`."""
 
-    Attributes:
-      name: Unique within the workspace.
-      version: This version, from 1.
-      latest: The newest version.
-      description: For people; belongs to the name.
-      sampling: Share of live traces to score, 0 to 1; belongs to the name.
-      digest: `sha256:…` of the content.
-      contract: The contract that applies; None when it did not load.
-      contract_source: `declared` or `inferred`; None when it did not load.
-      problem: Why it did not load, for a version stored with `force`.
-      environment: Runtime and packages; None when it pins nothing.
-      evaluator: Code, settings and pins.
-      created_at: In UTC.
-      created_by: Id of the key that created it; None on a host without keys.
-      origin: Where a migrated version comes from; None for any other.
-      cases: Rows with what the evaluator has to make of them, as they were given.
-      failing_cases: The cases that did not hold when they were run to store this; None in other answers.
-    """
-
-    name: str
-    version: int
-    latest: int
-    description: str
-    sampling: float
-    digest: str
-    contract: Contract | None
-    contract_source: str | None
-    problem: EvaluationError | None
-    environment: EnvironmentInfo | None
-    evaluator: Evaluator
-    created_at: datetime
-    created_by: str | None
-    origin: Origin | None = None
-    cases: tuple[dict[str, Json], ...] = ()
-    failing_cases: tuple[CaseProblem, ...] | None = None
+    name: Annotated[str, Doc("Unique within the workspace.")]
+    version: Annotated[int, Doc("This version, from 1.")]
+    latest: Annotated[int, Doc("The newest version.")]
+    description: Annotated[str, Doc("For people; belongs to the name.")]
+    sampling: Annotated[float, Doc("Share of live traces to score, 0 to 1; belongs to the name.")]
+    digest: Annotated[str, Doc("`sha256:…` of the content.")]
+    contract: Annotated[Contract | None, Doc("The contract that applies; None when it did not load.")]
+    contract_source: Annotated[str | None, Doc("`declared` or `inferred`; None when it did not load.")]
+    problem: Annotated[EvaluationError | None, Doc("Why it did not load, for a version stored with `force`.")]
+    environment: Annotated[EnvironmentInfo | None, Doc("Runtime and packages; None when it pins nothing.")]
+    evaluator: Annotated[Evaluator, Doc("Code, settings and pins.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]
+    created_by: Annotated[str | None, Doc("Id of the key that created it; None on a host without keys.")]
+    origin: Annotated[Origin | None, Doc("Where a migrated version comes from; None for any other.")] = None
+    cases: Annotated[
+        tuple[dict[str, Json], ...], Doc("Rows with what the evaluator has to make of them, as they were given.")
+    ] = ()
+    failing_cases: Annotated[
+        tuple[CaseProblem, ...] | None,
+        Doc("The cases that did not hold when they were run to store this; None in other answers."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class TraceReport:
-    """A scored trace of live traffic.
+    """A scored trace of live traffic."""
 
-    Attributes:
-      number: Rises with each trace; the cursor of the next page.
-      evaluator: The version that scored it, `latency@2`.
-      trace_id: In hex.
-      received_at: In UTC.
-      result: As `POST /v1/evaluate` answers it.
-      trace: The spans as OTLP/JSON, `{"resourceSpans": […]}` (opentelemetry.io/docs/specs/otlp).
-    """
-
-    number: int
-    evaluator: str
-    trace_id: str
-    received_at: datetime
-    result: dict[str, Any]
-    trace: dict[str, Json]
+    number: Annotated[int, Doc("Rises with each trace; the cursor of the next page.")]
+    evaluator: Annotated[str, Doc("The version that scored it, `latency@2`.")]
+    trace_id: Annotated[str, Doc("In hex.")]
+    received_at: Annotated[datetime, Doc("In UTC.")]
+    result: Annotated[dict[str, Any], Doc("As `POST /v1/evaluate` answers it.")]
+    trace: Annotated[
+        dict[str, Json], Doc('The spans as OTLP/JSON, `{"resourceSpans": […]}` (opentelemetry.io/docs/specs/otlp).')
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of an uploaded file that is not a valid row.
+    """A line of an uploaded file that is not a valid row."""
 
-    Attributes:
-      line: Its number, from 1; the number of the item in JSON and Parquet.
-      message: Why it is no row.
-    """
-
-    line: int
-    message: str
+    line: Annotated[int, Doc("Its number, from 1; the number of the item in JSON and Parquet.")]
+    message: Annotated[str, Doc("Why it is no row.")]
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """Size, columns and bad lines of a stored file of rows.
+    """Size, columns and bad lines of a stored file of rows."""
 
-    Attributes:
-      format: Format of the uploaded file.
-      rows: Number of rows.
-      bad_rows: Number of lines that are no row; these are not stored.
-      bad_lines: The first of these lines.
-      columns: Column names in order of appearance.
-      size_bytes: Size of the rows as JSON lines.
-      digest: `sha256:…` of the rows as JSON lines.
-      notes: How the file was read, where that is not what its format says: another encoding, separator or sheet.
-    """
-
-    format: str
-    rows: int
-    bad_rows: int
-    bad_lines: tuple[BadLine, ...]
-    columns: tuple[str, ...]
-    size_bytes: int
-    digest: str
-    notes: tuple[str, ...] = ()
+    format: Annotated[str, Doc("Format of the uploaded file.")]
+    rows: Annotated[int, Doc("Number of rows.")]
+    bad_rows: Annotated[int, Doc("Number of lines that are no row; these are not stored.")]
+    bad_lines: Annotated[tuple[BadLine, ...], Doc("The first of these lines.")]
+    columns: Annotated[tuple[str, ...], Doc("Column names in order of appearance.")]
+    size_bytes: Annotated[int, Doc("Size of the rows as JSON lines.")]
+    digest: Annotated[str, Doc("`sha256:…` of the rows as JSON lines.")]
+    notes: Annotated[
+        tuple[str, ...],
+        Doc("How the file was read, where that is not what its format says: another encoding, separator or sheet."),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetReport:
-    """A data set, the answer of `GET /v1/datasets/{name}`.
+    """A data set, the answer of `GET /v1/datasets/{name}`."""
 
-    Attributes:
-      name: Its name; its id for rows that came with a job.
-      id: `ds_` and 16 hex digits.
-      format: Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json`, `parquet` or `xlsx`.
-      rows: Number of rows.
-      bad_row_count: Number of lines that are no row.
-      bad_rows: The first 100 of these lines.
-      columns: Column names in order of appearance, at most 1,000.
-      size_bytes: Size of the rows as JSON lines, in bytes.
-      digest: `sha256:…` of the rows as JSON lines.
-      created_at: In UTC.
-      notes: How the file was read, where that is not what its format says: another encoding, separator or sheet.
-      version: Rises whenever the data set is replaced or edited; `qa@2` names a version.
-    """
-
-    name: str
-    id: str
-    format: str
-    rows: int
-    bad_row_count: int
-    bad_rows: tuple[BadLine, ...]
-    columns: tuple[str, ...]
-    size_bytes: int
-    digest: str
-    created_at: datetime
-    notes: tuple[str, ...] = ()
-    version: int = 1
+    name: Annotated[str, Doc("Its name; its id for rows that came with a job.")]
+    id: Annotated[str, Doc("`ds_` and 16 hex digits.")]
+    format: Annotated[str, Doc("Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json`, `parquet` or `xlsx`.")]
+    rows: Annotated[int, Doc("Number of rows.")]
+    bad_row_count: Annotated[int, Doc("Number of lines that are no row.")]
+    bad_rows: Annotated[tuple[BadLine, ...], Doc("The first 100 of these lines.")]
+    columns: Annotated[tuple[str, ...], Doc("Column names in order of appearance, at most 1,000.")]
+    size_bytes: Annotated[int, Doc("Size of the rows as JSON lines, in bytes.")]
+    digest: Annotated[str, Doc("`sha256:…` of the rows as JSON lines.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]
+    notes: Annotated[
+        tuple[str, ...],
+        Doc("How the file was read, where that is not what its format says: another encoding, separator or sheet."),
+    ] = ()
+    version: Annotated[int, Doc("Rises whenever the data set is replaced or edited; `qa@2` names a version.")] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,19 +124,12 @@ class FoundRows:
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """A row that differs between two data sets.
+    """A row that differs between two data sets."""
 
-    Attributes:
-      kind: `changed`, `added` or `removed`.
-      index: Its number in the later data set, from 0; of a removed row, in the earlier one.
-      before: The row in the earlier data set; None for one that was added.
-      after: The row in the later one; None for one that was removed.
-    """
-
-    kind: str
-    index: int
-    before: dict[str, Json] | None
-    after: dict[str, Json] | None
+    kind: Annotated[str, Doc("`changed`, `added` or `removed`.")]
+    index: Annotated[int, Doc("Its number in the later data set, from 0; of a removed row, in the earlier one.")]
+    before: Annotated[dict[str, Json] | None, Doc("The row in the earlier data set; None for one that was added.")]
+    after: Annotated[dict[str, Json] | None, Doc("The row in the later one; None for one that was removed.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,74 +152,49 @@ class TopValue:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """Statistics of one column of a data set.
+    """Statistics of one column of a data set."""
 
-    Attributes:
-      name: Of the column.
-      present: Rows with a value that is not null.
-      missing: Rows without one.
-      kinds: Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.
-      distinct: Different values, compared by their first 200 characters; None for over 10,000.
-      top: The five most frequent values.
-      min: The least one, where all values are numbers or texts of numbers; None otherwise. `max` and `mean` alike.
-      max: The greatest one.
-      mean: Their mean.
-      min_length: Characters of the shortest text; None without a text.
-      max_length: Characters of the longest text.
-    """
-
-    name: str
-    present: int
-    missing: int
-    kinds: dict[str, int]
-    distinct: int | None
-    top: tuple[TopValue, ...]
-    min: float | None
-    max: float | None
-    mean: float | None
-    min_length: int | None
-    max_length: int | None
+    name: Annotated[str, Doc("Of the column.")]
+    present: Annotated[int, Doc("Rows with a value that is not null.")]
+    missing: Annotated[int, Doc("Rows without one.")]
+    kinds: Annotated[dict[str, int], Doc("Rows by kind of value: `text`, `number`, `bool`, `list`, `object`, `null`.")]
+    distinct: Annotated[
+        int | None, Doc("Different values, compared by their first 200 characters; None for over 10,000.")
+    ]
+    top: Annotated[tuple[TopValue, ...], Doc("The five most frequent values.")]
+    min: Annotated[
+        float | None,
+        Doc("The least one, where all values are numbers or texts of numbers; None otherwise. `max` and `mean` alike."),
+    ]
+    max: Annotated[float | None, Doc("The greatest one.")]
+    mean: Annotated[float | None, Doc("Their mean.")]
+    min_length: Annotated[int | None, Doc("Characters of the shortest text; None without a text.")]
+    max_length: Annotated[int | None, Doc("Characters of the longest text.")]
 
 
 @dataclass(frozen=True, slots=True)
 class SecretReport:
-    """A secret of a workspace, without its value.
+    """A secret of a workspace, without its value."""
 
-    Attributes:
-      name: Unique within the workspace.
-      created_at: In UTC.
-      updated_at: When the value was last set, in UTC.
-      in_code: Whether the operator lets evaluators' code see it, where it is granted (EVALUATOR_HOST_CODE_SECRETS).
-    """
-
-    name: str
-    created_at: datetime
-    updated_at: datetime
-    in_code: bool = False
+    name: Annotated[str, Doc("Unique within the workspace.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]
+    updated_at: Annotated[datetime, Doc("When the value was last set, in UTC.")]
+    in_code: Annotated[
+        bool,
+        Doc("Whether the operator lets evaluators' code see it, where it is granted (EVALUATOR_HOST_CODE_SECRETS)."),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """The storage of a workspace, the answer of `GET /v1/usage`. Package sets are shared, and not counted.
+    """The storage of a workspace, the answer of `GET /v1/usage`. Package sets are shared, and not counted."""
 
-    Attributes:
-      workspace: Its name.
-      quota_bytes: What it may store; 0 for any.
-      total_bytes: What it stores: the sum of the following.
-      datasets_bytes: Rows of data sets, those that came with jobs included.
-      files_bytes: Files and other objects that dialects store for their callers.
-      evaluators_bytes: Versions of named evaluators, with their locks.
-      jobs_bytes: Jobs: their evaluators, results and answers of models.
-      traces_bytes: Scored traces of live traffic.
-      labels_bytes: Label queues.
-    """
-
-    workspace: str
-    quota_bytes: int
-    total_bytes: int = 0
-    datasets_bytes: int = 0
-    files_bytes: int = 0
-    evaluators_bytes: int = 0
-    jobs_bytes: int = 0
-    traces_bytes: int = 0
-    labels_bytes: int = 0
+    workspace: Annotated[str, Doc("Its name.")]
+    quota_bytes: Annotated[int, Doc("What it may store; 0 for any.")]
+    total_bytes: Annotated[int, Doc("What it stores: the sum of the following.")] = 0
+    datasets_bytes: Annotated[int, Doc("Rows of data sets, those that came with jobs included.")] = 0
+    files_bytes: Annotated[int, Doc("Files and other objects that dialects store for their callers.")] = 0
+    evaluators_bytes: Annotated[int, Doc("Versions of named evaluators, with their locks.")] = 0
+    jobs_bytes: Annotated[int, Doc("Jobs: their evaluators, results and answers of models.")] = 0
+    traces_bytes: Annotated[int, Doc("Scored traces of live traffic.")] = 0
+    labels_bytes: Annotated[int, Doc("Label queues.")] = 0

@@ -69,7 +69,7 @@ class Request(BaseModel):
     follow: bool = False
 
     def encoded(self) -> tuple[bytes, dict[str, str]]:
-        """Return the body and its headers."""
+        """Return the body of the request as it is sent, and its headers."""
         content = FILES[self.file]() if self.file else expand(self.body).encode()
         headers = {"Content-Type": self.type}
         return (gzip.compress(content), {**headers, "Content-Encoding": "gzip"}) if self.gzip else (content, headers)

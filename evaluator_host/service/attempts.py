@@ -78,11 +78,7 @@ async def attempt(
 ) -> Attempt:
     """Make one call that has a sandbox for itself.
 
-    Args:
-      pool: Leases the sandbox.
-      prepared: The evaluator.
-      bind: Returns the call's body for what was loaded; called again for a retry.
-      gate: Serves its requests to granted models.
+    `bind` returns the call's body for what was loaded, again for a retry; `gate` serves its requests to granted models.
 
     Raises:
       Busy: too many calls wait already.

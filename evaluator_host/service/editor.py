@@ -31,10 +31,8 @@ _ANSWER: Final = TypeAdapter(EditorAnswer)
 async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Json]) -> EditorAnswer:
     """Return the answer to a question about a prepared Python evaluator.
 
-    Args:
-      pool: Leases the sandbox.
-      prepared: The evaluator; only its environment, code and files matter.
-      question: `{"what", "line", "column", "given"}`, see `runtimes/python/programs/language.py`.
+    Of `prepared` only environment, code and files matter; `question` is `{"what", "line", "column", "given"}`, see
+    `runtimes/python/programs/language.py`.
 
     Raises:
       InvalidRequest: the evaluator is not in Python, or the question is too long.

@@ -41,19 +41,12 @@ def environment_of(evaluator: Evaluator) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Tokens and cost of one request.
+    """Tokens and cost of one request."""
 
-    Attributes:
-      input_tokens: Tokens of the request.
-      output_tokens: Tokens of the answer.
-      cost: None when the model has no price.
-      replayed: A recorded answer answered it; then it used nothing else.
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    replayed: bool = False
+    input_tokens: int = 0  # tokens of the request
+    output_tokens: int = 0  # tokens of the answer
+    cost: float | None = 0.0  # None when the model has no price
+    replayed: bool = False  # a recorded answer answered it; then it used nothing else
 
 
 class Meter:
@@ -111,15 +104,10 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """How the rows of one call or job may use granted models.
+    """How the rows of one call or job may use granted models."""
 
-    Attributes:
-      replay: Whether answers are recorded and reused.
-      meter: Of the job; None for a single call or batch.
-    """
-
-    replay: Replay = Replay.OFF
-    meter: Meter | None = None
+    replay: Replay = Replay.OFF  # whether answers are recorded and reused
+    meter: Meter | None = None  # of the job; None for a single call or batch
 
 
 NO_TERMS: Final = ModelTerms()

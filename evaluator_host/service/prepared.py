@@ -91,14 +91,7 @@ def prepare(
 ) -> Prepared:
     """Return an evaluator ready to lease a sandbox.
 
-    Args:
-      evaluator: As pasted.
-      settings: With the operator's ceilings.
-      workspace: Whose it is.
-      check: It is loaded only, and its imports are looked at.
-      known: The installed set that it pins; None when it pins nothing.
-      stand_in: Light modules that it imports.
-      python: Minor version of Python that it asks for, if that is not the host's own.
+    `check`: it is loaded only, and its imports are looked at. `known` is the installed set that it pins, if any.
 
     Raises:
       InvalidRequest: see `require_fit`.

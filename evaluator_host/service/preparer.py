@@ -45,17 +45,11 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class SdkNeeds:
-    """The light modules that an evaluator uses in place of an SDK, and the packages that they need.
+    """The light modules that an evaluator uses in place of an SDK, and the packages that they need."""
 
-    Attributes:
-      stand_in: The modules.
-      missing: Names of packages that they need and the evaluator does not pin.
-      shipped: The lock file that has the versions of these.
-    """
-
-    stand_in: StandIn
-    missing: frozenset[str]
-    shipped: Path
+    stand_in: StandIn  # the modules
+    missing: frozenset[str]  # names of packages that they need and the evaluator does not pin
+    shipped: Path  # the lock file that has the versions of these
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -141,11 +135,8 @@ class Preparer:
     ) -> Prepared:
         """Return an evaluator ready to lease a sandbox; install its package set first if it is new.
 
-        Args:
-          evaluator: As the caller gave it.
-          workspace: Whose call it is.
-          check: It is loaded only, and its imports are looked at.
-          lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
+        `check`: it is loaded only, and its imports are looked at. `lock` is of its packages, as JSON; None for what
+        this host resolves its pins to.
 
         Raises:
           InvalidRequest: a limit is over its ceiling, or the code cannot be taken.

@@ -137,24 +137,17 @@ def _too_long(what: str, size: int, *, hint: str) -> EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class ResultContext:
-    """The fields that all results of one lease, or of an evaluator without a sandbox, have in common.
-
-    Attributes:
-      notes: On the source and the load.
-      entry: Name of the function or class that is called; None when it is not known.
-      load_logs: What a Python module printed while it was loaded for this lease.
-      timing_ms: Of the first row, which waited for the sandbox and the package set.
-    """
+    """The fields that all results of one lease, or of an evaluator without a sandbox, have in common."""
 
     prepared: Prepared
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     backend: str
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # on the source and the load
     warm: bool
-    timing_ms: Timing
-    load_logs: Logs
-    entry: str | None = None
+    timing_ms: Timing  # of the first row, which waited for the sandbox and the package set
+    load_logs: Logs  # what a Python module printed while it was loaded for this lease
+    entry: str | None = None  # name of the function or class that is called; None when it is not known
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
@@ -198,22 +191,14 @@ def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
 
 
 async def result(
-    context: ResultContext,
-    outcome: Outcome | Skipped,
+    context: ResultContext,  # context of its lease
+    outcome: Outcome | Skipped,  # the sandbox's answer, or why it was not asked
     *,
-    started: float,
-    notes: tuple[Note, ...] = (),
-    first: bool = True,
+    started: float,  # `time.perf_counter()` when the row's time began
+    notes: tuple[Note, ...] = (),  # on the row's arguments
+    first: bool = True,  # of its lease. Later rows waited for no sandbox, and the load printed nothing for them.
 ) -> EvaluationResult:
-    """Return the normalised result of one row; a large one is read in a thread.
-
-    Args:
-      context: Context of its lease.
-      outcome: The sandbox's answer, or why it was not asked.
-      started: `time.perf_counter()` when the row's time began.
-      notes: On the row's arguments.
-      first: Of its lease. Later rows waited for no sandbox, and the load printed nothing for them.
-    """
+    """Return the normalised result of one row; a large one is read in a thread."""
     run_ms, peak = (0.0, None) if isinstance(outcome, Skipped) else (outcome.run_ms, outcome.peak_memory_kb)
     if first and (context.load_logs.stdout or context.load_logs.stderr):
         outcome = _with_logs_of_load(outcome, context.load_logs)
@@ -316,24 +301,17 @@ class RunInfo:
 
 
 def normalise(
-    outcome: Outcome | Skipped,
-    evaluator: Evaluator,
+    outcome: Outcome | Skipped,  # the sandbox's answer, a `Failed` around a binding error, or why the row was skipped
+    evaluator: Evaluator,  # evaluator whose threshold and language apply
     *,
-    info: RunInfo,
-    notes: tuple[Note, ...] = (),
-    source: CleanSource | None = None,
+    info: RunInfo,  # copied to the result; its contract decides how the value is read
+    notes: tuple[Note, ...] = (),  # of the host (source, load, trace); they come before those of the sandbox
+    source: CleanSource | None = None,  # maps positions of errors to the pasted text
 ) -> EvaluationResult:
     """Return the normalised result of one row, from the outcome of its call.
 
     Nothing is clamped: a score outside 0..1 stays, with a warning. `passed` is what the evaluator said (a bool, or an
     explicit key), else `score >= threshold`; a threshold of 0 counts.
-
-    Args:
-      outcome: The sandbox's answer, a `Failed` around a binding error, or why the row was skipped.
-      evaluator: Evaluator whose threshold and language apply.
-      info: Copied to the result; its contract decides how the value is read.
-      notes: Of the host (source, load, trace); they come before those of the sandbox.
-      source: Maps positions of errors to the pasted text.
     """
     contract = info.evaluator.contract
     rules = dialect_of(Contract.EVALUATE if contract is None or contract is Contract.AUTO else contract)

@@ -67,31 +67,22 @@ class RowStream:
     """One evaluation of many rows. Iterate it once; it yields `(index, result, size)` as rows finish.
 
     `size` is about how many bytes of memory the result takes.
-
-    Args:
-      pool: Leases the sandboxes.
-      processes: Read large rows.
-      prepared: The evaluator.
-      rows: An error or a `Skipped` in the place of a row is that row's outcome. Rows of an asynchronous source may
-        come at any time; a few hundred are drawn ahead.
-      isolation: `batch` lets the rows that one sandbox gets share a process or context.
-      parallelism: Sandboxes to use at once, at most.
-      models: Answers the model requests of rows; without it such rows fail.
-      grant: The models that the evaluator was granted; None for none.
-      calls: Single calls that go before the rows of a batch. Rows with a process each leave the event loop free anyway.
     """
 
     def __init__(
         self,
-        pool: Pool,
-        processes: LimitedProcesses,
-        prepared: Prepared,
+        pool: Pool,  # leases the sandboxes
+        processes: LimitedProcesses,  # read large rows
+        prepared: Prepared,  # the evaluator
+        # an error or a `Skipped` in the place of a row is that row's outcome. Rows of an asynchronous source may come
+        # at any time; a few hundred are drawn ahead.
         rows: Iterable[Given] | AsyncIterable[Given],
         *,
-        isolation: Isolation,
-        parallelism: int,
-        models: ModelCalls | None = None,
-        grant: ModelGrant | None = None,
+        isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context
+        parallelism: int,  # sandboxes to use at once, at most
+        models: ModelCalls | None = None,  # answers the model requests of rows; without it such rows fail
+        grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
+        # single calls that go before the rows of a batch. Rows with a process each leave the event loop free anyway.
         calls: CallsFirst | None = None,
     ) -> None:
         self._grant = grant

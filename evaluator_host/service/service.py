@@ -86,16 +86,6 @@ class Service:
     Attributes:
       elsewhere: Evaluates a row in another process of this host; returns None where this one has to. None: no others.
 
-    Args:
-      settings: Settings of the operator.
-      pool: Leases sandboxes.
-      metrics: Counts results.
-      environments: Package sets of the host.
-      processes: Run functions over callers' data within limits.
-      models: Answers the model requests of evaluators; without it they fail.
-      supervisor: Runs the tasks of the host; by default a new one.
-      on_set_used: Called with a workspace and the digest of a package set that an evaluator of it pins.
-
     Raises:
       InvalidRequest: the evaluator cannot be taken as it is.
       InvalidPin: a package is not pinned exactly.
@@ -107,15 +97,16 @@ class Service:
 
     def __init__(
         self,
-        settings: Settings,
-        pool: Pool,
-        metrics: Metrics,
-        environments: Environments,
-        processes: LimitedProcesses,
+        settings: Settings,  # settings of the operator
+        pool: Pool,  # leases sandboxes
+        metrics: Metrics,  # counts results
+        environments: Environments,  # package sets of the host
+        processes: LimitedProcesses,  # run functions over callers' data within limits
         *,
-        models: Models | None = None,
+        models: Models | None = None,  # answers the model requests of evaluators; without it they fail
+        # called with a workspace and the digest of a package set that an evaluator of it pins
         on_set_used: SetUsed | None = None,
-        supervisor: Supervisor | None = None,
+        supervisor: Supervisor | None = None,  # runs the tasks of the host; by default a new one
     ) -> None:
         self.supervisor = supervisor or Supervisor()
         self.settings = settings
@@ -132,24 +123,16 @@ class Service:
 
     async def evaluate(
         self,
-        evaluator: Evaluator,
-        row: Row | EncodedRow,
+        evaluator: Evaluator,  # what scores
+        row: Row | EncodedRow,  # what is scored
         *,
-        workspace: str = DEFAULT_WORKSPACE,
-        lock: str | None = None,
-        terms: ModelTerms = NO_TERMS,
+        workspace: str = DEFAULT_WORKSPACE,  # whose call it is
+        lock: str | None = None,  # of the evaluator's packages, as JSON; None for what this host resolves its pins to
+        terms: ModelTerms = NO_TERMS,  # how it may use models that it was granted
+        # time limit for loading the evaluator, if that is less than the operator's
         load_timeout_s: float | None = None,
     ) -> EvaluationResult:
-        """Evaluate one row.
-
-        Args:
-          evaluator: What scores.
-          row: What is scored.
-          workspace: Whose call it is.
-          lock: Of the evaluator's packages, as JSON; None for what this host resolves its pins to.
-          terms: How it may use models that it was granted.
-          load_timeout_s: Time limit for loading the evaluator, if that is less than the operator's.
-        """
+        """Evaluate one row."""
         if self.elsewhere is not None and not evaluator.models:
             given_on = await self.elsewhere(evaluator, row, workspace, lock, terms, load_timeout_s)
             if given_on is not None:
@@ -196,30 +179,20 @@ class Service:
 
     async def evaluate_rows(
         self,
-        evaluator: Evaluator,
+        evaluator: Evaluator,  # what scores
+        # an error or a `Skipped` in the place of a row is that row's outcome. An asynchronous one may be endless.
         rows: Iterable[Given] | AsyncIterable[Given],
         *,
-        isolation: Isolation = Isolation.ROW,
-        parallelism: int | None = None,
-        workspace: str = DEFAULT_WORKSPACE,
-        lock: str | None = None,
+        isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
+        parallelism: int | None = None,  # sandboxes to use at once, at most; None for as many as an evaluator may have
+        workspace: str = DEFAULT_WORKSPACE,  # whose call it is
+        lock: str | None = None,  # as in `evaluate`
+        # the code has this machine's network. Only for the user's own agent, never for a request.
         network: bool = False,
-        models: ModelCalls | None = None,
-        terms: ModelTerms = NO_TERMS,
+        models: ModelCalls | None = None,  # answers this evaluator's model requests; None for the host's
+        terms: ModelTerms = NO_TERMS,  # as in `evaluate`
     ) -> AsyncGenerator[tuple[int, EvaluationResult], None]:
-        """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order.
-
-        Args:
-          evaluator: What scores.
-          rows: An error or a `Skipped` in the place of a row is that row's outcome. An asynchronous one may be endless.
-          isolation: `batch` lets the rows that one sandbox gets share a process or context.
-          parallelism: Sandboxes to use at once, at most; None for as many as an evaluator may have.
-          workspace: Whose call it is.
-          lock: As in `evaluate`.
-          network: The code has this machine's network. Only for the user's own agent, never for a request.
-          models: Answers this evaluator's model requests; None for the host's.
-          terms: As in `evaluate`.
-        """
+        """Evaluate rows on several sandboxes; yields `(index, result)` as they finish, in no fixed order."""
         prepared = await self._preparer.prepare(evaluator, workspace, lock=lock)
         prepared = prepared.with_network() if network else prepared
         prepared, grant = await self._grant(prepared, workspace, terms)
@@ -313,13 +286,8 @@ class Service:
         """Score rows together, under the limits of one row; each row was scored alone before.
 
         Returns None when the evaluator has no such scores, or there is no row. The result is an error when the rows are
-        more than a sandbox takes at once, 64 MB as JSON.
-
-        Args:
-          evaluator: What scores.
-          rows: With their positions. They are drawn only when the evaluator has such scores.
-          workspace: Whose call it is.
-          lock: As in `evaluate`.
+        more than a sandbox takes at once, 64 MB as JSON. Rows have their positions, and are drawn only when the
+        evaluator has such scores.
         """
         started = time.perf_counter()
         prepared = (await self._preparer.prepare(evaluator, workspace, lock=lock)).for_rows_together()

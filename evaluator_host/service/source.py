@@ -43,17 +43,11 @@ _Lines = list[str]
 
 @dataclass(frozen=True, slots=True)
 class CleanSource:
-    """A cleaned program, and the map of its positions to the pasted text.
+    """A cleaned program, and the map of its positions to the pasted text."""
 
-    Attributes:
-      code: Lines end in a line feed; as many as were pasted.
-      notes: Removals that a user would want to know of.
-      removed: How many characters were removed from the start of each line; empty when none were.
-    """
-
-    code: str
-    notes: tuple[Note, ...] = ()
-    removed: tuple[int, ...] = ()
+    code: str  # lines end in a line feed; as many as were pasted
+    notes: tuple[Note, ...] = ()  # removals that a user would want to know of
+    removed: tuple[int, ...] = ()  # how many characters were removed from the start of each line; empty when none were
 
     def to_user(self, line: int | None, column: int | None) -> tuple[int | None, int | None]:
         """Convert a position in `code` to its position in the pasted text; lines and columns count from 1."""

@@ -24,30 +24,18 @@ _PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """The audit log's entry for one call.
+    """The audit log's entry for one call."""
 
-    Attributes:
-      at: When it began, in UTC.
-      workspace_id: The caller's workspace.
-      key_id: The caller's key; None on a host without keys.
-      verb: Such as `evaluate` or `jobs.create`.
-      evaluator: Digest of the evaluator; None for verbs without one.
-      rows: Rows of the call.
-      failed: Rows that failed.
-      outcome: `scored`, or the most frequent error code.
-      duration_ms: Milliseconds of the whole call.
-      grants: What its evaluators were granted, as `Evaluator.grants`, with spaces between; None for nothing.
-    """
-
-    at: datetime
-    workspace_id: str
-    key_id: str | None
-    verb: str
-    evaluator: str | None
-    rows: int
-    failed: int
-    outcome: str
-    duration_ms: float
+    at: datetime  # when it began, in UTC
+    workspace_id: str  # the caller's workspace
+    key_id: str | None  # the caller's key; None on a host without keys
+    verb: str  # such as `evaluate` or `jobs.create`
+    evaluator: str | None  # digest of the evaluator; None for verbs without one
+    rows: int  # rows of the call
+    failed: int  # rows that failed
+    outcome: str  # `scored`, or the most frequent error code
+    duration_ms: float  # milliseconds of the whole call
+    # what its evaluators were granted, as `Evaluator.grants`, with spaces between; None for nothing
     grants: str | None = None
 
 
@@ -80,14 +68,7 @@ class Audit(Repository):
     async def list_entries(
         self, *, limit: int, workspace: str | None = None, key: str | None = None, since: datetime | None = None
     ) -> list[AuditLine]:
-        """Return the newest audit entries, the newest first.
-
-        Args:
-          limit: Most entries to return.
-          workspace: Only entries of the workspace of this name.
-          key: Only entries of this key, by name or id.
-          since: Only entries from this time on.
-        """
+        """Return the newest audit entries, the newest first. `workspace` is a name, `key` a name or an id."""
         query = (
             select(
                 AuditTable.at,
@@ -121,17 +102,10 @@ class Audit(Repository):
 
 
 class AuditLog:
-    """Writes audit entries in batches. Bound to one event loop.
-
-    Attributes:
-      dropped: Entries lost because the database did not answer for too long.
-
-    Args:
-      audit: Audit log of the store.
-    """
+    """Writes audit entries in batches. Bound to one event loop."""
 
     def __init__(self, audit: Audit) -> None:
-        self.dropped = 0
+        self.dropped = 0  # entries lost because the database did not answer for too long
         self._audit = audit
         self._waiting: deque[AuditEntry] = deque()
 

@@ -9,6 +9,7 @@ import logging
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
@@ -34,6 +35,7 @@ _VACUUMED_PAGES: Final = 2000
 _KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
 LOOK_EVERY_S: Final = 2.0
 _LOOK_S: Final = 5.0
+_TICK_S: Final = 2.0  # the coarsest step in which a file system notes times
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
 _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
@@ -59,16 +61,11 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of one database and its kind.
-
-    Attributes:
-      url: For SQLAlchemy, with an asynchronous driver.
-      file: Of SQLite; None for PostgreSQL.
-    """
+    """The address of one database and its kind."""
 
     engine: Engine
-    url: URL
-    file: Path | None = None
+    url: URL  # for SQLAlchemy, with an asynchronous driver
+    file: Path | None = None  # of SQLite; None for PostgreSQL
 
     def __str__(self) -> str:
         if self.file:
@@ -165,6 +162,19 @@ class Database:
             raise StoreUnavailable(self.lost)
         with translated(self.address):
             yield
+
+    def mark(self) -> tuple[Any, ...] | None:
+        """Return a value that every write changes, whoever writes; None when there is none to be told from others.
+
+        PostgreSQL has none, nor has a SQLite file that was written a moment ago: two writes may have the same time.
+        """
+        if (file := self.address.file) is None:
+            return None
+        found = [_facts(path) for path in (file, file.with_name(f"{file.name}-wal"))]
+        written = max(one.st_mtime for one in found if one is not None) if found[0] else time.time()
+        if not time.time() - written > _TICK_S:
+            return None
+        return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
 
     async def fetch_all(self, query: Executable) -> Sequence[Any]:
         """Return the rows that a query finds in a snapshot of its own."""
@@ -265,13 +275,10 @@ class DatabaseWatch:
     Args:
       database: What the host reads and writes; its `lost` is set here.
       kept: The same database, on connections that no caller takes.
-
-    Attributes:
-      problem: Why the database does not serve; None while it does.
     """
 
     def __init__(self, database: Database, kept: Database) -> None:
-        self.problem: str | None = None
+        self.problem: str | None = None  # why the database does not serve; None while it does
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)
@@ -320,11 +327,15 @@ class DatabaseWatch:
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
     """Return what tells a file from any other one; None without a file."""
+    found = _facts(file) if file else None
+    return found and (found.st_dev, found.st_ino)
+
+
+def _facts(file: Path) -> os.stat_result | None:
     try:
-        found = os.stat(file) if file else None  # noqa: PTH116 - with None, too
+        return file.stat()
     except OSError:
         return None
-    return found and (found.st_dev, found.st_ino)
 
 
 def _read_file(address: Address, file: Path) -> None:

@@ -22,21 +22,16 @@ VERSIONS_KEPT: Final = 10  # of a name, besides those that jobs use
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set.
-
-    Attributes:
-      name: None for rows that came with a job, for older versions, and once the name was released.
-      title: The name of all its versions; None for rows that came with a job, and once the name was released.
-      version: From 1.
-    """
+    """A data set."""
 
     id: str
     workspace_id: str
-    name: str | None
+    name: str | None  # None for rows that came with a job, for older versions, and once the name was released
     facts: DatasetFacts
     created_at: datetime
+    # the name of all its versions; None for rows that came with a job, and once the name was released
     title: str | None = None
-    version: int = 1
+    version: int = 1  # from 1
 
 
 def new_dataset_id() -> str:

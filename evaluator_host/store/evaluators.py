@@ -17,33 +17,19 @@ from evaluator_host.store.workspaces import require_name
 
 @dataclass(frozen=True, slots=True)
 class VersionContent:
-    """The content of a version. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`, `cases`.
+    """The content of a version. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`, `cases`."""
 
-    Attributes:
-      digest: `sha256:…` of the content.
-      content: The evaluator, without name and version.
-      contract: The contract that the sandbox found; None when the evaluator did not load.
-      contract_source: `declared` or `inferred`.
-      problem: Why it did not load; None for one that loads.
-      environment: Digest of the installed package set; None when it pins nothing.
-      lock: Lock of the package set, so that it runs on the same packages next year.
-      packages: The installed set: digest, runtime, and every package, requested or not; `null` without pins.
-      created_by: Id of the key that created it; None on a host without keys.
-      origin: The version it was migrated from, and the proof; None for one that was not migrated.
-      cases: Rows with what it has to make of them.
-    """
-
-    digest: str
-    content: str
-    contract: str | None
-    contract_source: str | None
-    problem: str | None
-    environment: str | None
-    lock: str | None
-    packages: str
-    created_by: str | None
-    origin: str | None = None
-    cases: str = "[]"
+    digest: str  # `sha256:…` of the content
+    content: str  # the evaluator, without name and version
+    contract: str | None  # the contract that the sandbox found; None when the evaluator did not load
+    contract_source: str | None  # `declared` or `inferred`
+    problem: str | None  # why it did not load; None for one that loads
+    environment: str | None  # digest of the installed package set; None when it pins nothing
+    lock: str | None  # lock of the package set, so that it runs on the same packages next year
+    packages: str  # the installed set: digest, runtime, and every package, requested or not; `null` without pins
+    created_by: str | None  # id of the key that created it; None on a host without keys
+    origin: str | None = None  # the version it was migrated from, and the proof; None for one that was not migrated
+    cases: str = "[]"  # rows with what it has to make of them
 
 
 @dataclass(frozen=True, slots=True)

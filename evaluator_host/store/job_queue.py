@@ -31,29 +31,18 @@ from evaluator_host.store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """The stored result of one row and evaluator. `metrics` and `result` are JSON.
+    """The stored result of one row and evaluator. `metrics` and `result` are JSON."""
 
-    Attributes:
-      position: Of the evaluator in its job, from 0.
-      row: Number of the row in its data set, from 0.
-      status: See `model.outcome.Status`.
-      score: None where there is none, or where it does not fit a float.
-      run_ms: Milliseconds in the sandbox.
-      metrics: `{name: number}`.
-      result: The `EvaluationResult`; read from the store it is whole, else it lacks `metrics` and the shared part.
-      shared: Id of the shared part, see `SharedPart`; None for a result that was stored whole.
-    """
-
-    position: int
-    row: int
-    status: str
-    score: float | None
+    position: int  # of the evaluator in its job, from 0
+    row: int  # number of the row in its data set, from 0
+    status: str  # see `model.outcome.Status`
+    score: float | None  # None where there is none, or where it does not fit a float
     passed: bool | None
     error_code: str | None
-    run_ms: float
-    metrics: str
-    result: str
-    shared: int | None = None
+    run_ms: float  # milliseconds in the sandbox
+    metrics: str  # `{name: number}`
+    result: str  # the `EvaluationResult`; read from the store it is whole, else it lacks `metrics` and the shared part
+    shared: int | None = None  # id of the shared part, see `SharedPart`; None for a result that was stored whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +55,13 @@ class SharedPart:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """A model's answer to one row, or the error in its place. `output`, `error` and `log` are JSON.
+    """A model's answer to one row, or the error in its place. `output`, `error` and `log` are JSON."""
 
-    Attributes:
-      row: Number of the row in its data set, from 0.
-      output: The answer; None when the call failed.
-      error: An `EvaluationError`; None when the call succeeded.
-      latency_ms: Milliseconds of the answered attempt, else of the last one.
-      log: Attempts, tokens, cost and times, see `models.endpoint.Answer`.
-    """
-
-    row: int
-    output: str | None
-    error: str | None
-    latency_ms: float
-    log: str
+    row: int  # number of the row in its data set, from 0
+    output: str | None  # the answer; None when the call failed
+    error: str | None  # an `EvaluationError`; None when the call succeeded
+    latency_ms: float  # milliseconds of the answered attempt, else of the last one
+    log: str  # attempts, tokens, cost and times, see `models.endpoint.Answer`
 
 
 class JobQueue(Repository):

@@ -40,91 +40,57 @@ class DesiredState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobEvaluator:
-    """The copy of an evaluator that a job stores when it is created.
+    """The copy of an evaluator that a job stores when it is created."""
 
-    Attributes:
-      position: Its place in the job, from 0.
-      label: Its name in results, unique within the job.
-      name: Name of a stored evaluator; None for a pasted one.
-      version: Version of a stored evaluator; None for a pasted one.
-      digest: `sha256:…` of the content.
-      content: The evaluator as JSON, without name and version.
-      lock: The package lock as JSON; None where it was not resolved yet, or nothing is pinned.
-    """
-
-    position: int
-    label: str
-    name: str | None
-    version: int | None
-    digest: str
-    content: str
-    lock: str | None
+    position: int  # its place in the job, from 0
+    label: str  # its name in results, unique within the job
+    name: str | None  # name of a stored evaluator; None for a pasted one
+    version: int | None  # version of a stored evaluator; None for a pasted one
+    digest: str  # `sha256:…` of the content
+    content: str  # the evaluator as JSON, without name and version
+    lock: str | None  # the package lock as JSON; None where it was not resolved yet, or nothing is pinned
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One row of the job table.
-
-    Attributes:
-      name: Given by people; None for most jobs.
-      dataset_name: Name of the data set when the job was made; None for rows that came with the job.
-      schedule: Name of the schedule that made it; None for others.
-      status: The present state.
-      wanted: The state that a caller asked for.
-      request: Mapping, target and config as JSON, see `jobs.spec.StoredSpec`.
-      idempotency_key: Chosen by the caller; unique within the workspace.
-      owner: The host that runs the job, see `jobs.scheduler.owner_name`; None while no host does.
-      heartbeat_at: When the owner last wrote, by its own clock.
-      rows: Rows of the data set to score. The job is done after `rows` times evaluators results.
-      done: Results stored so far.
-      failed: Results stored so far whose status is `failed`.
-      running_s: Seconds during which a host ran the job.
-      attempts: How often a host has claimed the job since something was stored for it, or a host released it.
-      error: `{"code", "message"}` as JSON, for a job that failed.
-      nodes: The nodes of a cluster that it has used, as a JSON list; None for a job that has used none.
-    """
+    """One row of the job table."""
 
     id: str
     workspace_id: str
     dataset_id: str
-    name: str | None
-    dataset_name: str | None
-    schedule: str | None
-    status: JobStatus
-    wanted: DesiredState
-    request: str
-    idempotency_key: str | None
-    owner: str | None
-    heartbeat_at: datetime | None
-    rows: int
-    done: int
-    failed: int
-    running_s: float
-    attempts: int
-    error: str | None
+    name: str | None  # given by people; None for most jobs
+    dataset_name: str | None  # name of the data set when the job was made; None for rows that came with the job
+    schedule: str | None  # name of the schedule that made it; None for others
+    status: JobStatus  # the present state
+    wanted: DesiredState  # the state that a caller asked for
+    request: str  # mapping, target and config as JSON, see `jobs.spec.StoredSpec`
+    idempotency_key: str | None  # chosen by the caller; unique within the workspace
+    owner: str | None  # the host that runs the job, see `jobs.scheduler.owner_name`; None while no host does
+    heartbeat_at: datetime | None  # when the owner last wrote, by its own clock
+    rows: int  # rows of the data set to score. The job is done after `rows` times evaluators results.
+    done: int  # results stored so far
+    failed: int  # results stored so far whose status is `failed`
+    running_s: float  # seconds during which a host ran the job
+    attempts: int  # how often a host has claimed the job since something was stored for it, or a host released it
+    error: str | None  # `{"code", "message"}` as JSON, for a job that failed
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    # the nodes of a cluster that it has used, as a JSON list; None for a job that has used none
     nodes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Scores of an evaluator of a job so far.
-
-    Attributes:
-      judged: Rows with a verdict, `passed` true or false.
-      scores: Rows with a score.
-      mean: Of these scores; 0 without one.
-    """
+    """Scores of an evaluator of a job so far."""
 
     scored: int
     failed: int
     skipped: int
-    judged: int
+    judged: int  # rows with a verdict, `passed` true or false
     passed: int
-    scores: int
-    mean: float
+    scores: int  # rows with a score
+    mean: float  # of these scores; 0 without one
 
     def mean_score(self, *, failures_are_zero: bool) -> float | None:
         """Return the mean score, None without one. Failed rows are left out, or count as 0."""
@@ -138,41 +104,26 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorTally:
-    """An evaluator of a job, what it scored so far, and what it scored in the job before over the same rows.
+    """An evaluator of a job, what it scored so far, and what it scored in the job before over the same rows."""
 
-    Attributes:
-      job_id: The job.
-      label: Its name in results.
-      name: Name of a stored evaluator; None for a pasted one.
-      version: Version of a stored evaluator; None for a pasted one.
-      tally: What it scored.
-      previous_job: The newest job over the same rows that had completed before this one did; None without one.
-      previous: What the same evaluator scored there; None when that job was deleted.
-    """
-
-    job_id: str
-    label: str
-    name: str | None
-    version: int | None
-    tally: Tally
+    job_id: str  # the job
+    label: str  # its name in results
+    name: str | None  # name of a stored evaluator; None for a pasted one
+    version: int | None  # version of a stored evaluator; None for a pasted one
+    tally: Tally  # what it scored
+    # the newest job over the same rows that had completed before this one did; None without one
     previous_job: str | None
-    previous: Tally | None
+    previous: Tally | None  # what the same evaluator scored there; None when that job was deleted
 
 
 @dataclass(frozen=True, slots=True)
 class JobOverview:
-    """A job with all data that a report of it shows.
-
-    Attributes:
-      evaluators: Its evaluators, in order.
-      dataset: Name of its data set, or the id of one without a name.
-      asked: Rows that its model was asked, failures included.
-    """
+    """A job with all data that a report of it shows."""
 
     job: Job
-    evaluators: tuple[EvaluatorTally, ...]
-    dataset: str
-    asked: int
+    evaluators: tuple[EvaluatorTally, ...]  # its evaluators, in order
+    dataset: str  # name of its data set, or the id of one without a name
+    asked: int  # rows that its model was asked, failures included
 
 
 def select_jobs() -> Select[Any]:
@@ -215,15 +166,7 @@ class Jobs(Repository):
     ) -> Job:
         """Queue a job and return it; an idempotency key that was used before returns the earlier job.
 
-        Args:
-          workspace_id: Owner of the job.
-          dataset_id: The data set to score.
-          request: Mapping, target and config as JSON.
-          rows: Rows to score, from the first on.
-          evaluators: In order of their positions.
-          idempotency_key: Chosen by the caller.
-          name: For people.
-          schedule: Name of the schedule that makes it.
+        `request` has mapping, target and config as JSON; `rows` counts from the first on.
 
         Raises:
           NotFound: the data set was removed meanwhile.
@@ -298,14 +241,8 @@ class Jobs(Repository):
     ) -> list[JobOverview]:
         """Return the jobs of a workspace, newest first, with labels, data sets and model calls.
 
-        Args:
-          workspace_id: Owner of the jobs.
-          limit: Most jobs to return.
-          before: `created_at` of the last job of the previous page.
-          status: Only jobs of this status.
-          search: Only jobs with this text in their name or id, their data set's name or an evaluator's, in any case.
-          schedule: Only jobs that the schedule of this name made.
-          finished_after: Only jobs that have ended after this time.
+        `before` is `created_at` of the last job of the previous page. `search` is a text, in any case, in the name or
+        id of a job, in the name of its data set or of an evaluator.
         """
         query = _overviews(JobTable.workspace_id == workspace_id)
         if before is not None:
@@ -337,11 +274,7 @@ class Jobs(Repository):
     ) -> list[tuple[Job, EvaluatorTally]]:
         """Return what a stored evaluator scored in completed jobs, the newest first.
 
-        Args:
-          workspace_id: Owner of the jobs.
-          evaluator: Name of the evaluator.
-          dataset: Only jobs over the data set that has, or had, this name.
-          limit: Most jobs to return.
+        `dataset` is a name that the data set has, or had.
         """
         jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
         query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)

@@ -165,6 +165,10 @@ class Keys(Repository):
         )
         return bool(await self._database.fetch_value(select(exists(usable))))
 
+    def mark(self) -> tuple[object, ...] | None:
+        """Return a value that is the same as long as no key has changed; None when that cannot be told."""
+        return self._database.mark()
+
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
         """Return the stored hashes of keys by id; unknown and revoked keys have none."""
         wanted, found = list(ids), dict[str, Credential]()

@@ -118,7 +118,7 @@ class Labels(Repository):
     async def list_labels(
         self, queue: StoredQueue, *, state: LabelState | None = None, after: int = -1, limit: int | None = None
     ) -> list[StoredLabel]:
-        """Return rows of a queue by number, those behind the row `after`."""
+        """Return the rows of a queue whose numbers are above `after`, in order."""
         query = _labels(queue).where(LabelTable.index > after)
         if state is not None:
             query = query.where(LabelTable.state == state)

@@ -86,11 +86,7 @@ class Objects(Repository):
     ) -> StoredObject:
         """Change an object and return it; it stays as it is when others change it each time meanwhile.
 
-        Args:
-          kind: Of the object.
-          workspace_id: Its owner.
-          name: Of the object.
-          change: Returns the new content for a content; called again for what another host has made of it.
+        `change` returns the new content for a content; it is called again for what another host has made of it.
         """
         for _ in range(_TRIES):
             before = await self.get_object(kind, workspace_id, name)

@@ -74,14 +74,8 @@ class Results(Repository):
     ) -> tuple[list[StoredResult], str | None]:
         """Return a page of results, and the cursor of the next page, or None.
 
-        Args:
-          job_id: The job.
-          which: Filter of results.
-          sort: Their order.
-          cursor: Where the page starts.
-          limit: Most results of the page.
-          brief: Read of a result over 16 KB only the beginning of its JSON.
-          most_bytes: The page ends before the result with which it would be larger, unless that is its first.
+        `brief` reads of a result over 16 KB only the beginning of its JSON. The page ends before the result with which
+        it would have over `most_bytes`, unless that is its first.
 
         Raises:
           InvalidRequest: the cursor comes from another query.

@@ -185,19 +185,12 @@ def _bound(workspace_id: str, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class KeyRotation:
-    """The outcome of a rotation of the secrets' key.
+    """The outcome of a rotation of the secrets' key."""
 
-    Attributes:
-      added: Whether a new key was made, in the key file.
-      resealed: Secrets that were encrypted with the newest key.
-      closed: `workspace/name` of the secrets that none of the keys opens; they stay as they are.
-      dropped: Old keys that were removed from the key file.
-    """
-
-    added: bool
-    resealed: int
-    closed: tuple[str, ...]
-    dropped: int
+    added: bool  # whether a new key was made, in the key file
+    resealed: int  # secrets that were encrypted with the newest key
+    closed: tuple[str, ...]  # `workspace/name` of the secrets that none of the keys opens; they stay as they are
+    dropped: int  # old keys that were removed from the key file
 
 
 class Secrets(Repository):

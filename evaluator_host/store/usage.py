@@ -36,17 +36,11 @@ _MB: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The operator's limits of storage.
+    """The operator's limits of storage."""
 
-    Attributes:
-      workspace_bytes: Storage of one workspace; 0 for any.
-      reserve_bytes: Disk that stays free in the data directory.
-      data_dir: Data directory of the host.
-    """
-
-    workspace_bytes: int = 0
-    reserve_bytes: int = 0
-    data_dir: Path = Path()
+    workspace_bytes: int = 0  # storage of one workspace; 0 for any
+    reserve_bytes: int = 0  # disk that stays free in the data directory
+    data_dir: Path = Path()  # data directory of the host
 
 
 class StorageUsage:
@@ -87,11 +81,7 @@ class StorageUsage:
         return sorted(reports, key=lambda report: (-report.total_bytes, report.workspace))
 
     async def require_room(self, workspace_id: str, more_bytes: int = 0) -> None:
-        """Check that a workspace may store more.
-
-        Args:
-          workspace_id: The workspace.
-          more_bytes: How much is about to be stored, where that is known; it counts from now on.
+        """Check that a workspace may store more. `more_bytes`, which is about to be stored, counts from now on.
 
         Raises:
           OverQuota: the workspace has reached its quota.

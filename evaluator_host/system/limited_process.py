@@ -55,21 +55,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The limits of one call.
+    """The limits of one call."""
 
-    Attributes:
-      cpu_s: Whole seconds of processor time, of all threads together.
-      memory_mb: Address space that the call may add to the child.
-      file_bytes: Size of a file that it may write; 0 for a function that writes none.
-      argument_bytes: Size of the pickled function and arguments.
-      result_bytes: Size of the returned bytes, or of the returned value as JSON.
-    """
-
-    cpu_s: int = 10
-    memory_mb: int = 512
-    file_bytes: int = 0
-    argument_bytes: int = 64 << 20
-    result_bytes: int = 64 << 20
+    cpu_s: int = 10  # whole seconds of processor time, of all threads together
+    memory_mb: int = 512  # address space that the call may add to the child
+    file_bytes: int = 0  # size of a file that it may write; 0 for a function that writes none
+    argument_bytes: int = 64 << 20  # size of the pickled function and arguments
+    result_bytes: int = 64 << 20  # size of the returned bytes, or of the returned value as JSON
 
 
 _DEFAULT: Final = CallLimits()

@@ -16,16 +16,11 @@ _log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Runs the long-lived tasks of one host; starts one that ended by an exception again. Bound to one event loop.
-
-    Attributes:
-      restarts: How often a task was started again.
-      checks: Functions that raise when a part of the host cannot work now.
-    """
+    """Runs the long-lived tasks of one host; starts one that ended by an exception again. Bound to one event loop."""
 
     def __init__(self) -> None:
-        self.restarts = 0
-        self.checks: list[Callable[[], None]] = []
+        self.restarts = 0  # how often a task was started again
+        self.checks: list[Callable[[], None]] = []  # functions that raise when a part of the host cannot work now
         self._failing: set[str] = set()
 
     def require_working(self) -> None:
@@ -57,12 +52,7 @@ class Supervisor:
                 await task
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run a task until it returns or is cancelled; for one that is started and ended outside of a block.
-
-        Args:
-          name: As in `running`.
-          work: As in `running`.
-        """
+        """Run a task until it returns or is cancelled; for one that is started and ended outside of a block."""
         loop, pause_s = asyncio.get_running_loop(), PAUSE_S
         while True:
             began = loop.time()

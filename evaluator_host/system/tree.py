@@ -33,21 +33,13 @@ _GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # removed 
 
 @dataclass(slots=True)
 class Entry:
-    """A file, folder or link below the root of a walk; valid until the walk yields the next one.
+    """A file, folder or link below the root of a walk; valid until the walk yields the next one."""
 
-    Attributes:
-      name: Bytes that are no UTF-8 are surrogates, as `os.fsdecode` has them.
-      stat: Of itself, not of what a link points to.
-      folder: Descriptor of the folder that it lies in.
-      above: Names of the folders between the root and it.
-      enter: Whether the walk goes on into this folder.
-    """
-
-    name: str
-    stat: os.stat_result
-    folder: int
-    above: list[str]
-    enter: bool
+    name: str  # bytes that are no UTF-8 are surrogates, as `os.fsdecode` has them
+    stat: os.stat_result  # of itself, not of what a link points to
+    folder: int  # descriptor of the folder that it lies in
+    above: list[str]  # names of the folders between the root and it
+    enter: bool  # whether the walk goes on into this folder
 
     @property
     def path(self) -> str:

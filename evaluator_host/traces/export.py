@@ -32,21 +32,13 @@ _HEAD: Final = 4  # bytes of the length of the head
 
 @dataclass(frozen=True, slots=True)
 class TraceSpans:
-    """The spans of one trace in one request.
+    """The spans of one trace in one request."""
 
-    Attributes:
-      trace_id: In hex, or as it came.
-      spans: How many.
-      rooted: One of them is a root.
-      groups: One or more elements of `resourceSpans`, as JSON with commas between.
-      traces: Ids of the traces of a session; empty for a trace.
-    """
-
-    trace_id: str
-    spans: int
-    rooted: bool
-    groups: bytes
-    traces: tuple[str, ...] = ()
+    trace_id: str  # in hex, or as it came
+    spans: int  # how many
+    rooted: bool  # one of them is a root
+    groups: bytes  # one or more elements of `resourceSpans`, as JSON with commas between
+    traces: tuple[str, ...] = ()  # ids of the traces of a session; empty for a trace
 
 
 def read_request(

@@ -43,19 +43,12 @@ _HEX_ID: Final = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 
 @dataclass(frozen=True, slots=True)
 class SpanRecord:
-    """One span in the documented shape, not yet linked to its parent.
+    """One span in the documented shape, not yet linked to its parent."""
 
-    Attributes:
-      id: In hex for OTLP, else as it came; `span-<position>` for a span without one.
-      parent: Id of its parent; None for a root.
-      start_ns: Nanoseconds since 1970, which order siblings; 0 when unknown.
-      span: `{"name", "start_time", "end_time", "status_code", "attributes", …}`.
-    """
-
-    id: str
-    parent: str | None
-    start_ns: int
-    span: dict[str, Any]
+    id: str  # in hex for OTLP, else as it came; `span-<position>` for a span without one
+    parent: str | None  # id of its parent; None for a root
+    start_ns: int  # nanoseconds since 1970, which order siblings; 0 when unknown
+    span: dict[str, Any]  # `{"name", "start_time", "end_time", "status_code", "attributes", …}`
 
 
 def first_of(raw: dict[str, Any], *keys: str) -> Any:

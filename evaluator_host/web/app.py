@@ -71,11 +71,7 @@ def create_app(
 ) -> FastAPI:
     """Return the FastAPI application.
 
-    Args:
-      service: Evaluates.
-      settings: The operator's settings.
-      access: Decides who may call. None refuses every call: enough to describe the API.
-      records: The stored evaluators, data sets, jobs and secrets. None: enough to describe the API.
+    Without `access` every call is refused, and without `records` there is nothing stored: enough to describe the API.
     """
     app = FastAPI(
         title="Evaluator Host",

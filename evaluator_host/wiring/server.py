@@ -29,6 +29,7 @@ from evaluator_host.config.settings import (
     most_descriptors,
 )
 from evaluator_host.dialects.base import EntryPoint
+from evaluator_host.environments.toolchain import remove_old_runners
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
 from evaluator_host.service import Service
@@ -95,18 +96,14 @@ ALL: Final = Part()
 
 
 class Drain:
-    """ASGI middleware that refuses or ends calls at shutdown; outermost, so that it sees every call.
-
-    Attributes:
-      idle: Set while no call is running.
-    """
+    """ASGI middleware that refuses or ends calls at shutdown; outermost, so that it sees every call."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._calls: set[asyncio.Task[None]] = set()
         self._refusing = False
         self._cutting = False
-        self.idle = asyncio.Event()
+        self.idle = asyncio.Event()  # set while no call is running
         self.idle.set()
 
     def begin(self) -> None:
@@ -233,10 +230,11 @@ class _Server(uvicorn.Server):
 
 
 async def serve_http(
-    settings: Settings,
-    listener: socket.socket,
+    settings: Settings,  # the operator's settings
+    listener: socket.socket,  # A TCP socket that already listens. It is closed at the end.
     *,
-    greet: Callable[[str], object] | None = None,
+    greet: Callable[[str], object] | None = None,  # called with each line of the greeting, once requests are accepted
+    # setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end
     stop: asyncio.Event | None = None,
     on_stop: Callable[[], object] = lambda: None,
     part: Part = ALL,
@@ -245,12 +243,6 @@ async def serve_http(
 
     Signals are handled in the main thread only. Before listening on an address that other machines reach, call
     `require_key`.
-
-    Args:
-      settings: The operator's settings.
-      listener: A TCP socket that already listens. It is closed at the end.
-      greet: Called with each line of the greeting, once requests are accepted.
-      stop: Setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end.
 
       on_stop: Called when the host begins to stop.
       part: What this process does of the host's work; by default all of it.
@@ -280,6 +272,8 @@ async def serve_http(
         telemetry(service.metrics if part.process == FIRST_PROCESS else None) as traced,
         part.open_resources(service, store) as resources,
     ):
+        if part.process == FIRST_PROCESS and service.pool.backend.name != SandboxChoice.DOCKER:
+            await asyncio.to_thread(remove_old_runners, settings.data_dir)
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
         app = create_app(service, settings, access, resources)
         drain = Drain(app)

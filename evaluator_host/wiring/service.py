@@ -37,25 +37,17 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings,
+    settings: Settings,  # the operator's settings
     *,
-    prewarm: bool = True,
-    models: "Models | None" = None,
-    on_set_used: SetUsed | None = None,
-    supervisor: Supervisor | None = None,
+    prewarm: bool = True,  # start a sandbox per language before the first call
+    models: "Models | None" = None,  # answers the model requests of evaluators. None: such requests fail.
+    on_set_used: SetUsed | None = None,  # see `Service`
+    supervisor: Supervisor | None = None,  # see `Service`
+    # one that another process of this host has tried; None to try those of the settings
     backend: SandboxChoice | None = None,
-    parts: int = 1,
+    parts: int = 1,  # see `Pool`
 ) -> AsyncIterator[Service]:
     """Open a service, and close everything that it opened at the end of the block.
-
-    Args:
-      settings: The operator's settings.
-      prewarm: Start a sandbox per language before the first call.
-      models: Answers the model requests of evaluators. None: such requests fail.
-      on_set_used: See `Service`.
-      supervisor: See `Service`.
-      backend: One that another process of this host has tried; None to try those of the settings.
-      parts: See `Pool`.
 
     Raises:
       SandboxUnavailable: no backend works.

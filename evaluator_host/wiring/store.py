@@ -41,10 +41,7 @@ async def open_stored_resources(
 ) -> AsyncIterator["StoredResources"]:
     """Open the services over the database and run jobs; at the end, release unfinished jobs to the next host.
 
-    Args:
-      service: Evaluates.
-      store: The database.
-      runner: Runs the jobs; by default this process.
+    `runner` runs the jobs; by default this process.
 
     Raises:
       StoreUnavailable: the database does not answer.

@@ -59,9 +59,7 @@ _log = logging.getLogger(__name__)
 async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator[Callable[[ASGIApp], ASGIApp]]:
     """Export during the block; yield what wraps an application so that its requests have spans.
 
-    Args:
-      process: Name of this process of the host.
-      metrics: To export; None when another process does.
+    `metrics` are exported; None when another process does it.
 
     Raises:
       Misconfigured: a variable asks for what this host does not have.

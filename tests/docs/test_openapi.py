@@ -140,6 +140,15 @@ def test_the_host_routes_answer_as_described(server: Server, description: Any) -
         assert faults(response.json(), response_schema(description, "get", path, "200"), description) == []
 
 
+def test_fields_of_answers_are_described_one_by_one(description: Any) -> None:
+    schemas = description["components"]["schemas"]
+    for name in ("EvaluationResult", "JobReport", "JobFigures", "Aggregate", "Comparison", "DatasetReport", "HostInfo"):
+        told = schemas[name].get("description", "")
+        assert told, name
+        assert "Attributes:" not in told
+        assert [field for field, one in schemas[name]["properties"].items() if not one.get("description")] == [], name
+
+
 def test_the_checker_below_finds_faults() -> None:
     schema = {
         "type": "object",

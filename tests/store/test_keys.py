@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
-from evaluator_host.store.keys import key_id_of, token_hash
+from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound, Unauthorized
+from evaluator_host.store import database
+from evaluator_host.store.keys import Keys, key_id_of, token_hash
 from evaluator_host.store.store import Store, open_store
 from evaluator_host.store.tables import WorkspaceTable
+from evaluator_host.web.auth.keyring import Keyring
 
 NOW = datetime.now(UTC)
 
@@ -117,6 +120,50 @@ async def test_many_keys_are_looked_up_at_once(store: Store) -> None:
     keys = [(await store.keys.create_key(f"key-{n}", "acme"))[0] for n in range(3)]
     ids = [f"unknown{n}" for n in range(1200)] + [key.id for key in keys]
     assert set(await store.keys.credentials(ids)) == {key.id for key in keys}
+
+
+async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
+    store: Store, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_TICK_S", 0.05)
+    asked: list[str] = []
+    for name in ("any_made", "credentials"):
+        monkeypatch.setattr(Keys, name, noted(asked, getattr(Keys, name)))
+    keyring = Keyring(store.keys)
+
+    async def asks() -> list[str]:
+        """Return what one more refresh asks, once the last write is older than a tick."""
+        await asyncio.sleep(0.1)
+        asked.clear()
+        await keyring.refresh()
+        return list(asked)
+
+    is_file = database_url.startswith("sqlite")
+    async with open_store(database_url, tmp_path) as other:  # as another host or the command line
+        assert (await asks(), keyring.required) == (["any_made"], False)
+        await asks()  # the first connection has made a file
+        assert await asks() == ([] if is_file else ["any_made"])
+        key, token = await other.keys.create_key("ci", "acme")
+        assert (await asks(), keyring.required) == (["any_made"], True)
+        caller = await keyring.admit(f"Bearer {token}")
+        assert caller.key_id == key.id
+        assert await asks() == ([] if is_file else ["credentials"])
+        await other.keys.revoke("ci")
+        assert await asks() == ["credentials"]
+        with pytest.raises(Unauthorized):
+            await keyring.admit(f"Bearer {token}")
+        monkeypatch.setattr(database, "_TICK_S", 60.0)  # the file was written a moment ago
+        assert store.keys.mark() is None
+
+
+def noted(asked: list[str], method: Any) -> Any:
+    """The method, which notes its name when it is called."""
+
+    async def call(*args: Any) -> Any:
+        asked.append(method.__name__)
+        return await method(*args)
+
+    return call
 
 
 async def test_a_workspace_made_by_several_at_once_is_one(store: Store) -> None:

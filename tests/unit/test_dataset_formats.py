@@ -133,7 +133,7 @@ def test_the_first_sheet_of_a_workbook_has_numbers_times_and_empty_cells() -> No
     assert found == [
         {"n": 1, "column 2": 2.5, "at": "2026-05-01T12:00:00", "criteria": {"a": 1}},
         {"n": True, "column 2": None, "at": None, "criteria": None},
-        "5 cells under a header of 4",
+        "it has 5 cells, and the header has 4",
     ]
     assert notes == ["the first sheet, 'Sheet', was read; the workbook has 2 more"]
 

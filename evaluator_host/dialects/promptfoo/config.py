@@ -126,7 +126,7 @@ class _Reader:
     def _tests(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield each test with its place."""
         if depth > _DEEPEST:
-            raise InvalidRequest(f"the references of {where} do not end")
+            raise InvalidRequest(f"the files that {where} names refer to each other in a circle")
         for index, one in enumerate(_list(given)):
             place = f"{where}[{index}]" if isinstance(given, list) else where
             if isinstance(one, dict):

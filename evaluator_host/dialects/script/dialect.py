@@ -22,7 +22,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     if not odd and _are_texts(row.variables):
         return Binding({"args": [row.variables]})
     message = f"variables of a script are argv, env, stdin and code; {odd[0] if odd else 'argv or env'} is not right"
-    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="argv is a list of texts, env an object of texts")
+    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="argv must be a list, and env an object, of texts")
 
 
 def _are_texts(variables: dict[str, Json]) -> bool:

@@ -50,20 +50,15 @@ class BuildContext:
 
 
 class Build:
-    """A package set being built; any number of callers can wait for it or watch its steps.
-
-    Attributes:
-      events: All steps so far.
-      error: Why it failed; None while it has not.
-    """
+    """A package set being built; any number of callers can wait for it or watch its steps."""
 
     def __init__(self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget) -> None:
         self.key = key
         self.pins = pins
         self.language = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
         self.target = target
-        self.events: list[BuildEvent] = []
-        self.error: HostError | None = None
+        self.events: list[BuildEvent] = []  # all steps so far
+        self.error: HostError | None = None  # why it failed; None while it has not
         self._more = asyncio.Event()
 
     def tell(self, event: BuildEvent) -> None:
@@ -227,10 +222,8 @@ def packages_of(lock: Lock) -> tuple[Package, ...]:
 class Builds:
     """All builds of a host, by the key of their package set. Bound to one event loop.
 
-    Args:
-      context: Where and how sets are installed.
-      on_ready: Called with the record of each set as soon as it is installed.
-      on_done: Called after that; callers do not wait for it.
+    `on_ready` is called with the record of each set as soon as it is installed, `on_done` after that; callers do not
+    wait for it.
     """
 
     def __init__(

@@ -238,24 +238,15 @@ class Builder:
 
 
 def build_view(
-    command: Command,
-    tools: Tools,
-    writable: Sequence[Bind],
+    command: Command,  # its variables are kept
+    tools: Tools,  # where uv, node and npm lie
+    writable: Sequence[Bind],  # folders that it may write to
     *,
-    compilers: bool = False,
-    empty: Sequence[Path] = (),
-    scratch: Path | None = None,
+    compilers: bool = False,  # whether it sees all of the machine's programs
+    empty: Sequence[Path] = (),  # folders that it sees empty
+    scratch: Path | None = None,  # its folder for temporary files; None for `/tmp`
 ) -> BuildView:
-    """Return the files that a build command sees: the tools, their libraries, and the DNS configuration.
-
-    Args:
-      command: Its variables are kept.
-      tools: Where uv, node and npm lie.
-      writable: Folders that it may write to.
-      compilers: Whether it sees all of the machine's programs.
-      empty: Folders that it sees empty.
-      scratch: Its folder for temporary files; None for `/tmp`.
-    """
+    """Return the files that a build command sees: the tools, their libraries, and the DNS configuration."""
     python, libraries = find_python(), find_libraries()
     seen, links = list(libraries.binds), libraries.links
     if compilers:

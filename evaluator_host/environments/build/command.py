@@ -121,18 +121,12 @@ class BuildLimits:
 
 @dataclass(frozen=True, slots=True)
 class BuildSandbox:
-    """Runs build commands in bubblewrap.
-
-    Attributes:
-      seccomp: The compiled system call filter.
-      python: The interpreter that starts a command inside.
-      limits: Limits of each command.
-    """
+    """Runs build commands in bubblewrap."""
 
     bubblewrap: Bubblewrap
-    seccomp: bytes
-    python: Path
-    limits: BuildLimits
+    seccomp: bytes  # the compiled system call filter
+    python: Path  # the interpreter that starts a command inside
+    limits: BuildLimits  # limits of each command
 
     async def run(
         self, command: Command, view: BuildView, *, identity: Identity, disk_watch: DiskWatch, timeout_s: float

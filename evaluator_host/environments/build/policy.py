@@ -53,36 +53,23 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """The files of this machine that one build sees. Each keeps its path, because uv and npm are told host paths.
+    """The files of this machine that one build sees. Each keeps its path, because uv and npm are told host paths."""
 
-    Attributes:
-      seen: Read-only: interpreter, libraries, uv, node, npm, how names are resolved.
-      links: As in `HostLibraries`.
-      empty: Folders shown empty, whatever lies there: third-party packages of the interpreter, other builds' folders.
-      writable: The stage, the download cache, the command's own folder.
-      environment: All variables.
-    """
-
-    seen: tuple[Bind, ...]
-    writable: tuple[Bind, ...]
-    links: tuple[tuple[str, Path], ...] = ()
+    seen: tuple[Bind, ...]  # read-only: interpreter, libraries, uv, node, npm, how names are resolved
+    writable: tuple[Bind, ...]  # the stage, the download cache, the command's own folder
+    links: tuple[tuple[str, Path], ...] = ()  # as in `HostLibraries`
+    # folders shown empty, whatever lies there: third-party packages of the interpreter, other builds' folders
     empty: tuple[Path, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all variables
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """Limits of one process; None where a cgroup or the watchdog enforces the limit instead.
+    """Limits of one process; None where a cgroup or the watchdog enforces the limit instead."""
 
-    Attributes:
-      file_mb: Greatest file.
-      data_mb: Private memory of one process.
-      processes: Of its user, all commands together.
-    """
-
-    file_mb: int
-    data_mb: int | None = None
-    processes: int | None = None
+    file_mb: int  # greatest file
+    data_mb: int | None = None  # private memory of one process
+    processes: int | None = None  # of its user, all commands together
 
     @property
     def limits(self) -> dict[str, int]:

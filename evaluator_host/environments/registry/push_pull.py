@@ -68,23 +68,16 @@ class Pulled:
 
 
 async def push(
-    environment: Environment,
-    reference: str,
+    environment: Environment,  # of the set; the files at its `path` are pushed
+    reference: str,  # where to, as `docker push` takes it: `registry.example:5000/team/scoring:1`
     *,
-    record: Record,
-    docker_host: str | None,
-    image: str,
+    record: Record,  # of its installation, with the lock; it travels along
+    docker_host: str | None,  # address of the engine that pushes; None for the local one
+    image: str,  # runtime image, as `evaluator-host images build` made it
+    # called with `hashing`, `building`, `pushing` (layers done, of how many), `ready`
     progress: Progress | None = None,
 ) -> str:
     """Push an installed package set to a registry and return its name by digest, `repository@sha256:…`.
-
-    Args:
-      environment: Of the set; the files at its `path` are pushed.
-      reference: Where to, as `docker push` takes it: `registry.example:5000/team/scoring:1`.
-      record: Of its installation, with the lock; it travels along.
-      docker_host: Address of the engine that pushes; None for the local one.
-      image: Runtime image, as `evaluator-host images build` made it.
-      progress: Called with `hashing`, `building`, `pushing` (layers done, of how many), `ready`.
 
     Raises:
       InvalidRequest: the reference cannot be used, or there is no package in the set.
@@ -117,25 +110,18 @@ async def push(
 
 
 async def pull(
-    reference: str,
-    target: Path,
+    reference: str,  # as `push` took it, or better the pinned name that it returned
+    target: Path,  # the folder to make, on the same file system as its parent; it must not exist
     *,
-    docker_host: str | None,
-    digest: str | None = None,
-    max_bytes: int = MAX_BYTES,
+    docker_host: str | None,  # address of the engine that pulls; None for the local one
+    digest: str | None = None,  # of the environment that is expected; any other is refused
+    max_bytes: int = MAX_BYTES,  # limit in bytes of its files together
+    # called with `pulling` (layers done, of how many), `extracting`, `checking`, `ready`
     progress: Progress | None = None,
 ) -> Pulled:
     """Pull a package set from a registry into a folder, which appears complete or not at all.
 
     Nothing of it is executed. The image is removed from the engine again.
-
-    Args:
-      reference: As `push` took it, or better the pinned name that it returned.
-      target: The folder to make, on the same file system as its parent; it must not exist.
-      docker_host: Address of the engine that pulls; None for the local one.
-      digest: Of the environment that is expected; any other is refused.
-      max_bytes: Limit in bytes of its files together.
-      progress: Called with `pulling` (layers done, of how many), `extracting`, `checking`, `ready`.
 
     Raises:
       InvalidRequest: the reference cannot be used.

@@ -48,22 +48,14 @@ def _transport(carrier: Carrier | None) -> tuple[Callable[..., Awaitable[str]], 
 
 @dataclass(frozen=True, slots=True)
 class RegistryTransfer:
-    """Pushes and pulls the package sets of one host.
+    """Pushes and pulls the package sets of one host."""
 
-    Attributes:
-      context: Where sets are installed.
-      find: Returns the record of an installed set by its key or digest.
-      use: Marks a set as used here; returns False when another process is removing it.
-      target_of: The runtime that this host has for a lock.
-      on_pulled: Called when a set has been installed.
-    """
-
-    context: BuildContext
+    context: BuildContext  # where sets are installed
     _: KW_ONLY
-    find: Callable[[str], Record | None]
-    use: Callable[[Record], bool]
-    target_of: Callable[[Lock], Awaitable[LockTarget]]
-    on_pulled: Callable[[], Awaitable[object]]
+    find: Callable[[str], Record | None]  # returns the record of an installed set by its key or digest
+    use: Callable[[Record], bool]  # marks a set as used here; returns False when another process is removing it
+    target_of: Callable[[Lock], Awaitable[LockTarget]]  # the runtime that this host has for a lock
+    on_pulled: Callable[[], Awaitable[object]]  # called when a set has been installed
 
     async def push(
         self, name: str, reference: str, *, carrier: Carrier | None = None, progress: Progress | None = None

@@ -38,11 +38,7 @@ class ValuesByName:
     """The values of metrics, 8 bytes each, within a bound of memory.
 
     When there are too many values, half of the names are dropped and put into `postponed`, for another pass over the
-    results.
-
-    Args:
-      wanted: Names to gather; None for all.
-      most: Names to gather at most.
+    results. `wanted` are the names to gather, None for all; `most` of them at most.
     """
 
     def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:
@@ -95,10 +91,7 @@ async def by_name(
 def aggregate(name: str, values: Iterable[float], *, nan_count: int = 0) -> Aggregate:
     """Return the statistics of a metric; needs eight bytes of memory for each value.
 
-    Args:
-      name: Name of the metric.
-      values: In any order.
-      nan_count: Missing values, counted together with those that are not finite.
+    `nan_count` counts missing values, together with those that are not finite.
     """
     finite = array("d")
     for value in values:

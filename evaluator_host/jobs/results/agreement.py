@@ -51,11 +51,7 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
 def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, unlabelled: int) -> Agreement:
     """Return how the classes of rows agree.
 
-    Args:
-      evaluator: Label of the evaluator.
-      column: Of the labels.
-      pairs: How often each class of people met each class of the evaluator.
-      unlabelled: Rows without a label, or without a result.
+    `pairs` counts how often each class of people met each class of the evaluator.
 
     Raises:
       InvalidRequest: there are no labels, or too many different ones.

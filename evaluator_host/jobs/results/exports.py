@@ -8,8 +8,10 @@ spreadsheets do themselves.
 import asyncio
 import csv
 import io
+from array import array
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 from evaluator_host.datasets.format import Format
@@ -179,24 +181,41 @@ class _Parquet:
         return self._sink.take()
 
     def add(self, rows: list[list[Any]]) -> bytes:
-        columns = [
-            self._pa.array([_parquet_cell(row[number], str(field.type)) for row in rows], type=field.type)
-            for number, field in enumerate(self._schema)
-        ]
-        self._writer.write_batch(self._pa.record_batch(columns, schema=self._schema))
+        columns = [self._column(field.type, [row[at] for row in rows]) for at, field in enumerate(self._schema)]
+        self._writer.write_batch(self._pa.RecordBatch.from_arrays(columns, schema=self._schema))
         return self._sink.take()
+
+    def _column(self, kind: Any, cells: list[Any]) -> Any:
+        """Return a column in Arrow's layout; `pyarrow.array` would import pandas wherever that is installed."""
+        parts: list[Any]
+        match str(kind):
+            case "bool":
+                parts = [_bits(cells)]
+            case "int64":
+                parts = [array("q", (cell or 0 for cell in cells))]
+            case "double":
+                parts = [array("d", (as_float(cell or 0) for cell in cells))]
+            case _:
+                texts = [_text(cell) for cell in cells]
+                parts = [array("i", accumulate(map(len, texts), initial=0)), b"".join(texts)]
+        valid = _bits([cell is not None for cell in cells])
+        return self._pa.Array.from_buffers(kind, len(cells), [self._pa.py_buffer(part) for part in (valid, *parts)])
 
     def end(self) -> bytes:
         self._writer.close()
         return self._sink.take()
 
 
-def _parquet_cell(value: Any, kind: str) -> Any:
-    if value is None or kind in ("bool", "int64"):
-        return value
-    if kind == "double":
-        return as_float(value)
-    return value if isinstance(value, str) else encode_json(value).decode()
+def _bits(flags: Sequence[Any]) -> bytes:
+    """Return flags as bits, the first one the lowest of its byte."""
+    octets = (flags[at : at + 8] for at in range(0, len(flags), 8))
+    return bytes(sum(1 << place for place, flag in enumerate(octet) if flag) for octet in octets)
+
+
+def _text(cell: Any) -> bytes:
+    if cell is None:
+        return b""
+    return cell.encode() if isinstance(cell, str) else encode_json(cell)
 
 
 def _writer(format_: Format) -> Callable[[Sequence[str]], "_Csv | _Parquet"]:

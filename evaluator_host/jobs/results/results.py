@@ -175,12 +175,8 @@ class JobResults:
     ) -> list[Agreement]:
         """Return how each evaluator of a job agrees with labels of people.
 
-        Args:
-          workspace_id: Owner of the job.
-          job_id: The job.
-          label: Column of its rows with the labels.
-          queue: Name of a label queue; without both, all queues whose labels count for the job.
-          evaluator: Label or name of one evaluator; None for each.
+        Labels are in a column of the rows, or in a label queue; without both they are those of all queues that count
+        for the job.
 
         Raises:
           NotFound: there is no such job, evaluator or queue.

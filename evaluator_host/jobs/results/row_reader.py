@@ -126,34 +126,22 @@ class RowReader:
 
     async def page(
         self,
-        workspace_id: str,
-        job_id: str,
-        which: Filter,
+        workspace_id: str,  # owner of the job
+        job_id: str,  # the job
+        which: Filter,  # filter of results; `evaluator` sets its position
         *,
-        evaluator: str | None = None,
-        sort: Sort = Sort.ROW,
-        cursor: str | None = None,
-        limit: int = 100,
+        evaluator: str | None = None,  # label or name of one of the job's evaluators; None for all of them
+        sort: Sort = Sort.ROW,  # order of the rows
+        cursor: str | None = None,  # `next_cursor` of the previous page
+        limit: int = 100,  # most rows of the page
+        # only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows than
+        # `limit`, or none, and still a next page.
         text: str | None = None,
-        total: bool = False,
-        brief: bool = False,
-        memory: Reservation | None = None,
+        total: bool = False,  # also count all rows that the filter lets through, whatever their text
+        brief: bool = False,  # return short forms (`row_preview`); of a large result only the beginning is read
+        memory: Reservation | None = None,  # gets what the page takes
     ) -> JobRowPage:
         """Return a page of a job's rows with results; it ends at 16 MB of rows, results or answers of models.
-
-        Args:
-          workspace_id: Owner of the job.
-          job_id: The job.
-          which: Filter of results; `evaluator` sets its position.
-          evaluator: Label or name of one of the job's evaluators; None for all of them.
-          sort: Order of the rows.
-          cursor: `next_cursor` of the previous page.
-          limit: Most rows of the page.
-          text: Only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows
-            than `limit`, or none, and still a next page.
-          total: Also count all rows that the filter lets through, whatever their text.
-          brief: Return short forms (`row_preview`); of a large result only the beginning is read.
-          memory: Gets what the page takes.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -200,11 +188,7 @@ class RowReader:
     async def diff(self, workspace_id: str, job_ids: tuple[str, str], labels: tuple[str, str], index: int) -> RowDiff:
         """Return how a row's outputs and an evaluator's results differ between two jobs.
 
-        Args:
-          workspace_id: Owner of the jobs.
-          job_ids: The earlier job, the later one.
-          labels: Of the evaluator in each of them.
-          index: Number of the row.
+        `labels` are those of the evaluator in each of the jobs.
 
         Raises:
           NotFound: a job has no such row.

@@ -275,7 +275,7 @@ class _Adapter:
         return ", ".join(shown_argument(self._draft, one, names) for one in call.arguments)
 
     def _parameters(self) -> tuple[str, ...]:
-        """Return the old parameters: of the first function with four, or what the code seems to call them."""
+        """Return the names of the four legacy parameters: those of the first function with four, or guessed."""
         if self._call is not None:
             return ("", "inputs", "outputs", self._draft.wish.key)
         if self._is_main:

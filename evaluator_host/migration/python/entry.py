@@ -226,7 +226,7 @@ def _is_used_elsewhere(draft: Draft, names: set[str], decorator: Node) -> bool:
 
 
 def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
-    """Return the functions inside a decorator that name the four arguments."""
+    """Return the functions and lambdas inside a decorator that have the four parameters of a legacy evaluator."""
     found = []
     for node in descendants(decorator):
         if node.type in ("function_definition", "lambda") and node is not decorator:

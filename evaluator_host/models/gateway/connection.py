@@ -37,19 +37,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, checked.
-
-    Attributes:
-      target: Path and query.
-      headers: By name in lower case.
-      to: The other host that it is for; None for a granted model.
-    """
+    """A request, checked."""
 
     method: str
-    target: str
-    headers: dict[str, str]
+    target: str  # path and query
+    headers: dict[str, str]  # by name in lower case
     body: bytes
-    to: HostPort | None = None
+    to: HostPort | None = None  # the other host that it is for; None for a granted model
 
     @property
     def path(self) -> str:
@@ -58,22 +52,16 @@ class Request:
 
 
 class RequestReader:
-    """Reads one request.
-
-    Args:
-      room: Tells whether so many more bytes may be kept.
-      proceed: Called when the other end waits for `100 Continue`.
-      admits: Tells whether the row may reach a host; None where it may reach none.
-      within: The host that the request has to be for: it came through a tunnel to it.
-    """
+    """Reads one request."""
 
     def __init__(
         self,
-        room: Callable[[int], bool],
-        proceed: Callable[[], None],
+        room: Callable[[int], bool],  # tells whether so many more bytes may be kept
+        proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
         *,
+        # tells whether the row may reach a host; None where it may reach none
         admits: Callable[[HostPort], bool] | None = None,
-        within: HostPort | None = None,
+        within: HostPort | None = None,  # the host that the request has to be for: it came through a tunnel to it
     ) -> None:
         self._room = room
         self._proceed = proceed
@@ -188,17 +176,8 @@ class Tunnel:
 class Connection:
     """The host's end of one connection.
 
-    Args:
-      number: Of the connection.
-      wire: The way back.
-      serve: Answers the request; started once, when the request is complete.
-      refuse: Answers bytes that are no request.
-      room: Tells whether so many more bytes may be kept.
-      admits: Tells whether the row may reach a host; None where it may reach none.
-
-    Attributes:
-      began: Whether a part of a response was sent.
-      ended: Whether the response is complete, or was cut off.
+    `serve` answers the request, once it is complete; `refuse` answers bytes that are no request; `room` tells whether
+    so many more bytes may be kept, `admits` whether the row may reach a host (None: it may reach none).
     """
 
     def __init__(
@@ -219,8 +198,8 @@ class Connection:
         self._reader: RequestReader | None = self.reader(admits=admits)
         self._rest = b""
         self._tunnel: Tunnel | None = None
-        self.began = False
-        self.ended = False
+        self.began = False  # whether a part of a response was sent
+        self.ended = False  # whether the response is complete, or was cut off
 
     def reader(
         self, *, admits: Callable[[HostPort], bool] | None = None, within: HostPort | None = None

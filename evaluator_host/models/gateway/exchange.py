@@ -27,17 +27,12 @@ _CHARACTERS_A_TOKEN: Final = 4  # where a provider counts none
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The gate of the row, as far as a request has to do with it.
+    """The gate of the row, as far as a request has to do with it."""
 
-    Attributes:
-      used: Called once with what the request used.
-      answered: Called with a good answer, before the row has the end of it: then the row may be over.
-      ready: Returns when the row may have the end of an answer.
-    """
-
-    used: Callable[[Used], None]
+    used: Callable[[Used], None]  # called once with what the request used
+    # called with a good answer, before the row has the end of it: then the row may be over
     answered: Callable[[Answer], Awaitable[None]]
-    ready: Callable[[], Awaitable[None]]
+    ready: Callable[[], Awaitable[None]]  # returns when the row may have the end of an answer
 
 
 class Exchange:

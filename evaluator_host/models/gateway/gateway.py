@@ -63,10 +63,8 @@ _log = logging.getLogger(__name__)
 class Gateway:
     """Opens gates for the rows of evaluators with granted models. Bound to one event loop.
 
-    Args:
-      settings: Ceilings, the operator's models, the budget of a day.
-      store: Models, secrets, usage and recorded answers; None on the command line, with the operator's models only.
-      client: Returns the HTTP client for a base URL.
+    `store` is None on the command line, with the operator's models only; `client` returns the HTTP client for a base
+    URL.
     """
 
     def __init__(
@@ -256,12 +254,7 @@ class RowGate:
             self.on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Return when the row may have an answer; the last that it waits for waits for its turn to run.
-
-        Args:
-          number: Of the connection.
-          limit: Of the answer, which is there now.
-        """
+        """Return when the row may have an answer; the last that it waits for waits for its turn to run."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:

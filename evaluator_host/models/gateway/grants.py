@@ -55,9 +55,7 @@ class GrantedModel:
 class ModelDirectory:
     """The registered models: the operator's, and those of workspaces.
 
-    Args:
-      settings: The operator's models, and the hosts that models of workspaces may be on.
-      store: Models and secrets of workspaces; None on the command line.
+    `store` has the models and secrets of workspaces; None on the command line.
     """
 
     def __init__(self, settings: Settings, store: "Store | None") -> None:
@@ -204,9 +202,7 @@ def base_url(model: RegisteredModel) -> str:
 class DayMeters:
     """Use of models by each workspace today, on all hosts of the database.
 
-    Args:
-      budget: Of each workspace.
-      store: None on the command line, where only this process counts.
+    `store` is None on the command line, where only this process counts.
     """
 
     def __init__(self, budget: ModelBudget, store: "Store | None") -> None:

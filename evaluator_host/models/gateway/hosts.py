@@ -53,12 +53,7 @@ class HostPort:
 
 
 def host_port(text: str, *, port: int) -> HostPort | None:
-    """Return `example.com:443`, `*.example.com` or `[::1]:80` as a host and port; None for any other text.
-
-    Args:
-      text: As it is written.
-      port: Where the text has none.
-    """
+    """Return `example.com:443`, `*.example.com` or `[::1]:80` as a host and port; None for any other text."""
     found = _ENTRY.fullmatch(text.removesuffix("."))
     if found is None:
         return None

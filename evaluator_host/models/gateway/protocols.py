@@ -35,17 +35,11 @@ _EVENT_BYTES: Final = 1 << 20  # a longer event passes unread
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Route of a request to a model: its API and its path.
+    """Route of a request to a model: its API and its path."""
 
-    Attributes:
-      kind: The API of the route.
-      path: After the base URL of the model.
-      deployment: The model, where the path names it (Azure).
-    """
-
-    kind: ModelKind
-    path: str
-    deployment: str | None = None
+    kind: ModelKind  # the API of the route
+    path: str  # after the base URL of the model
+    deployment: str | None = None  # the model, where the path names it (Azure)
 
 
 def route_of(path: str) -> Route | None:
@@ -144,15 +138,12 @@ class EventStream:
 
     Args:
       hides_usage: Leave out the last event of a chat, which has the tokens only, since the caller did not ask for it.
-
-    Attributes:
-      tokens: Of request and answer, as far as they are known.
     """
 
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = b""
-        self.tokens: tuple[int, int] | None = None
+        self.tokens: tuple[int, int] | None = None  # of request and answer, as far as they are known
 
     def feed(self, data: bytes) -> bytes:
         """Return the events that are complete now, as they are passed on."""

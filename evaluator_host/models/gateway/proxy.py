@@ -116,19 +116,12 @@ class Proxy:
 
 @dataclass(slots=True)
 class RowTraffic:
-    """The row of a connection, as far as its traffic has to do with it.
+    """The row of a connection, as far as its traffic has to do with it."""
 
-    Attributes:
-      count: Counts bytes; raises Refused when they are more than a row may carry.
-      waits: Told whether the row waits for an answer.
-      ready: Returns when the row may have its answer, and no longer waits.
-      remaining_s: Returns the seconds that it may still wait.
-    """
-
-    count: Callable[[int], None]
-    waits: Waits
-    ready: Callable[[], Awaitable[None]]
-    remaining_s: Callable[[], float]
+    count: Callable[[int], None]  # counts bytes; raises Refused when they are more than a row may carry
+    waits: Waits  # told whether the row waits for an answer
+    ready: Callable[[], Awaitable[None]]  # returns when the row may have its answer, and no longer waits
+    remaining_s: Callable[[], float]  # returns the seconds that it may still wait
 
 
 async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, to: HostPort, row: RowTraffic) -> None:

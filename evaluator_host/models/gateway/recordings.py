@@ -20,15 +20,11 @@ _FIELDS: Final = {"status": int, "content_type": str, "body": str, "input_tokens
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of a model as it goes over the wire.
-
-    Attributes:
-      body: Text: JSON, or the events of a stream.
-    """
+    """An answer of a model as it goes over the wire."""
 
     status: int
     content_type: str
-    body: str
+    body: str  # text: JSON, or the events of a stream
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -46,12 +42,7 @@ def _canonical(request: dict[str, Json]) -> bytes:
 
 
 class Recordings:
-    """The recorded answers of every workspace.
-
-    Args:
-      store: Keeps them.
-      most_bytes: Of one workspace; the oldest make room.
-    """
+    """The recorded answers of every workspace. When a workspace has more than `most_bytes`, the oldest make room."""
 
     def __init__(self, store: Models, *, most_bytes: int) -> None:
         self._store = store

@@ -22,12 +22,7 @@ _SHOWN: Final = 200
 
 
 class ModelService:
-    """The registered models of one host.
-
-    Args:
-      settings: The operator's models, and the hosts that models of workspaces may be on.
-      store: Those of workspaces, with usage and recorded answers (`store`).
-    """
+    """The registered models of one host."""
 
     def __init__(self, settings: Settings, store: "Store") -> None:
         self._settings = settings

@@ -63,15 +63,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Facts about this machine, gathered at the first start.
-
-    Attributes:
-      seccomp: Compiled filters, by whether the sandbox has network.
-    """
+    """Facts about this machine, gathered at the first start."""
 
     bwrap: doctor.Bubblewrap
     host: Host
-    seccomp: dict[bool, bytes]
+    seccomp: dict[bool, bytes]  # compiled filters, by whether the sandbox has network
     cgroups: Cgroups | None
 
     def limits(self, controller: str) -> bool:
@@ -80,39 +76,24 @@ class _Ready:
 
 
 class BubblewrapBackend(FolderBackend):
-    """Starts sandboxes with bubblewrap; see `base.Backend`.
-
-    Args:
-      node: The Node binary for JavaScript and TypeScript.
-      esbuild: Their bundler.
-      javascript: Folder of the JavaScript runner, as built.
-      ensure_javascript: Makes esbuild and that folder; called before each sandbox for JavaScript. None: they are there.
-      restricted: Folder that holds RestrictedPython.
-      runtimes_dir: Folder of the runners.
-      pythons: Other interpreters that a spec may ask for.
-      supervisor: Of the host, for the tasks of this backend.
-      start: How sandboxes for Python start.
-      instance: Name of this host process (`instance.this_instance`), part of the name of its cgroups.
-
-    Attributes:
-      instance: Name of the folder of its cgroups.
-    """
+    """Starts sandboxes with bubblewrap; see `base.Backend`."""
 
     name = "bubblewrap"
 
     def __init__(
         self,
         *,
-        node: Path,
-        esbuild: Path,
-        javascript: Path,
+        node: Path,  # the Node binary for JavaScript and TypeScript
+        esbuild: Path,  # their bundler
+        javascript: Path,  # folder of the JavaScript runner, as built
+        # makes esbuild and that folder; called before each sandbox for JavaScript. None: they are there.
         ensure_javascript: Callable[[], Awaitable[None]] | None = None,
-        restricted: Path,
-        runtimes_dir: Path = config.RUNTIMES_DIR,
-        instance: str,
-        pythons: Pythons | None = None,
-        supervisor: Supervisor | None = None,
-        start: SandboxStart = SandboxStart.FRESH,
+        restricted: Path,  # folder that holds RestrictedPython
+        runtimes_dir: Path = config.RUNTIMES_DIR,  # folder of the runners
+        instance: str,  # name of this host process (`instance.this_instance`), part of the name of its cgroups
+        pythons: Pythons | None = None,  # other interpreters that a spec may ask for
+        supervisor: Supervisor | None = None,  # of the host, for the tasks of this backend
+        start: SandboxStart = SandboxStart.FRESH,  # how sandboxes for Python start
     ) -> None:
         self._start = start
         self._templates: dict[str, Template] = {}  # by interpreter
@@ -123,7 +104,7 @@ class BubblewrapBackend(FolderBackend):
         self._ensure_javascript = ensure_javascript
         self._restricted = restricted
         self._runtimes = runtimes_dir
-        self.instance = f"{instance}.{next(_BACKENDS)}"
+        self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder of its cgroups
         self._pythons = pythons or Pythons()
         self._numbers = itertools.count(1)
         self.platform = host_platform()

@@ -34,19 +34,12 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class HostPython:
-    """The host's base Python interpreter, with its paths in a sandbox.
+    """The host's base Python interpreter, with its paths in a sandbox."""
 
-    Attributes:
-      executable: Path inside the sandbox.
-      binds: Interpreter, standard library, its own shared libraries.
-      masked: Folders inside it with the host's third-party packages, which a sandbox finds empty.
-      library_path: For LD_LIBRARY_PATH, where the interpreter's run path names a folder of the host.
-    """
-
-    executable: Path
-    binds: tuple[Bind, ...]
-    masked: tuple[Path, ...]
-    library_path: Path | None
+    executable: Path  # path inside the sandbox
+    binds: tuple[Bind, ...]  # interpreter, standard library, its own shared libraries
+    masked: tuple[Path, ...]  # folders inside it with the host's third-party packages, which a sandbox finds empty
+    library_path: Path | None  # for LD_LIBRARY_PATH, where the interpreter's run path names a folder of the host
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,58 +44,38 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The files of this machine that sandboxes can read.
-
-    Attributes:
-      runtimes: The sources of the runners.
-      javascript: The JavaScript runner, as built.
-      node_flags: Flags of Node before the runner's name.
-      zones: The time zone database, when there is one.
-      disable_userns: bubblewrap can forbid further user namespaces (0.8 and later).
-      masked_paths: Paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`.
-    """
+    """The files of this machine that sandboxes can read."""
 
     python: HostPython
     libraries: HostLibraries
     node: Path
     esbuild: Path
     restricted: Path
-    runtimes: Path
-    javascript: Path
-    node_flags: tuple[str, ...] = ()
-    zones: Path | None = None
-    disable_userns: bool = True
+    runtimes: Path  # the sources of the runners
+    javascript: Path  # the JavaScript runner, as built
+    node_flags: tuple[str, ...] = ()  # flags of Node before the runner's name
+    zones: Path | None = None  # the time zone database, when there is one
+    disable_userns: bool = True  # bubblewrap can forbid further user namespaces (0.8 and later)
+    # paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`
     masked_paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user id of a sandboxed program.
+    """The user id of a sandboxed program."""
 
-    Attributes:
-      uid: Its user and group.
-      drop: bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`.
-    """
-
-    uid: int = NOBODY
-    drop: bool = False
+    uid: int = NOBODY  # its user and group
+    drop: bool = False  # bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """The numbers of the file descriptors that bubblewrap inherits.
+    """The numbers of the file descriptors that bubblewrap inherits."""
 
-    Attributes:
-      seccomp: The compiled filter.
-      info: It writes the first process's id there.
-      block: It starts nothing in the sandbox before it reads a byte from there.
-      files: Contents of files under /etc, by name.
-    """
-
-    seccomp: int
-    info: int
-    block: int
-    files: Mapping[str, int]
+    seccomp: int  # the compiled filter
+    info: int  # it writes the first process's id there
+    block: int  # it starts nothing in the sandbox before it reads a byte from there
+    files: Mapping[str, int]  # contents of files under /etc, by name
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:

@@ -26,9 +26,8 @@ _log = logging.getLogger(__name__)
 class BubblewrapProcesses:
     """A `pipe_link.ProcessScope`: when a pid namespace's first process ends, the kernel kills all others in it.
 
-    Args:
-      wrapper: bubblewrap's outer process, the parent of the first process; or that one itself, forked from a template.
-      watchdog: Enforces limits that no cgroup does.
+    `wrapper` is bubblewrap's outer process, the parent of the first process; or that one itself, forked from a
+    template.
     """
 
     def __init__(self, wrapper: Child | ForkedChild, *, watchdog: Watchdog) -> None:

@@ -227,11 +227,7 @@ class Attachment(asyncio.Protocol):
 async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeout_s: float) -> Attachment:
     """Attach to a container's streams; call it before the container starts, so that no output is missed.
 
-    Args:
-      endpoint: Where the engine listens.
-      container: Name or id.
-      api_version: Of the engine's API: `1.43`.
-      timeout_s: Seconds for connection and answer together.
+    `timeout_s` is for connection and answer together.
 
     Raises:
       AttachFailed: the engine refused.

@@ -24,20 +24,14 @@ _ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that ended so long ago
 
 @dataclass(frozen=True, slots=True)
 class ContainerExit:
-    """How a container ended, as the engine reported before it was removed.
+    """How a container ended, as the engine reported before it was removed."""
 
-    Attributes:
-      found: The engine had it; otherwise somebody else has removed it.
-      ended: It had ended by itself.
-      gone: It is removed now.
-    """
-
-    found: bool = False
-    ended: bool = False
+    found: bool = False  # the engine had it; otherwise somebody else has removed it
+    ended: bool = False  # it had ended by itself
     exit_code: int | None = None
     signal: int | None = None
     oom_killed: bool = False
-    gone: bool = True
+    gone: bool = True  # it is removed now
 
     @property
     def was_killed(self) -> bool:
@@ -48,10 +42,7 @@ class ContainerExit:
 def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
     """Kill and remove a container, and return how it ended. Blocks. Raises `ENGINE_ERRORS`.
 
-    Args:
-      client: Docker client of its engine.
-      container: Name or id.
-      output_ended: Its output has ended, so that it is about to exit: wait a second for its exit code.
+    `output_ended`: it is about to exit, so its exit code is waited for, for a second.
     """
     state = _final_state(client, container, wait_s=_EXIT_S if output_ended else 0.0)
     gone = force_remove(client, container)

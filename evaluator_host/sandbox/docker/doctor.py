@@ -46,11 +46,7 @@ async def check_engine(
 ) -> list[Finding]:
     """Return every finding about the engine; only one when it does not answer.
 
-    Args:
-      engine: The engine to check.
-      image: Tag of the runtime image.
-      runtime: OCI runtime, or None for the engine's default.
-      start: `DockerBackend.start`, for a trial in each language.
+    `start` is `DockerBackend.start`, for a trial in each language.
     """
     try:
         facts = await engine.facts(fresh=True)

@@ -56,15 +56,12 @@ _THREADS: Final = 8  # requests at once: docker-py keeps 10 connections, and an 
 class Engine:
     """A Docker engine, connected on first use and reconnected automatically.
 
-    Attributes:
-      address: As docker-py takes it: `unix:///…` or `tcp://…`.
-
     Raises:
       Misconfigured: the address is an `ssh://` one.
     """
 
     def __init__(self, docker_host: str | None, *, timeout_s: int = REQUEST_TIMEOUT_S) -> None:
-        self.address = docker_host or default_address()
+        self.address = docker_host or default_address()  # as docker-py takes it: `unix:///…` or `tcp://…`
         if self.address.startswith("ssh://"):
             raise Misconfigured(_FORWARD.format(address=self.address))
         self._timeout_s = timeout_s

@@ -50,25 +50,16 @@ INODES_PER_MB: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """Abilities of an engine, read from its `/info` and `/version`.
-
-    Attributes:
-      name: Of its machine; "" when it does not say.
-      podman: It is Podman's service behind Docker's API.
-      local: Reached by a Unix socket: files and processes of the host and the engine are probably the same.
-      cgroup_version: "1", "2", or "" when it does not say.
-      runtimes: Names that `runtime` can take.
-      unlimited_runtimes: Of them, those configured to hold no limit (gVisor's `--ignore-cgroups`).
-    """
+    """Abilities of an engine, read from its `/info` and `/version`."""
 
     address: str
-    name: str = ""
+    name: str = ""  # of its machine; "" when it does not say
     version: str = ""
-    podman: bool = False
-    local: bool = True
+    podman: bool = False  # it is Podman's service behind Docker's API
+    local: bool = True  # reached by a Unix socket: files and processes of the host and the engine are probably the same
     cpus: int = 1
     arch: str = ""
-    cgroup_version: str = ""
+    cgroup_version: str = ""  # "1", "2", or "" when it does not say
     cgroup_driver: str = ""
     memory_limit: bool = True
     swap_limit: bool = True
@@ -76,28 +67,21 @@ class EngineFacts:
     cpu_quota: bool = True
     seccomp: bool = True
     rootless: bool = False
-    runtimes: tuple[str, ...] = ()
-    unlimited_runtimes: tuple[str, ...] = ()
+    runtimes: tuple[str, ...] = ()  # names that `runtime` can take
+    unlimited_runtimes: tuple[str, ...] = ()  # of them, those configured to hold no limit (gVisor's `--ignore-cgroups`)
     default_runtime: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerPolicy:
-    """The part of the create request that does not depend on the spec.
+    """The part of the create request that does not depend on the spec."""
 
-    Attributes:
-      image: The runtime image, or that of a package set (`environment_images`): one layer more, under its own name.
-      runtime: OCI runtime, or None for the engine's default.
-      seccomp: Value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own.
-      node_flags: Flags for Node, before the runner's name.
-      labels: By which `sweep` finds the container.
-    """
-
-    image: str
-    runtime: str | None
+    image: str  # the runtime image, or that of a package set (`environment_images`): one layer more, under its own name
+    runtime: str | None  # OCI runtime, or None for the engine's default
+    # value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own
     seccomp: str | None
-    node_flags: tuple[str, ...]
-    labels: Mapping[str, str]
+    node_flags: tuple[str, ...]  # flags for Node, before the runner's name
+    labels: Mapping[str, str]  # by which `sweep` finds the container
 
 
 def container_policy(

@@ -17,15 +17,10 @@ _HOST: Final = f"{PREFIX}host"  # the group of the host itself, where it has to 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """One mounted cgroup hierarchy.
+    """One mounted cgroup hierarchy."""
 
-    Attributes:
-      mount: Where it is mounted.
-      own: The group of this process in it.
-    """
-
-    mount: Path
-    own: Path
+    mount: Path  # where it is mounted
+    own: Path  # the group of this process in it
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:

@@ -37,15 +37,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """The folders in which this host creates cgroups.
+    """The folders in which this host creates cgroups."""
 
-    Attributes:
-      version: Of the kernel's interface, 1 or 2.
-      homes: Folder per controller; with version 2 the same one for all.
-    """
-
-    version: int
-    homes: Mapping[str, Path]
+    version: int  # of the kernel's interface, 1 or 2
+    homes: Mapping[str, Path]  # folder per controller; with version 2 the same one for all
 
     @property
     def controllers(self) -> tuple[str, ...]:

@@ -62,19 +62,13 @@ class Child(Pipes):
 
     def __init__(
         self,
-        command: Sequence[str],
+        command: Sequence[str],  # program and arguments
         *,
-        env: Mapping[str, str],
-        cwd: str | None = None,
-        pass_fds: Sequence[int] = (),
+        env: Mapping[str, str],  # its whole environment
+        cwd: str | None = None,  # working directory; the host's own when None
+        pass_fds: Sequence[int] = (),  # descriptors it inherits besides 0, 1 and 2; no others
     ) -> None:
         """Start it.
-
-        Args:
-          command: Program and arguments.
-          env: Its whole environment.
-          cwd: Working directory; the host's own when None.
-          pass_fds: Descriptors it inherits besides 0, 1 and 2; no others.
 
         Raises:
           OSError: it cannot be started.
@@ -131,22 +125,15 @@ class Child(Pipes):
 
 
 class ForkedChild(Pipes):
-    """A process that a template forked, with its three pipes.
-
-    Attributes:
-      pid: As this machine numbers it.
-      pidfd: Refers to it; who takes the process over closes it.
-      confined: It has everything that makes a sandbox.
-      exited: Set once it has ended.
-      returncode: Its exit code, or 128 and the signal that ended it; negative when its template died.
-    """
+    """A process that a template forked, with its three pipes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pid = 0
-        self.pidfd = -1
-        self.confined = False
-        self.exited = asyncio.Event()
+        self.pid = 0  # as this machine numbers it
+        self.pidfd = -1  # refers to it; who takes the process over closes it
+        self.confined = False  # it has everything that makes a sandbox
+        self.exited = asyncio.Event()  # set once it has ended
+        # its exit code, or 128 and the signal that ended it; negative when its template died
         self.returncode: int | None = None
 
     def kill(self) -> None:

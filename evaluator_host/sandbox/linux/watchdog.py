@@ -25,25 +25,15 @@ _TMPFS: Final = ("tmp", "dev/shm")  # of the sandbox, below /proc/<pid>/root
 
 @dataclass(slots=True)
 class Watch:
-    """One sandbox that the watchdog measures.
+    """One sandbox that the watchdog measures."""
 
-    Attributes:
-      init_pid: The first process of its pid namespace, an ancestor of all others.
-      memory_bytes: Limit of memory, files in /tmp and /dev/shm and buffers of sockets included.
-      processes: Limit of processes and threads together.
-      kill: Ends the sandbox.
-      over_memory: It was killed at its memory limit.
-      over_processes: It was killed at its process limit.
-      name: Of the first process at the beginning: bubblewrap's.
-    """
-
-    init_pid: int
-    memory_bytes: int
-    processes: int
-    kill: Callable[[], None]
-    over_memory: bool = False
-    over_processes: bool = False
-    name: str = ""
+    init_pid: int  # the first process of its pid namespace, an ancestor of all others
+    memory_bytes: int  # limit of memory, files in /tmp and /dev/shm and buffers of sockets included
+    processes: int  # limit of processes and threads together
+    kill: Callable[[], None]  # ends the sandbox
+    over_memory: bool = False  # it was killed at its memory limit
+    over_processes: bool = False  # it was killed at its process limit
+    name: str = ""  # of the first process at the beginning: bubblewrap's
 
     def __post_init__(self) -> None:
         self.name = _name(self.init_pid)

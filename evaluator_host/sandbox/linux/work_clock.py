@@ -69,9 +69,6 @@ class WorkClock:
       limit_s: How much of it the step may take.
       far: It runs on another machine: there are fewer looks, and before the first it computed all the time.
       forgiving: Leave out time in which all its processes but the first are stopped.
-
-    Attributes:
-      worked_s: Its own time up to the last look.
     """
 
     def __init__(self, limit_s: float, *, far: bool = False, forgiving: bool = True) -> None:
@@ -82,7 +79,7 @@ class WorkClock:
         self._credit_s = 0.0
         self._forgiven_s = STOPPED_FACTOR * limit_s if forgiving else 0.0
         self._stalled_since: float | None = None
-        self.worked_s = 0.0
+        self.worked_s = 0.0  # its own time up to the last look
 
     @property
     def next_look_s(self) -> float:

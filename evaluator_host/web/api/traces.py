@@ -34,10 +34,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRouter:
     """Return the routes of live traffic. A key reaches the evaluators of its workspace.
 
-    Args:
-      traffic: Takes the spans.
-      access: Records the calls.
-      body_bytes: Ceiling of an export, compressed or not.
+    `body_bytes` limits an export, compressed or not.
     """
     router = APIRouter(prefix="/v1/evaluators/{name}/traces", tags=["traces"])
 

@@ -40,10 +40,7 @@ _OK = "ok"
 class RateLimiter:
     """Limits how often each key may call: one token bucket per key, refilled at a steady rate.
 
-    Args:
-      per_s: Requests per second of one key; None: no limit.
-      burst: Requests that a key may send at once after a pause.
-      clock: Monotonic seconds.
+    A key may send `burst` requests at once after a pause, and `per_s` in a second (None: any number).
     """
 
     def __init__(self, per_s: float | None, *, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -142,12 +139,7 @@ async def open_access(
 ) -> AsyncIterator[Access]:
     """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
 
-    Args:
-      store: Keys and audit log.
-      settings: The operator's settings.
-      supervisor: Runs the task that keeps it up to date.
-      connections: Connections that this host takes; workspaces share them.
-      parts: Processes of this host that divide the rates.
+    Workspaces share `connections`; `parts` processes of this host divide the rates.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -175,15 +167,7 @@ def caller_of(scope: Scope) -> Caller:
 class AuditedCall:
     """The audit entry of a running call. Call exactly one of its methods, once, or use it as a context manager.
 
-    Args:
-      access: Holds the audit log.
-      caller: Who calls.
-      verb: `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
-      evaluator: The evaluator of the call, when the verb has one.
-      rows: Number of rows in the request.
-
-    Attributes:
-      grants: What the evaluators of the call were granted.
+    `verb` is `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
     """
 
     __slots__ = ("_access", "_caller", "_evaluator", "_started", "_verb", "grants", "rows")
@@ -196,7 +180,7 @@ class AuditedCall:
         self._verb = verb
         self._evaluator = evaluator
         self.rows = rows
-        self.grants = evaluator.grants if evaluator is not None else ()
+        self.grants = evaluator.grants if evaluator is not None else ()  # what the evaluators of the call were granted
         self._started = time.perf_counter()
 
     def __enter__(self) -> Caller:

@@ -1,7 +1,8 @@
 """Finds the caller of a request by its key. Recently used keys are cached, and checked in the database every second.
 
-So a warm call costs a hash and a comparison, and a revoked key stops working within about a second, in every process on
-the same database. A host that has never had a key treats every caller as its operator, and listens on loopback only.
+A database that is a file is asked only when the file was written since. So a warm call costs a hash and a comparison,
+and a revoked key stops working within about a second, in every process on the same database. A host that has never had
+a key treats every caller as its operator, and listens on loopback only.
 """
 
 import asyncio
@@ -54,6 +55,7 @@ class Keyring:
     def __init__(self, keys: Keys) -> None:
         self.required = False
         self._keys = keys
+        self._mark: tuple[object, ...] | None = None  # of the database at the last refresh that asked it
         self._known: dict[str, _Known] = {}
         self._used: dict[str, datetime] = {}
         self._write_uses_at = 0.0
@@ -89,12 +91,16 @@ class Keyring:
         Raises:
           StoreUnavailable: the database does not answer.
         """
-        if not self.required:
+        mark, now = self._keys.mark(), time.monotonic()
+        changed = mark is None or mark != self._mark
+        if changed and not self.required:
             self.required = await self._keys.any_made()
-        now = time.monotonic()
         for key_id in [key_id for key_id, known in self._known.items() if now - known.used > _FORGOTTEN_S]:
             self._forget(key_id)
-        if self._known:
+        if not changed:
+            for known in self._known.values():
+                known.confirmed = now
+        elif self._known:
             asked = list(self._known)
             valid = await self._keys.credentials(asked)
             for key_id in asked:
@@ -102,6 +108,7 @@ class Keyring:
                     self._know(valid[key_id], asked_at=now)
                 else:
                     self._forget(key_id)
+        self._mark = mark
         if now >= self._write_uses_at:
             self._write_uses_at = now + _LAST_USE_S
             await self.write_uses()

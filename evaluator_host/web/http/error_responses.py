@@ -138,9 +138,7 @@ def _headers(error: HostError) -> dict[str, str]:
 def install_error_handlers(app: FastAPI, complete: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Make errors raised by routes return problem+json; the middleware handles all other errors.
 
-    Args:
-      app: The application.
-      complete: Completes the OpenAPI document, see `web.http.openapi`.
+    `complete` completes the OpenAPI document, see `web.http.openapi`.
     """
     describe = app.openapi
 

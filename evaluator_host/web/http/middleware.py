@@ -52,33 +52,22 @@ _log = logging.getLogger(__name__)
 
 
 class AccessMiddleware:
-    """ASGI middleware around the whole application. The application never sees a refused request.
-
-    Args:
-      app: The application.
-      access: Decides who may call; None refuses everybody.
-      hosts: Host names to accept, besides loopback.
-      body_bytes: Size limit of a body.
-      upload_bytes: Size limit of an upload, which goes to disk while it arrives.
-      body_timeout_s: Time limit of a body; one that arrives steadily may take longer.
-      memory_bytes: Memory for all requests under way; see `MemoryBudget`.
-      open_paths: Paths that need no key, besides the probes.
-      is_page: Whether a page of the workbench answers a GET, which needs no key.
-      calls: Counts single evaluations while they are under way; None to count none.
-    """
+    """ASGI middleware around the whole application. The application never sees a refused request."""
 
     def __init__(
         self,
-        app: ASGIApp,
+        app: ASGIApp,  # the application
         *,
-        access: Access | None,
-        hosts: Iterable[str],
-        body_bytes: int,
-        upload_bytes: int,
-        body_timeout_s: float,
-        memory_bytes: int,
-        open_paths: Iterable[str] = (),
+        access: Access | None,  # decides who may call; None refuses everybody
+        hosts: Iterable[str],  # host names to accept, besides loopback
+        body_bytes: int,  # size limit of a body
+        upload_bytes: int,  # size limit of an upload, which goes to disk while it arrives
+        body_timeout_s: float,  # time limit of a body; one that arrives steadily may take longer
+        memory_bytes: int,  # memory for all requests under way; see `MemoryBudget`
+        open_paths: Iterable[str] = (),  # paths that need no key, besides the probes
+        # whether a page of the workbench answers a GET, which needs no key
         is_page: Callable[[Scope], bool] = lambda _: False,
+        # counts single evaluations while they are under way; None to count none
         calls: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self._app = app

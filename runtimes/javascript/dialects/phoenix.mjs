@@ -1,7 +1,7 @@
 // @ts-check
-/** Dialect `phoenix`: `evaluate({ output, reference, input, metadata })`. Phoenix refuses an async arrow; it runs here. */
+/** Dialect `phoenix`: `evaluate({ output, reference, input, metadata })`, and properties of other names. Phoenix refuses an async arrow; it runs here. */
 import { parametersOf } from '../parameters.mjs';
-import { PARAMETERS } from './steps.mjs';
+import { PARAMETERS, SOME_NAMES } from './steps.mjs';
 
 const NAMES = new Set(['output', 'reference', 'input', 'metadata']);
 
@@ -13,8 +13,8 @@ export const dialect = {
   infer(candidate, name) {
     const { parameters } = parametersOf(candidate);
     const keys = parameters.length === 1 ? parameters[0].keys : null;
-    if (name !== 'evaluate' || keys === null || keys.length === 0 || keys.some((key) => !NAMES.has(key))) return null;
-    if (!keys.includes('output') && !keys.includes('reference')) return null;
-    return { step: PARAMETERS, reason: `${candidate.label} takes { ${keys.join(', ')} }` };
+    if (name !== 'evaluate' || keys === null || !keys.some((key) => NAMES.has(key))) return null;
+    const certain = keys.every((key) => NAMES.has(key)) && (keys.includes('output') || keys.includes('reference'));
+    return { step: certain ? PARAMETERS : SOME_NAMES, reason: `${candidate.label} takes { ${keys.join(', ')} }` };
   },
 };

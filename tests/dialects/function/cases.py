@@ -74,6 +74,8 @@ CASES = [
     javascript(id="JavaScript: by name", code="function exact(output, expected) { return output === expected }", passed=True),
     javascript(id="JavaScript: one object", code="export const exact = ({ output, expected, question }) => ({ name: 'exact', score: output === expected && question === '2+2' ? 1 : 0 })", score=1),
     javascript(id="JavaScript: an object by its properties", code="export async function match(args) { return { name: 'match', score: args.output === args.expected ? 1 : 0 } }", score=1),
+    javascript(id="JavaScript: a helper beside it", code="const norm = (output) => output.trim()\nconst exact = (output, expected) => norm(output) === norm(expected)", passed=True),
+    case(id="TypeScript: a function that does not say what it is given", language=Language.TYPESCRIPT, recognised=None, code="const norm = (output: string) => output.trim()\nexport const scorer = (args: any) => { const { output, expected } = args; return norm(output) === expected ? 1 : 0 }", status="failed", error="entry_ambiguous", message="scorer, norm"),
     javascript(id="JavaScript: evaluate", code="function evaluate(input, output, expected) { return output === expected }", passed=True),
     javascript(id="JavaScript: a default export", code="export default function (output, expected) { return output === expected }", passed=True),
     javascript(id="JavaScript: columns", row=COLUMNS, code="const score = (output, expected) => output === expected", passed=True),

@@ -124,6 +124,13 @@ CASES = [
         native=kept(score=1.0),
     ),
     case(
+        id="TypeScript: a property of another name is an input",
+        language=Language.TYPESCRIPT,
+        code="function evaluate({ output, q, none }: EvaluatorParams) { return q === 'capital?' && none === undefined ? 1 : 0 }",
+        native=kept(score=1.0),
+        row=Row({"q": "capital?"}, "Paris"),
+    ),
+    case(
         id="an async arrow, which Phoenix itself refuses",
         language=Language.TYPESCRIPT,
         code="const evaluate = async ({ output }: { output: string }) => ({ score: output.length, explanation: 'length' });",

@@ -4,6 +4,8 @@ import asyncio
 import json
 import shutil
 import subprocess
+import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -50,6 +52,35 @@ def test_many_at_once_install_once(tmp_path, esbuild):
     found = asyncio.run(prepare())
     assert len(set(found)) == 1
     assert sorted(path.name for path in (tmp_path / "toolchain").iterdir()) == [".lock", esbuild.parent.name]
+
+
+def test_old_runners_are_removed_unless_a_process_uses_them(tmp_path):
+    home = tmp_path / "toolchain"
+    unused, used, older = (home / f"javascript-runner-{name}" for name in ("unused", "used", "older"))
+    own = toolchain.javascript_runner_path(tmp_path)
+    for folder in (unused, used, older, own):
+        folder.mkdir(parents=True)
+        (folder / "runner.js").write_text("")
+    for folder in (unused, own):
+        folder.with_name(f"{folder.name}.lock").touch()
+    with other_host_of(used):
+        assert toolchain.remove_old_runners(tmp_path) == 1
+    kept = {used.name, f"{used.name}.lock", own.name, f"{own.name}.lock"}
+    assert {path.name for path in home.iterdir()} == {*kept, older.name}  # no lock file: of a version without locks
+    assert toolchain.remove_old_runners(tmp_path) == 1
+    assert not used.exists()
+    assert toolchain.remove_old_runners(tmp_path) == 0
+
+
+@contextmanager
+def other_host_of(runner):
+    """A process that holds a runner as a host does."""
+    hold = "import pathlib, sys\nfrom evaluator_host.environments.toolchain import _keep_runner\n"
+    hold += f"_keep_runner(pathlib.Path({str(runner)!r}))\nprint('held', flush=True)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.communicate()
 
 
 def test_the_runner_is_built_once_and_again_where_a_file_of_it_is_damaged(tmp_path, esbuild):

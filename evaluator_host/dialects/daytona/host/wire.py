@@ -85,7 +85,7 @@ class _Verbs:
         record = await self._records.lease(self._workspace(request), request.path_params["id"])
         code = body.get("code")
         if not isinstance(code, str):
-            raise InvalidRequest("code is missing, or no text")
+            raise InvalidRequest("code is missing, or is not a text")
         language = _language(body.get("language") or record.labels.get(LANGUAGE) or "python")
         runner, timeout_s = language.runner, body.get("timeout")
         timeout_s = float(timeout_s) if isinstance(timeout_s, int | float) and timeout_s > 0 else _TIMEOUT_S

@@ -68,7 +68,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 def _evaluator(body: dict[str, Any]) -> Evaluator:
     code, language = body.get("code"), _RUNTIMES.get(str(body.get("runtime")))
     if not isinstance(code, str):
-        raise InvalidRequest("code is missing, or no text")
+        raise InvalidRequest("code is missing, or is not a text")
     if language is None:
         raise InvalidRequest(f"runtime is {str(body.get('runtime'))[:40]!r}; it is one of {', '.join(_RUNTIMES)}")
     between = "==" if language is Language.PYTHON else "@"

@@ -44,13 +44,6 @@ async def ensure_base(
 ) -> str:
     """Return the tag of a base image that matches the pins; build it when the engine has none.
 
-    Args:
-      engine: The engine that needs it.
-      base: Debian image to begin with instead of the pinned one.
-      images_dir: Folder of the recipe.
-      progress: Called with a line about every step.
-      proxies: `http_proxy` and the like, for the bootstrap.
-
     Raises:
       SandboxUnavailable: no registry answers and it cannot be bootstrapped here; the detail says why.
     """
@@ -76,12 +69,6 @@ async def ensure_base(
 def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *, tag: str, **options: Any) -> None:
     """Build an image from a tar. docker-py's `build` alone does not raise when a step fails.
 
-    Args:
-      client: Docker client of the engine.
-      context: The tar: a file, or pieces that are sent as they come.
-      tag: Tag of the result.
-      options: Of docker-py's `build`.
-
     Raises:
       docker.errors.BuildError: a step failed; `msg` has the last 2,000 characters of the output.
     """
@@ -97,7 +84,7 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
 
 
 def _obtain(client: docker.APIClient, reference: str, *, progress: Progress) -> None:
-    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` when no registry says in time that it has it."""
+    """Pull an image, unless the engine has it. Raises `ENGINE_ERRORS` when no registry has it, or answers in time."""
     if find_image(client, reference) is not None:
         return
     _ask_registry(client, reference)
@@ -205,18 +192,7 @@ async def build_image(
 ) -> str:
     """Build the runtime image on the engine and return its tag; takes seconds when nothing changed.
 
-    Args:
-      docker_host: Address of the engine; None for the local one.
-      image: Tag of the result.
-      node: The Node binary; like esbuild's it must be of the engine's platform.
-      esbuild: The esbuild binary.
-      javascript: Folder of the JavaScript runner, as built.
-      restricted: Directory that holds RestrictedPython, as for `--restricted`.
-      progress: Called with a line about every step.
-      base: Debian image to begin with instead of the pinned one.
-      proxies: `http_proxy` and the like, for a bootstrap.
-      runtimes_dir: Folder of the runners.
-      images_dir: Folder of the recipe.
+    `base` is a Debian image to begin with instead of the pinned one; Node and esbuild must be of the engine's platform.
 
     Raises:
       SandboxUnavailable: the engine does not answer, or a step failed; the detail has the end of its output.

@@ -42,19 +42,12 @@ class Pins:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Programs of the host to copy into the image; all must be built for the engine's platform.
+    """Programs of the host to copy into the image; all must be built for the engine's platform."""
 
-    Attributes:
-      node: The Node binary.
-      esbuild: The esbuild binary.
-      javascript: Folder of the JavaScript runner, as built.
-      restricted: Directory that holds RestrictedPython, as for `--restricted`.
-    """
-
-    node: Path
-    esbuild: Path
-    javascript: Path
-    restricted: Path
+    node: Path  # the Node binary
+    esbuild: Path  # the esbuild binary
+    javascript: Path  # folder of the JavaScript runner, as built
+    restricted: Path  # directory that holds RestrictedPython, as for `--restricted`
 
 
 def read_pins(images_dir: Path = SANDBOX_IMAGES_DIR) -> Pins:

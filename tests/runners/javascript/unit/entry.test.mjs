@@ -38,6 +38,12 @@ const INFERRED = [
   ['function main(variables) {}', 'main', ['variables']],
   ["async function main({completion, target: wanted = ')', ...rest}) {}", 'main', ['completion', 'target']],
   ['const main = variables => 1', 'main', ['variables']],
+  ['const words = (output) => output.split(" ")\nconst score = (output, expected) => words(output)[0] === expected', 'function', ['output', 'expected']],
+  ['function compile(words) { return new RegExp(words.join("|")) }\nconst WORDS = compile(["a"])\nconst score = (output) => WORDS.test(output)', 'function', ['output']],
+  ['const _clean = (text) => text\nconst upper = (text) => text\nconst CASES = ["a"].map(upper)\nconst score = (output) => 1', 'function', ['output']],
+  ['function evaluate({ output, reference, keywords }) {}', 'phoenix', ['output', 'reference', 'keywords']],
+  ['function evaluate({ input, metadata }) {}', 'phoenix', ['input', 'metadata']],
+  ['function evaluate({ output, expected }) {}', 'function', ['output', 'expected']],
 ];
 
 for (const [code, contract, parameters] of INFERRED) {
@@ -60,6 +66,11 @@ const REFUSED = [
   ['const evaluate = 0.5', {}, 'entry_not_found', 'evaluate is a number'],
   ['class evaluate {}', {}, 'entry_not_found', 'evaluate is a class'],
   ['function evaluate(a, b, c) {}', { contract: 'main' }, 'entry_not_found', 'main'],
+  ['function evaluate({ keywords }) {}', {}, 'binding_error', 'one parameter'],
+  ['const words = (output) => output.split(" ")\nconst scorer = (args) => { const { output } = args; return words(output).length }', {}, 'entry_ambiguous', 'scorer, words'],
+  ['const words = (output) => output.length\nconst scorer = (args) => Object.keys(args).length', {}, 'entry_ambiguous', 'scorer, words'],
+  ['async function scorer(args) { return args.flag }\nconst words = (output) => output.length', {}, 'entry_ambiguous', 'scorer, words'],
+  ['const one = (output) => 1\nconst two = (output) => 2', {}, 'entry_ambiguous', '2 evaluators: one, two'],
   ['function evaluate(a, b, c) {}', { entry: 'grade' }, 'entry_not_found', 'grade'],
 ];
 

@@ -9,7 +9,7 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { JobAgreement } from "../resources/agreement";
 import { CompareMenu } from "../resources/compare-menu";
-import { Figures } from "../resources/figures";
+import { EveryEvaluator, Figures } from "../resources/figures";
 import { JobFacts } from "../resources/job-facts";
 import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
 import { JobRows } from "../resources/job-rows";
@@ -149,16 +149,22 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const options = evaluators.map((one) => ({ value: one.evaluator, label: one.evaluator }));
   return (
     <>
-      {evaluators.length > 1 && <Choice options={options} value={shown.evaluator} />}
+      {evaluators.length > 1 && (
+        <>
+          <Choice options={options} value={shown.evaluator} />
+          <EveryEvaluator evaluators={evaluators} chosen={shown.evaluator} onChoose={choose} />
+        </>
+      )}
       <Figures job={job} figures={shown} metric={query.get("metric")} stamp={stamp} />
       <JobRows job={job} evaluator={shown.evaluator} query={query} stamp={final ? "end" : "going"} />
     </>
   );
 }
 
+const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });
+
 /** Chooses an evaluator: as buttons if there are few, otherwise as a menu. */
 function Choice({ options, value }: { options: readonly { value: string; label: string }[]; value: string }) {
-  const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });
   if (options.length <= 5) return <Segments label="Evaluator" value={value} options={options} onValue={choose} />;
   return (
     <div class="record-bar">

@@ -92,7 +92,7 @@ function Schedules({ found }: { found: Found<ScheduleReport> }) {
     return (
       <Empty title="No schedules yet">
         <p>
-          A schedule starts a job every hour, day or week. Fill in the form of a <Link to="/jobs/new">job</Link> and choose <em>Run at fixed times…</em>.
+          A schedule starts a job every hour, day or week. Fill in the form of a <Link to="/jobs/new">job</Link> and choose <em>Run at fixed times</em>.
         </p>
       </Empty>
     );

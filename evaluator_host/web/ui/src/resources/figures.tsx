@@ -51,6 +51,31 @@ export function Figures({ job, figures, metric, stamp }: FiguresProps) {
   );
 }
 
+/** The figures of every evaluator of a job; one is chosen by its name. */
+export function EveryEvaluator({ evaluators, chosen, onChoose }: { evaluators: readonly EvaluatorFigures[]; chosen: string; onChoose: (evaluator: string) => void }) {
+  const heads = ["Evaluator", "Mean score", "Passed", "Scored", "Failed"];
+  return (
+    <details class="plot-data">
+      <summary>Scores of all {count(evaluators.length)} evaluators</summary>
+      <Table label="Scores of all evaluators" head={heads.map((name, at) => <th key={name} scope="col" class={at > 0 ? "number" : ""}>{name}</th>)}>
+        {evaluators.map((one) => (
+          <tr key={one.evaluator} class={one.evaluator === chosen ? "row-peeked" : ""}>
+            <th scope="row" class="cell-name">
+              <button type="button" class="link-button" onClick={() => onChoose(one.evaluator)}>
+                {one.evaluator}
+              </button>
+            </th>
+            <td class="number">{figure(one.metrics.find((metric) => metric.name === "score")?.mean)}</td>
+            <td class="number">{percent(one.pass_rate)}</td>
+            <td class="number">{count(one.scored)}</td>
+            <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>
+          </tr>
+        ))}
+      </Table>
+    </details>
+  );
+}
+
 /** "over 83 of 500 rows": which rows a mean is of, where some of them failed. */
 function over(figures: EvaluatorFigures): string {
   return `over ${count(figures.scored)} of ${count(figures.rows)} rows`;
