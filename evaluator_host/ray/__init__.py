@@ -97,8 +97,11 @@ class EvaluateBatches:
           batch_size: Rows of one call: 250 take a quarter of a second in isolation `row`.
           resource: What nodes with sandboxes were started with (`--resources`); None for any node.
         """
+        from ray.data import ActorPoolStrategy  # noqa: PLC0415 - an extra
+
+        fewest, most = concurrency if isinstance(concurrency, tuple) else (concurrency, concurrency)
         return {
-            "concurrency": concurrency,
+            "compute": ActorPoolStrategy(min_size=fewest, max_size=most),
             "batch_size": batch_size,
             "batch_format": "pyarrow",
             "num_cpus": 0,

@@ -201,6 +201,11 @@ async def _of_first_calls(settings: Settings, add: Add) -> None:
     for way, each_ms in taken.items():
         add(way, p50(each_ms), "ms", "≤", 20 if PYTHON in way else None)
     add(f"{name}, {PYTHON}, template", p50(taken[f"{name}, {PYTHON}, template"]), "ms", "≤", 1 / 1.5, "fresh", fresh_ms)
+    for language in (PYTHON, JAVASCRIPT, TYPESCRIPT):
+        by_clock, worked = await figures.waiting_call_ms(settings, language)
+        name = f"first call, idle sandbox waiting, no replacement, {language}"
+        add(name, p50(by_clock), "ms", "≤", 20)
+        add(f"{name}, processor time", sum(worked) / len(worked), "ms", "≤", None)
 
 
 async def _of_tenants(settings: Settings, add: Add) -> None:

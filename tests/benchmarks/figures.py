@@ -81,6 +81,23 @@ async def first_call_processor_ms(settings: Settings, language: Language, times:
         return (_running_ms() - before) / times
 
 
+async def waiting_call_ms(settings: Settings, language: Language, times: int = 8) -> tuple[list[float], list[float]]:
+    """Milliseconds of first calls for which a started sandbox waits, by the clock and of processor time of all.
+
+    There is room for one sandbox, so that no replacement starts beside the call.
+    """
+    alone = settings.model_copy(update={"idle_sandboxes": 1, "max_sandboxes": 1})
+    by_clock, worked = [], []
+    for _ in range(times):
+        async with open_service(alone, prewarm=False) as service:
+            await service.pool.prewarm(default_spec(language))
+            await asyncio.sleep(0.5)  # what it does ahead is done meanwhile
+            before = _running_ms()
+            by_clock += await first_call_ms(service, language, idle=False, times=1)
+            worked.append(_running_ms() - before)
+    return by_clock, worked
+
+
 def _running_ms() -> float:
     """Processor time of this process and of all below it, to the microsecond."""
     total_ms, line = 0.0, [os.getpid()]

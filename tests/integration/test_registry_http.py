@@ -3,7 +3,10 @@
 import asyncio
 import base64
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -87,7 +90,8 @@ async def _damaged(registry: Registry, repository: str, tmp_path: Path) -> None:
     manifest = await asyncio.to_thread(
         requests.get, f"http://{registry.name}/v2/{name}/manifests/1", headers=accept, timeout=10
     )
-    blob = registry.blobs()[manifest.json()["layers"][0]["digest"]]
+    layer = manifest.json()["layers"][0]["digest"]
+    blob = registry.blobs()[layer]
     host = Host(tmp_path / "fourth", "bubblewrap", index=None)
     async with open_service(_settings(host), prewarm=False) as service:
         pull = service.environments.transfer.pull
@@ -95,10 +99,48 @@ async def _damaged(registry: Registry, repository: str, tmp_path: Path) -> None:
         blob.write_bytes(whole[: len(whole) // 2] + bytes(8) + whole[len(whole) // 2 + 8 :])
         with pytest.raises((PackagesFailed, IndexUnavailable)):
             await pull(f"{repository}:1")
+        blob.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(PackagesFailed, match=r"no whole tar|damaged"):
+            await pull(f"{repository}:1")
+        blob.write_bytes(whole)
+        with _ending_early(registry.name, layer) as cut, pytest.raises(IndexUnavailable, match="does not answer"):
+            await pull(f"{cut}/{name}:1")
+        assert not list((tmp_path / "fourth").rglob(".pulled-*"))
+        assert await service.environments.verify() == []
         with pytest.raises(PackagesFailed, match="no such image"):
             await pull(f"{repository}:2")
         with pytest.raises(IndexUnavailable, match="does not answer"):
             await pull("127.0.0.1:9/none:1")
+
+
+@contextmanager
+def _ending_early(registry: str, layer: str) -> Iterator[str]:
+    """Yield the address of a proxy that promises a whole layer of a registry, and hangs up after half of it."""
+
+    class Half(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self._pass_on("HEAD")
+
+        def do_GET(self) -> None:
+            self._pass_on("GET")
+
+        def _pass_on(self, method: str) -> None:
+            accept = {"Accept": self.headers["Accept"], "Accept-Encoding": "identity"}
+            answer = requests.request(method, f"http://{registry}{self.path}", headers=accept, timeout=10)
+            whole = answer.content
+            self.send_response(answer.status_code)
+            for header in ("Content-Type", "Content-Length"):
+                self.send_header(header, answer.headers[header])
+            self.end_headers()
+            self.wfile.write(whole[: len(whole) // 2] if self.path.endswith(layer) else whole)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Half) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def _settings(host: Host) -> Settings:

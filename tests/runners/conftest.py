@@ -34,7 +34,9 @@ class RunnerProcess:
       hello: The first frame it sent.
     """
 
-    def __init__(self, command: Sequence[str], *, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], *, env: dict[str, str] | None = None, pass_fds: Sequence[int] = ()
+    ) -> None:
         self._decoder = protocol.FrameDecoder()
         self._frames: deque[protocol.Frame] = deque()
         self._stderr = os.memfd_create("runner-stderr")
@@ -45,6 +47,7 @@ class RunnerProcess:
             stderr=self._stderr,
             env=dict(os.environ) if env is None else env,
             bufsize=0,
+            pass_fds=pass_fds,
         )
         self._calls = 0
         try:

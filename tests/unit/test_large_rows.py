@@ -13,11 +13,13 @@ from evaluator_host.dialects.row_binding import (
     shape_in_child,
     shape_unread,
 )
+from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, EncodedRow, EvaluatorSettings, Json, Language, Row
 from evaluator_host.model.json_texts import NotPlain
 from evaluator_host.model.json_values import decode_json, encode_json, memory_bytes, takes_more_memory
 from evaluator_host.system.limited_process import LimitedProcesses
-from evaluator_host.web.api.large_rows import cut_rows, joined_rows, split_rows
+from evaluator_host.web.api.bodies import EvaluateIn
+from evaluator_host.web.api.large_rows import RowsRoute, cut_rows, joined_rows, split_rows
 
 TEXT = 'Paris "is" the \u20ac capital \\ of\nFrance 12345 ' * 10_000
 ROWS: list[dict[str, Json]] = [
@@ -140,3 +142,34 @@ def test_memory_is_only_counted_where_it_may_be_too_much() -> None:
     for text in (b"{}" * 1000, b"x" * 1000, b'{"a":1}' * 1000):
         for most in (1, len(text), memory_bytes(text) - 1, memory_bytes(text), 1 << 30):
             assert takes_more_memory(text, most) == (memory_bytes(text) > most)
+
+
+@pytest.mark.parametrize("length", [None, 3 << 20, 5 << 20])
+async def test_a_large_body_arrives_whole_whatever_its_headers_say(length: int | None) -> None:
+    row = {"evaluator": CODE, "inputs": {"text": TEXT * 7, "n": 1e5}, "outputs": "x"}
+    body = encode_json(row)
+    assert len(body) > 3 << 20
+    chunks = [body[start : start + 70_000] for start in range(0, len(body), 70_000)]
+    messages = [{"type": "http.request", "body": chunk, "more_body": chunk is not chunks[-1]} for chunk in chunks]
+    coming = iter(messages)
+
+    async def receive() -> dict[str, object]:
+        return next(coming)
+
+    headers = [] if length is None else [(b"content-length", str(max(length, len(body))).encode())]
+    request = RowsRoute.request_class({"type": "http", "headers": headers}, receive)
+    request.model = EvaluateIn
+    arrived = await request.body()
+    assert bytes(arrived) == body == bytes(await request.body())
+    assert isinstance(arrived, bytes) == (length is None)
+    (given,) = (cut_rows("EvaluateIn", arrived, 10).given(),)
+    assert isinstance(given, EncodedRow)
+    assert decode_json(bytes(given.fields["inputs"])) == row["inputs"]
+
+
+async def test_a_compressed_large_body_is_refused() -> None:
+    headers = [(b"content-length", b"4000000"), (b"content-encoding", b"gzip")]
+    request = RowsRoute.request_class({"type": "http", "headers": headers})
+    request.model = EvaluateIn
+    with pytest.raises(InvalidRequest, match="gzip"):
+        await request.body()

@@ -186,3 +186,18 @@ def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: K
             for (status, fits), got in zip(REFUSALS[name][1:], found, strict=True):
                 assert got.status_code == status, (name, got.status_code, got.text)
                 assert fits(got.json()), (name, got.text)
+
+
+def test_a_caller_that_vanishes_leaves_its_sandbox_to_the_next(saturated: Server) -> None:
+    """Long before its row ends, which may take half a minute here."""
+    made = saturated.client.post("/wires/daytona/api/sandbox", json={}).json()["id"]
+    for name in ("vellum", "daytona"):
+        path = CALLS[name][0] or f"/wires/daytona/toolbox/{made}/process/code-run"
+        body = json.dumps(REFUSALS[name][0](ENDLESS))
+        with socket.create_connection(("127.0.0.1", saturated.port)) as connection:
+            connection.sendall(f"POST {path} HTTP/1.1\r\nhost: localhost\r\n{JSON}: {len(body)}\r\n\r\n{body}".encode())
+            time.sleep(0.5)
+        began = time.monotonic()
+        while (answer := saturated.client.post("/wires/coze/run_code", json=COZE)).status_code != 200:
+            assert time.monotonic() - began < 25, (name, answer.text)
+        assert answer.json()["output"]["stdout"] == "1\n", (name, answer.text)

@@ -4,7 +4,8 @@ Rows that every decoder reads alike stay as they came. A child process decodes a
 """
 
 import asyncio
-from collections.abc import Iterator
+import mmap
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # of the child process: more than a body of 32 MB of ordinary text can take
 _CUT_BYTES: Final = 8 << 20  # of a body that is cut in a thread of the host, for up to 40 ms, 8 of them at a stretch
 _SHAPES: Final[dict[bytes, Any]] = {b"{": {}, b"[": [0], b'"': "", b"n": None}  # a value by the first byte of its text
+_PAGE_BYTES: Final = 2 << 20
+_MAPPED_BYTES: Final = _PAGE_BYTES // 2  # a smaller body would take more memory than is reserved for it
 _HEAD: Final = 4  # bytes of the length of the head
 _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for one in (EvaluateIn, BatchIn)}
 
@@ -124,18 +127,41 @@ def _joined(
     return BatchIn.model_validate({**others, "rows": given})
 
 
+async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
+    """Return a body of at most `size` bytes in memory of its own, in pages of 2 MB where the kernel has them.
+
+    Each chunk is copied at once, so that the next one takes its memory: a list of them would touch all of it twice.
+    """
+    block = mmap.mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without them
+        block.madvise(mmap.MADV_HUGEPAGE)
+    held = 0
+    async for chunk in chunks:
+        block[held : held + len(chunk)] = chunk
+        held += len(chunk)
+    return memoryview(block)[:held]
+
+
 class _RowsRequest(JsonRequest):
-    async def decoded(self, body: bytes) -> Any:
+    async def arrived(self) -> Octets:
+        length = self.headers.get("content-length", "")
+        if self.model is None or not length.isdecimal() or int(length) < _MAPPED_BYTES:
+            return await super().arrived()
+        if not hasattr(self, "_mapped"):
+            self._mapped = await _mapped(self.stream(), int(length))
+        return self._mapped
+
+    async def decoded(self, body: Octets) -> Any:
         if len(body) <= LARGE_BYTES or self.model is None:
-            return await super().decoded(body)
+            return await super().decoded(bytes(body))
         state, workspace = self.app.state, caller_of(self.scope).workspace
-        given = (self.model.__name__, body, state.max_rows)
+        name, most = self.model.__name__, state.max_rows
         if len(body) <= _CUT_BYTES:
             with suppress(NotPlain):
                 async with state.reading.turn(workspace):
-                    return await asyncio.to_thread(cut_rows, *given)
-        answer = await state.service.processes.call(workspace, split_rows, *given, limits=_LIMITS)
-        return await asyncio.to_thread(joined_rows, self.model.__name__, answer)
+                    return await asyncio.to_thread(cut_rows, name, body, most)
+        answer = await state.service.processes.call(workspace, split_rows, name, bytes(body), most, limits=_LIMITS)
+        return await asyncio.to_thread(joined_rows, name, answer)
 
 
 class RowsRoute(JsonRoute):

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.json_texts import Octets
 from evaluator_host.model.json_values import LARGE_BYTES, InvalidJson, decode_json, encode_json, memory_bytes
 from evaluator_host.system.turns import Turns
 from evaluator_host.web.auth.access import caller_of
@@ -30,7 +31,7 @@ class JsonRequest(Request):
     model: type[BaseModel] | None = None  # model of the body; None for a body without one
 
     async def body(self) -> bytes:
-        """Return the whole body.
+        """Return the whole body; a large one in the form of `arrived`.
 
         Raises:
           InvalidRequest: the body is compressed; its decompressed size is unknown until it has filled the memory.
@@ -38,6 +39,10 @@ class JsonRequest(Request):
         encoding = self.headers.get("content-encoding", "identity").lower()
         if encoding != "identity":
             raise InvalidRequest(f"Content-Encoding {encoding[:40]!r} is not accepted; send uncompressed JSON")
+        return await self.arrived()  # type: ignore[return-value] # only `decoded` reads it
+
+    async def arrived(self) -> Octets:
+        """Return the whole body, whatever its encoding."""
         return await super().body()
 
     async def json(self) -> Any:

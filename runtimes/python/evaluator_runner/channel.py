@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from _collections import deque  # type: ignore[import-not-found]
 
 from evaluator_runner import jsontext
@@ -15,23 +16,91 @@ HEADER_BYTES = 2 * 1024 * 1024
 BODY_BYTES = 64 * 1024 * 1024
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _JOIN_BYTES = 64 * 1024  # pieces up to this size are joined, so that many small frames take one system call
+_LARGE_BYTES = 256 * 1024  # a larger call is passed to its row while it arrives
+_SPLICE_F_NONBLOCK = 2
+_splice = getattr(os, "splice", None)
 
 
 class BrokenChannel(Exception):
     """The host sent bytes that are not a frame, or closed the channel."""
 
 
-class Outgoing:
-    """Bytes that wait to be written to a non-blocking descriptor."""
+class Arriving:
+    """The body of a large call, of which a part is still in the channel. It can be taken once.
 
-    __slots__ = ("_fd", "_pieces", "size")
+    Attributes:
+      left: Bytes that are still in the channel, or to come.
+      late: Whether the host or the row took too long; from then on its bytes are read as they come.
+    """
+
+    __slots__ = ("_chunks", "_fd", "_size", "late", "left")
+
+    def __init__(self, fd: int, size: int, first: bytes) -> None:
+        self._fd = fd
+        self._size = size
+        self._chunks: deque[bytes | memoryview] = deque([first] if first else [])
+        self.left = size - len(first)
+        self.late = False
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def taken(self) -> bool:
+        """Whether nothing is left of it."""
+        return not self.left and not self._chunks
+
+    def read(self) -> bool:
+        """Keep the next bytes that have arrived; return False at the end of the channel."""
+        data = os.read(self._fd, min(self.left, _READ_BYTES))
+        self._chunks.append(data)
+        self.left -= len(data)
+        return bool(data)
+
+    def move(self, fd: int) -> int:
+        """Move the next bytes to a socket, without reading them where the kernel can; return how many.
+
+        Raises:
+          BlockingIOError: the socket is full.
+          OSError: its other end is closed.
+        """
+        if self._chunks:
+            chunk = self._chunks[0]
+            count = os.write(fd, chunk)
+            if count < len(chunk):
+                self._chunks[0] = memoryview(chunk)[count:]
+            else:
+                self._chunks.popleft()
+            return count
+        if not self.left or not select.select([self._fd], [], [], 0)[0]:
+            return 0
+        try:
+            count = _splice(self._fd, fd, self.left, flags=_SPLICE_F_NONBLOCK) if _splice is not None else 0
+        except BlockingIOError:
+            raise
+        except OSError:  # this kernel moves nothing between the two, or the socket is closed
+            return self.move(fd) if self.read() else 0
+        self.left -= count
+        return count
+
+
+class Outgoing:
+    """Bytes that wait to be written to a non-blocking descriptor.
+
+    Attributes:
+      size: How many.
+      full: Whether the descriptor took less than there was.
+    """
+
+    __slots__ = ("_fd", "_pieces", "full", "size")
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._pieces: deque[bytes | memoryview] = deque()
+        self._pieces: deque[bytes | memoryview | Arriving] = deque()
         self.size = 0
+        self.full = False
 
-    def add(self, head: bytes, body: bytes | memoryview = b"") -> None:
+    def add(self, head: bytes, body: bytes | memoryview | Arriving = b"") -> None:
         """Queue a frame."""
         self.size += len(head) + len(body)
         if len(body) > _JOIN_BYTES:
@@ -46,23 +115,37 @@ class Outgoing:
         Raises:
           OSError: the reading end is closed.
         """
+        self.full = False
+        try:
+            while self._pieces and self._write_some():
+                pass
+        except BlockingIOError:
+            self.full = True
+
+    def _write_some(self) -> bool:
+        """Write some of the first pieces; return whether more may be written."""
         pieces = self._pieces
-        while pieces:
-            batch = []
-            length = 0
-            for piece in pieces:
-                batch.append(piece)
-                length += len(piece)
-                if len(batch) == 64 or length > _READ_BYTES:
-                    break
-            try:
-                written = os.writev(self._fd, batch)
-            except BlockingIOError:
-                return
+        first = pieces[0]
+        if isinstance(first, Arriving):
+            written = first.move(self._fd)
             self.size -= written
-            self._drop(written)
-            if written < length:
-                return
+            if first.taken:
+                pieces.popleft()
+            return written > 0
+        batch = []
+        length = 0
+        for piece in pieces:
+            if isinstance(piece, Arriving):
+                break
+            batch.append(piece)
+            length += len(piece)
+            if len(batch) == 64 or length > _READ_BYTES:
+                break
+        written = os.writev(self._fd, batch)
+        self.size -= written
+        self._drop(written)
+        self.full = written < length
+        return not self.full
 
     def _drop(self, count: int) -> None:
         pieces = self._pieces
@@ -85,15 +168,23 @@ class Channel:
         os.set_blocking(fd_out, False)
         self._buffer = bytearray()
         self._wanted = 8  # bytes to have before the next attempt to read a frame
+        self._arriving: Arriving | None = None
         self.outgoing = Outgoing(fd_out)
 
-    def read(self) -> list[tuple[dict[str, Any], bytes | memoryview]] | None:
-        """Return the frames that have arrived completely; None at the end of the channel.
+    @property
+    def arriving(self) -> Arriving | None:
+        """The body of the last call that `read` returned, while a part of it is in the channel."""
+        return self._arriving if self._arriving is not None and self._arriving.left else None
+
+    def read(self) -> list[tuple[dict[str, Any], bytes | memoryview | Arriving]] | None:
+        """Return the frames that have arrived, and a large call that has begun; None at the end of the channel.
 
         Raises:
           BrokenChannel: the bytes are not frames.
         """
         try:
+            if (arriving := self.arriving) is not None:
+                return [] if arriving.read() else None
             data = os.read(self.fd_in, _READ_BYTES)
         except BlockingIOError:
             return []
@@ -102,9 +193,9 @@ class Channel:
         self._buffer += data
         return self._cut()
 
-    def _cut(self) -> list[tuple[dict[str, Any], bytes | memoryview]]:
+    def _cut(self) -> list[tuple[dict[str, Any], bytes | memoryview | Arriving]]:
         buffer = self._buffer
-        frames = []
+        frames: list[tuple[dict[str, Any], bytes | memoryview | Arriving]] = []
         start = 0
         while len(buffer) - start >= self._wanted:
             head = int.from_bytes(buffer[start : start + 4], "big")
@@ -114,15 +205,26 @@ class Channel:
             if head == 0:
                 raise BrokenChannel("frame without a header")
             self._wanted = 8 + head + body
-            if len(buffer) - start < self._wanted:
-                break
             middle = start + 8 + head
+            if len(buffer) - start < self._wanted:
+                if body > _LARGE_BYTES and len(buffer) >= middle:
+                    frames += self._begin(start + 8, middle, body)
+                break
             frames.append((_decode_header(buffer[start + 8 : middle]), self._body(middle, middle + body)))
             start = middle + body
             self._wanted = 8
         if self._buffer is buffer:
             del buffer[:start]
         return frames
+
+    def _begin(self, start: int, middle: int, size: int) -> list[tuple[dict[str, Any], Arriving]]:
+        """Return the frame whose body has just begun, if it is a call for a process of its own."""
+        header = _decode_header(self._buffer[start:middle])
+        if header.get("type") != "call" or header.get("share") is not None:
+            return []
+        self._arriving = Arriving(self.fd_in, size, bytes(self._buffer[middle:]))
+        self._buffer, self._wanted = bytearray(), 8
+        return [(header, self._arriving)]
 
     def _body(self, start: int, end: int) -> bytes | memoryview:
         """Return a part of the buffer; a large part that ends it takes the buffer along instead of being copied."""

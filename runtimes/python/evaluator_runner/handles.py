@@ -9,7 +9,7 @@ import time
 from _collections import deque  # type: ignore[import-not-found]
 
 from evaluator_runner import row, zygote
-from evaluator_runner.channel import Outgoing
+from evaluator_runner.channel import Arriving, Outgoing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Call:
 
     __slots__ = ("body", "cancelled", "id", "share", "timeout_s")
 
-    def __init__(self, header: dict[str, Any], body: bytes | memoryview) -> None:
+    def __init__(self, header: dict[str, Any], body: bytes | memoryview | Arriving) -> None:
         self.id: str = header["id"]
         self.timeout_s = float(header["timeout_s"])
         self.share: str | None = header.get("share")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _socket
 import os
+import select
 import time
 
 from evaluator_runner import frames_out, kernel, row, zygote
@@ -22,6 +23,7 @@ _AHEAD_CALLS = 32  # calls that a shared process may hold unanswered
 _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
 _FORK_TRIES = 50
+_PASS_ON_S = 0.5  # a host or a row that takes longer for a large call is not waited for
 _EARLY_DEATHS = 3  # processes that died before their first call; after that the sandbox ends
 _DYING_TRIES = 200  # of a millisecond; counted, because a busy machine takes longer for each
 _CANCELLED = ("cancelled", "the call was cancelled", None)
@@ -54,7 +56,27 @@ class Rows:
             queue.popleft()
         if self._row is not None and self._row.outgoing.size:
             self._row.flush()
-            self._supervisor.watch_writing(self._row.sock, wanted=self._row.outgoing.size > 0)
+            arriving = self._supervisor.channel.arriving
+            if arriving is not None and not arriving.late:
+                arriving.late = not self._pass_on(self._row)
+            self._supervisor.watch_writing(self._row.sock, wanted=self._row.outgoing.full)
+
+    def _pass_on(self, handle: RowHandle) -> bool:
+        """Move a large call from the channel to its row process; return False when either is late.
+
+        No copy of it is kept here. The row runs no user code yet, and no frame can arrive before the end of this one.
+        """
+        channel, outgoing, deadline = self._supervisor.channel, handle.outgoing, time.monotonic() + _PASS_ON_S
+        while outgoing.size and channel.arriving is not None and not handle.ended:
+            left = deadline - time.monotonic()
+            ready = ((), (handle.sock,)) if outgoing.full else ((channel.fd_in,), ())
+            if left <= 0 or not any(select.select(*ready, (), left)):
+                return False
+            before = outgoing.size
+            handle.flush()
+            if outgoing.size == before and not outgoing.full:  # the channel has ended
+                return False
+        return True
 
     def _take(self, call: Call) -> bool:
         """Take the first call of the queue, unless it must wait; return whether it was taken."""
@@ -168,7 +190,7 @@ class Rows:
             return
         if handle.outgoing.size:
             handle.flush()
-            self._supervisor.watch_writing(handle.sock, wanted=handle.outgoing.size > 0)
+            self._supervisor.watch_writing(handle.sock, wanted=handle.outgoing.full)
         try:
             for answer in handle.answers():
                 self._deliver(handle, answer)

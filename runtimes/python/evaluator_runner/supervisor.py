@@ -13,7 +13,7 @@ import time
 from _collections import deque  # type: ignore[import-not-found]
 
 from evaluator_runner import frames_out, jsontext, kernel
-from evaluator_runner.channel import BrokenChannel, Channel
+from evaluator_runner.channel import Arriving, BrokenChannel, Channel
 from evaluator_runner.handles import Call, Lost, refused
 from evaluator_runner.loading import Loading
 from evaluator_runner.logs import Logs
@@ -132,9 +132,9 @@ class Supervisor:
             except (KeyError, TypeError, ValueError) as error:
                 raise BrokenChannel(f"malformed frame: {error!r}") from None
 
-    def _take(self, header: dict[str, Any], body: bytes | memoryview) -> None:
+    def _take(self, header: dict[str, Any], body: bytes | memoryview | Arriving) -> None:
         kind = header.get("type")
-        if kind == "call":
+        if kind == "call" or isinstance(body, Arriving):
             self.queue.append(Call(header, body))
         elif kind == "cancel":
             self._cancel(header["id"])
