@@ -32,6 +32,7 @@ def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
         "ca_file": None,
         "index_timeout_s": 60,
         "environments_mb": 400,
+        "idle_sandboxes": 0,
     }
     return Settings(data_dir=home, **{**values, **changes})
 
@@ -48,7 +49,7 @@ async def lend_toolchain(home: Path) -> None:
     await toolchain.ensure_javascript_runner(DATA_DIR)
     toolchain.restricted_python_dir(DATA_DIR)
     if not (home / "toolchain").exists():
-        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns(".lock"))
+        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
 
 
 async def evaluated(service: Service, code: str, *pins: str, language: Language = PYTHON) -> EvaluationResult:

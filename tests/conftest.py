@@ -87,9 +87,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def settings(backend: str, **changes: object) -> Settings:
-    """Return settings for a service on `backend`; the engine is started when none answers."""
+    """Return settings for a service on `backend`; the engine is started when none answers.
+
+    Sandboxes that start in advance cost more than most tests; those about them say `idle_sandboxes=1`.
+    """
     address = engine_address() if backend == "docker" else None
-    return Settings(sandbox=SandboxChoice(backend), data_dir=DATA_DIR, docker_host=address, **changes)
+    values = {"idle_sandboxes": 0, **changes}
+    return Settings(sandbox=SandboxChoice(backend), data_dir=DATA_DIR, docker_host=address, **values)
 
 
 @pytest.fixture(scope="module", autouse=True)

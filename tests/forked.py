@@ -34,6 +34,7 @@ import httpx
 from tests.authorities import share_authorities
 
 _MESSAGE_BYTES = 1 << 20
+_HANGS_S = 250.0  # beside many others a command takes minutes; a test may take five
 _MODULES = (
     "evaluator_host.cli.main", "evaluator_host.cli.command", "evaluator_host.cli.serve", "evaluator_host.cli.run",
     "evaluator_host.cli.keys", "evaluator_host.cli.jobs", "evaluator_host.cli.packages", "evaluator_host.cli.doctor",
@@ -115,7 +116,7 @@ def run(
     cwd: Path | None = None,
     given: str = "",
     stdin: int | None = None,
-    timeout: float,
+    timeout: float = _HANGS_S,
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command to its end, with `given` or a descriptor as its standard input, and return what it printed.
 

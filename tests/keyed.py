@@ -22,7 +22,7 @@ BODY: dict[str, Any] = {"evaluator": {"code": EXACT}, "inputs": {"correct_answer
 
 def command(*arguments: str, url: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Run the command line on a database."""
-    return forked.run(arguments, env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": url, **environment}, timeout=60)
+    return forked.run(arguments, env={**os.environ, "EVALUATOR_HOST_DATABASE_URL": url, **environment})
 
 
 def make_key(name: str, workspace: str, *, url: str, expires_s: float | None = None) -> str:

@@ -30,7 +30,7 @@ class Host:
         self.simple = index.simple if index else f"http://127.0.0.1:{free_port()}/simple"
         tools = DATA_DIR / "toolchain"
         if tools.is_dir():
-            shutil.copytree(tools, home / "toolchain", ignore=shutil.ignore_patterns(".*"))
+            shutil.copytree(tools, home / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".*"))
 
     @property
     def shelf(self) -> Path:
@@ -50,7 +50,7 @@ class Host:
             docker_image=self.image,
             pip_index_url=self.simple,
             index_timeout_s=30,
-            **changes,
+            **{"idle_sandboxes": 0, **changes},
         )
 
     def environment(self, **more: str) -> dict[str, str]:

@@ -92,6 +92,10 @@ class RowsFolder:
         """Return whether the rows of a data set can be read here."""
         return (self.path / dataset_id / ROWS).exists()
 
+    def missing(self, dataset_ids: Iterable[str]) -> list[str]:
+        """Return those data sets whose rows cannot be read here."""
+        return [one for one in dataset_ids if not self.has_rows(one)]
+
     def _folder(self, dataset_id: str) -> Path:
         if not self.has_rows(dataset_id):
             raise StoreUnavailable(

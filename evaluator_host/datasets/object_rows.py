@@ -4,7 +4,7 @@ The objects are the two files of a folder of rows, under `datasets/<id>/`. The h
 copy; other hosts read ranges, found by the index, and keep a copy of small data sets. An id is never written twice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -128,6 +128,10 @@ class ObjectRows(RowsFolder):
         except StoreUnavailable:
             return False
         return True
+
+    def missing(self, dataset_ids: Iterable[str]) -> list[str]:  # noqa: ARG002 - part of the interface
+        """Return none: every host of the database reads the bucket, which is not asked for each of them."""
+        return []
 
     def file(self, dataset_id: str) -> Path:
         """Return the path of this host's copy of the rows, which is made where it is missing."""

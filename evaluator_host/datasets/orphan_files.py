@@ -53,6 +53,16 @@ class OrphanFiles:
           OSError: the data directory cannot be read.
         """
         identity, known = await _known(store) if store else ("", frozenset[str]())
+        missing = await asyncio.to_thread(self.rows.missing, await store.datasets.ids()) if store else ()
+        if missing:
+            return Finding(
+                _FINDING,
+                ok=False,
+                detail=f"the rows of {len(missing)} data sets of {address} are not in {self._data_dir}: jobs over them "
+                "wait for the host that took them",
+                fix="let all hosts of the database share their data directory or EVALUATOR_HOST_STORAGE_URL; after a "
+                "restore, put back the folders of the same backup",
+            )
         return await asyncio.to_thread(self._finding, known, identity, address)
 
     def _sweep(self, unused: Collection[str], known: frozenset[str], identity: str, address: Address) -> None:

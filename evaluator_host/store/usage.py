@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import JSON, cast, func, select
+from sqlalchemy import JSON, cast, func, literal, select, union_all
 
 from evaluator_host.model.errors import MachineExhausted, OverQuota
 from evaluator_host.schemas.stored import UsageReport
@@ -52,6 +52,7 @@ class StorageUsage:
     def __init__(self, database: Database, quota: Quota) -> None:
         self._database = database
         self._quota = quota
+        self._measuring = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._measured: dict[str, tuple[float, int]] = {}  # workspace id: (monotonic seconds, bytes)
 
     async def get_usage(self, workspace_id: str) -> UsageReport:
@@ -62,11 +63,15 @@ class StorageUsage:
     async def list_usage(self, workspace_id: str | None = None) -> list[UsageReport]:
         """Return the storage of every workspace that stores something, or of one, the largest first."""
         parts: dict[str, Counter[str]] = defaultdict(Counter)
+        sums = [
+            (query if workspace_id is None else query.where(owner == workspace_id))
+            .add_columns(owner, literal(f"{kind}_bytes"))
+            .group_by(owner)
+            for kind, owner, query in self._sums()
+        ]
         async with self._database.reading() as connection:
-            for kind, owner, query in self._sums():
-                chosen = query if workspace_id is None else query.where(owner == workspace_id)
-                for size, found in await connection.execute(chosen.add_columns(owner).group_by(owner)):
-                    parts[found][f"{kind}_bytes"] += int(size or 0)
+            for size, found, kind in await connection.execute(union_all(*sums)):
+                parts[found][kind] += int(size or 0)
             rows = await connection.execute(select(WorkspaceTable.id, WorkspaceTable.name))
             names: dict[str, str] = {row[0]: row[1] for row in rows}
         quota = self._quota.workspace_bytes
@@ -86,10 +91,11 @@ class StorageUsage:
         most = self._quota.workspace_bytes
         if not most:
             return
-        at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
-        if time.monotonic() - at > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
-            at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes
-            self._measured[workspace_id] = at, held
+        async with self._measuring[workspace_id]:  # once for those who ask at once: it takes a connection for long
+            at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
+            if time.monotonic() - at > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
+                at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes
+                self._measured[workspace_id] = at, held
         if held + more_bytes > most:
             raise OverQuota(
                 f"the workspace stores {held / _MB:.1f} MB, and may store {most / _MB:g} MB; delete jobs, data sets or "

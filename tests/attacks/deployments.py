@@ -30,7 +30,7 @@ from evaluator_host.selftest import command
 from tests.attacks.shared_sandboxes import in_shared_sandboxes
 
 data = Path("data").resolve()
-shutil.copytree(sys.argv.pop(1), data / "toolchain", ignore=shutil.ignore_patterns(".lock"))
+shutil.copytree(sys.argv.pop(1), data / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
 names = sys.argv.pop(1).split(",")
 everything = (*command.load_attacks(), *command.load_host_attacks())
 command._chosen = lambda *_: in_shared_sandboxes([attack for attack in everything if attack.name in names])

@@ -29,7 +29,7 @@ import json, os, shutil, sys
 from pathlib import Path
 words, tools = json.loads(sys.argv[1]), Path(sys.argv[2])
 here = Path.cwd() / words["folder"]
-shutil.copytree(tools, here / words["data"] / "toolchain", ignore=shutil.ignore_patterns(".lock"))
+shutil.copytree(tools, here / words["data"] / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
 os.chdir(here)
 os.environ.update(words["environment"], HOME=str(here / words["home"]))
 command = [sys.executable, "-m", "evaluator_host", "serve", "--data-dir", str(here / words["data"]), *sys.argv[3:]]

@@ -27,7 +27,7 @@ async def answers(asked, data):
 
 async def main(asked, toolchain):
     data = Path("data").resolve()
-    shutil.copytree(toolchain, data / "toolchain", ignore=shutil.ignore_patterns(".lock"))
+    shutil.copytree(toolchain, data / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
     return [answer async for answer in answers(asked, data)]
 
 found = asyncio.run(main(json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])))

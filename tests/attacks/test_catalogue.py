@@ -73,7 +73,7 @@ async def told(request: pytest.FixtureRequest) -> Any:
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])
         return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
-    host = settings(request.param, load_timeout_s=LOAD_TIMEOUT_S, idle_sandboxes=0)
+    host = settings(request.param, load_timeout_s=LOAD_TIMEOUT_S)
     made = await attack_deployment(host, in_shared_sandboxes(attacks), at_once=6)
     return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.results}}
 

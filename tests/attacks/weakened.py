@@ -114,7 +114,7 @@ def says_what_stopped_it(attack: Attack) -> bool:
 @asynccontextmanager
 async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
     """Run a host for attacks; the few sandboxes that it needs are started when they are needed."""
-    chosen = settings(backend, idle_sandboxes=0, load_timeout_s=LOAD_TIMEOUT_S)
+    chosen = settings(backend, load_timeout_s=LOAD_TIMEOUT_S)
     engine = chosen.engine_address if backend == "docker" else None
     async with (
         placed_canaries(chosen.data_dir, engine=engine) as canaries,

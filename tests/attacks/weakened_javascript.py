@@ -3,7 +3,7 @@
     with weakened_javascript({Guard.CLEANING}, folder=tmp_path):
         ...  # what a row leaves behind stays
 
-Over bubblewrap: the sandbox is given a copy of the runner with lines of it replaced.
+Over bubblewrap: the sandbox is given a copy of the runner with lines of it replaced, where a guard is in the runner.
 """
 
 import shutil
@@ -51,21 +51,26 @@ def weakened_javascript(guards: AbstractSet[Guard], *, folder: Path) -> Iterator
       guards: Those to take away.
       folder: A new one, for a copy of the runner.
     """
-    runner = _build_edited(guards, folder)
     general = folder / "general"
     general.mkdir()
     with weakened(guards - EDITS.keys(), folder=general), pytest.MonkeyPatch.context() as patch:
-        build = bubblewrap.bubblewrap_args
-
-        def arguments(*args: Any, **kwargs: Any) -> list[str]:
-            made = build(*args, **kwargs)
-            for at, word in enumerate(made):
-                if word == "--ro-bind" and made[at + 2] == "/opt/runner" and "/javascript-runner-" in made[at + 1]:
-                    made[at : at + 2] = ["--bind" if Guard.READ_ONLY in guards else "--ro-bind", str(runner)]
-            return made
-
-        patch.setattr(bubblewrap, "bubblewrap_args", arguments)
+        if guards & (EDITS.keys() | {Guard.READ_ONLY}):
+            _start_edited(patch, guards, _build_edited(guards, folder))
         yield
+
+
+def _start_edited(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], runner: Path) -> None:
+    """Give sandboxes this runner instead of the installed one."""
+    build = bubblewrap.bubblewrap_args
+
+    def arguments(*args: Any, **kwargs: Any) -> list[str]:
+        made = build(*args, **kwargs)
+        for at, word in enumerate(made):
+            if word == "--ro-bind" and made[at + 2] == "/opt/runner" and "/javascript-runner-" in made[at + 1]:
+                made[at : at + 2] = ["--bind" if Guard.READ_ONLY in guards else "--ro-bind", str(runner)]
+        return made
+
+    patch.setattr(bubblewrap, "bubblewrap_args", arguments)
 
 
 def _build_edited(guards: AbstractSet[Guard], folder: Path) -> Path:

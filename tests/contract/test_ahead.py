@@ -1,6 +1,7 @@
 """Packages imported ahead in real sandboxes: there when they are good, and no sandbox lost when they are not."""
 
 import hashlib
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 from evaluator_host.environments.record import empty_environment
 from evaluator_host.model.evaluator import Contract, Language, Limits, Policy, SandboxSpec
 from evaluator_host.model.outcome import Loaded, Returned
-from evaluator_host.pool import Lease, LeaseRequest
+from evaluator_host.pool import Lease, LeaseRequest, prewarmed
 from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.service import Service
+from evaluator_host.wiring.service import open_service
+from tests.conftest import BACKENDS, settings
 
 IMPORTED = (
     "import sys\nAHEAD = 'heavy' in vars(sys)['modules']\nimport heavy\ndef evaluate(i, o, t):\n    return AHEAD\n"
@@ -26,6 +29,13 @@ HOSTILE = {
     "forks.py": "import os\nwhile True: os.fork()\n",
 }
 DIGEST = "sha256:" + hashlib.sha256(repr(HOSTILE).encode()).hexdigest()
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
+    """A service with a sandbox ready for each package set, as by default."""
+    async with open_service(settings(request.param, idle_sandboxes=1)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +74,10 @@ async def test_a_first_call_finds_its_packages_imported(service: Service, packag
     service.pool.forget(on.environment.digest)
 
 
-async def test_hostile_packages_cost_an_evaluator_nothing(service: Service, packages: Path) -> None:
+async def test_hostile_packages_cost_an_evaluator_nothing(
+    service: Service, packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # those that never end compute for so long
     for number, name in enumerate(sorted(HOSTILE)):
         if name != "heavy.py":
             on = spec(packages, "heavy", name.removesuffix(".py"), processes=16 + number)

@@ -2,12 +2,18 @@
 
 All of them run over bubblewrap. A case is decided by the host and by the runner, which are the same over Docker; what
 differs there is how source, rows, results and logs travel, and the image's interpreters and tools. `LINK` has a case for
-each of these, and for each code of an error.
+each of these, and for each code of an error. Python's sandboxes over bubblewrap are forked from a template, for half of the
+processor time of a fresh start; `test_template.py` holds that both are alike.
 """
+
+from collections.abc import AsyncIterator
 
 import pytest
 
+from evaluator_host.config.settings import SandboxStart, Settings
 from evaluator_host.service import Service
+from evaluator_host.wiring.service import open_service
+from tests.conftest import BACKENDS, settings
 from tests.contract.cases import CASES, Case
 
 BY_ID = {case.id: case for case in CASES}
@@ -30,6 +36,15 @@ LINK = (
     "py-two-parameters", "py-syntax-error",
     "js-load-error", "js-rejected-promise", "ts-error-line",
 )  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
+    """A service on each backend in turn."""
+    sizes = {"max_sandboxes": 64, "max_running_sandboxes": Settings().running_sandboxes}
+    own = settings(request.param, sandbox_start=SandboxStart.TEMPLATE, **sizes)
+    async with open_service(own, prewarm=False) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)

@@ -24,7 +24,7 @@ def over_gvisor() -> Settings:
     client.close()
     if "runsc" not in offered:
         pytest.fail("the engine does not offer runsc: install it (Debian: runsc), and add it to the engine's runtimes")
-    return settings("docker", docker_runtime="runsc", idle_sandboxes=0)
+    return settings("docker", docker_runtime="runsc")
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
         "max_sandboxes": 64,
         "max_running_sandboxes": Settings().running_sandboxes,
         "sandbox_start": SandboxStart.TEMPLATE,
-        "idle_sandboxes": 0,
     }
     async with open_service(settings(request.param, **changes), prewarm=False) as opened:
         yield opened

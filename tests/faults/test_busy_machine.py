@@ -134,7 +134,7 @@ async def stopped(link: Link, seconds: float = 4.0) -> None:
 @pytest.fixture(scope="module", params=BACKENDS)
 async def own_service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A service none of whose sandboxes was started before the test."""
-    own = settings(request.param, idle_sandboxes=0, load_timeout_s=0.7, max_sandboxes_per_evaluator=1)
+    own = settings(request.param, load_timeout_s=0.7, max_sandboxes_per_evaluator=1)
     async with open_service(own, prewarm=False) as opened:
         yield opened
 
@@ -192,7 +192,7 @@ async def test_a_container_of_an_engine_elsewhere_is_judged_by_what_the_engine_s
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with Relay(engine_address(), tcp=True) as relay:
-        own = settings("docker", idle_sandboxes=0).model_copy(update={"docker_host": relay.address})
+        own = settings("docker").model_copy(update={"docker_host": relay.address})
         async with open_service(own, prewarm=False) as service:
             with Machine(service).watching(monkeypatch) as machine:
                 evaluator = Evaluator(PYTHON.replace("50_000", "10_000_000"), limits=Limits(timeout_s=1.5))

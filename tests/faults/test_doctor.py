@@ -54,7 +54,7 @@ class Machine:
         environment = {**ours, **index_environment(), **NO_DOCKER, **self.environment}
         environment["EVALUATOR_HOST_DATA_DIR"] = str(self.data)
         if not self.before:
-            return forked.run(arguments, env=environment, timeout=60)
+            return forked.run(arguments, env=environment)
         command = [*self.before, *COMMAND, *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 

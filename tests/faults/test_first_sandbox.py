@@ -80,7 +80,7 @@ async def test_a_slow_first_sandbox_ends_no_host(
     monkeypatch.setattr(session.Sandbox, "_fill", silent)
     monkeypatch.setattr(module, limit, 0.001)
     monkeypatch.setattr(wiring, "_PAUSE_S", 0.1)
-    async with open_service(settings("bubblewrap", idle_sandboxes=0)) as service:
+    async with open_service(settings("bubblewrap")) as service:
         with pytest.raises(SandboxSlow, match=r"within 0\.001 s"):
             service.supervisor.require_working()
         monkeypatch.setattr(module, limit, 20.0)

@@ -31,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def settings(home: Path, **changes: Any) -> Settings:
     found = {name.removeprefix("EVALUATOR_HOST_").lower(): value for name, value in index_environment().items()}
-    return Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=home, **{**found, **changes})
+    return Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=home, **{"idle_sandboxes": 0, **found, **changes})
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def client(url: str) -> Iterator[Client]:
 
 
 def command(url: str, *arguments: str, code: int = 0) -> str:
-    done = forked.run([*arguments, "--url", url], timeout=60)
+    done = forked.run([*arguments, "--url", url])
     assert done.returncode == code, done.stdout + done.stderr
     return str(done.stdout)
 
@@ -143,7 +143,7 @@ def test_a_schedule_by_command(client: Client, url: str) -> None:
     job = client.jobs.wait(command(url, "schedules", "run", "weekly").strip())
     assert (job.schedule, job.scores[0].scored) == ("weekly", 2)
     alert = ("alerts", "create", "low", "--schedule", "weekly", "--below", "0.9", "--webhook")
-    assert forked.run([*alert, "http://127.0.0.1:1/", "--url", url], timeout=60).returncode == 2
+    assert forked.run([*alert, "http://127.0.0.1:1/", "--url", url]).returncode == 2
     command(url, "schedules", "pause", "weekly")
     assert "paused" in command(url, "schedules", "list")
     command(url, "schedules", "remove", "weekly")
@@ -207,7 +207,7 @@ def test_label_queues_with_choices_and_scores(client: Client, url: str) -> None:
     assert (queue.dataset, queue.job, queue.waiting) == ("graded", None, 5)
     command(url, "labels", "set", "grades", "2", "1")
     assert client.labels.row("grades", 2).label == "good"
-    done = forked.run(["labels", "start", "grades", "--url", url], timeout=60, given="2\n\nnonsense\ngood\nq\n")
+    done = forked.run(["labels", "start", "grades", "--url", url], given="2\n\nnonsense\ngood\nq\n")
     assert done.returncode == 0, done.stderr
     assert "one of good, bad" in done.stderr
     assert [(one.label, one.state) for one in client.labels.rows("grades").rows] == [

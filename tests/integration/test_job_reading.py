@@ -109,7 +109,7 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
 
 def test_commands_read_the_same(url: str, jobs: list[str]) -> None:
     def said(*arguments: str) -> str:
-        done = forked.run(["jobs", *arguments, "--url", url], timeout=60)
+        done = forked.run(["jobs", *arguments, "--url", url])
         assert done.returncode == 0, done.stderr
         return done.stdout
 

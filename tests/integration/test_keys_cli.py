@@ -43,7 +43,7 @@ def test_the_first_key_is_asked_about_at_a_terminal(url: str) -> None:
         arguments = ["keys", "create", "ci", *options]
         environment = {**os.environ, "EVALUATOR_HOST_DATABASE_URL": url}
         try:
-            done = forked.run(arguments, stdin=theirs, env=environment, timeout=60)
+            done = forked.run(arguments, stdin=theirs, env=environment)
         finally:
             os.close(ours)
             os.close(theirs)

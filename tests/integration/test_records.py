@@ -41,7 +41,7 @@ def either(url: str, request: pytest.FixtureRequest) -> Iterator[Client]:
 
 
 def command(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = forked.run([*arguments, "--url", url], timeout=60)
+    done = forked.run([*arguments, "--url", url])
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -82,7 +82,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
 
 
 def test_a_job_before_the_first_is_refused(url: str) -> None:
-    refused = forked.run(["jobs", "show", "last-999", "--url", url], timeout=60)
+    refused = forked.run(["jobs", "show", "last-999", "--url", url])
     assert refused.returncode == 2
     assert "there is no last-999" in refused.stderr
 

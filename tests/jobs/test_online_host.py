@@ -53,7 +53,7 @@ def host(home: Path, log: str) -> Server:
 
 
 def command(server: Server, *arguments: str, text: str = "") -> str:
-    done = forked.run([*arguments, "--url", server.url], given=text, timeout=60)
+    done = forked.run([*arguments, "--url", server.url], given=text)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

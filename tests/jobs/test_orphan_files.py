@@ -164,6 +164,18 @@ async def test_doctor_says_what_is_unknown_and_what_to_do(home: Home, database_u
     assert (await home.doctor(database_url)).ok
 
 
+async def test_doctor_says_that_rows_are_in_the_data_directory_of_another_host(
+    home: Home, database_url: str, tmp_path: Path
+) -> None:
+    await home.host(database_url)
+    await home.keep(database_url)
+    found = await Home(tmp_path / "another").doctor(database_url)
+    assert not found.ok
+    assert "the rows of 1 data sets of " in found.detail
+    assert f"are not in {tmp_path / 'another'}: jobs over them wait for the host that took them" in found.detail
+    assert "share their data directory or EVALUATOR_HOST_STORAGE_URL" in str(found.fix)
+
+
 async def test_rows_of_a_removed_sqlite_file_stay_until_their_note_goes(home: Home) -> None:
     file = home.path / "evaluator-host.db"
     await home.host(f"sqlite:///{file}")

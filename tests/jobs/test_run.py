@@ -57,9 +57,7 @@ async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk,
         assert await desk.rows_of(job, 0) == due
         parts = [part async for part in exports.write(WORKSPACE, job.id, Format.JSONL)]
         (tmp_path / f"part-{number}.jsonl").write_bytes(b"".join(parts))
-    merged = forked.run(
-        ("merge", *(f"part-{number}.jsonl" for number in (2, 0, 1)), "--json"), cwd=tmp_path, timeout=60
-    )
+    merged = forked.run(("merge", *(f"part-{number}.jsonl" for number in (2, 0, 1)), "--json"), cwd=tmp_path)
     figures = json.loads(merged.stdout)
     assert (figures["rows"], figures["failed"]) == (50, 2)
     empty = await desk.ended(await desk.start(["ok"], shard="1/2"))

@@ -13,6 +13,6 @@ from tests.conftest import settings
 @pytest.fixture(scope="session")
 async def host() -> AsyncIterator[Service]:
     """One backend is enough here: that they score alike is shown elsewhere. Python's sandboxes are forked, which is cheaper."""
-    chosen = settings("bubblewrap", idle_sandboxes=0, sandbox_start=SandboxStart.TEMPLATE)
+    chosen = settings("bubblewrap", sandbox_start=SandboxStart.TEMPLATE)
     async with open_service(chosen, prewarm=False) as opened:
         yield opened

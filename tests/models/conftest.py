@@ -71,7 +71,7 @@ async def granting_on(backend: str, provider: ModelServer, folder: Path, **chang
         "judge": {"base_url": provider.url, **PRICES},
         "claude": {"base_url": provider.url, "kind": "anthropic", **PRICES},
     }
-    chosen = settings(backend, models=models, judge_hosts=("127.0.0.1",), idle_sandboxes=0, **changes)
+    chosen = settings(backend, models=models, judge_hosts=("127.0.0.1",), **changes)
     async with (
         open_store(f"sqlite:///{folder / 'host.db'}", folder) as store,
         open_judges(chosen, store) as judges,

@@ -403,7 +403,7 @@ from evaluator_host.wiring.service import open_service
 
 async def main(url, code, toolchain):
     data = Path("data").resolve()
-    shutil.copytree(toolchain, data / "toolchain", ignore=shutil.ignore_patterns(".lock"))
+    shutil.copytree(toolchain, data / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
     models = {"judge": ModelEndpoint(base_url=url, key=sys.argv[4])}
     settings = Settings(data_dir=data, sandbox="bubblewrap", models=models)
     async with open_judges(settings, None) as judges, open_service(settings, models=judges, prewarm=False) as service:

@@ -42,7 +42,7 @@ def host(home: Path, provider: ModelServer) -> Iterator[Server]:
 
 
 def command(server: Server, *arguments: str, text: str = "", code: int = 0) -> str:
-    done = forked.run([*arguments, "--url", server.url], given=text, timeout=60)
+    done = forked.run([*arguments, "--url", server.url], given=text)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

@@ -139,7 +139,6 @@ async def reaching_on(backend: str, web: WebServers, folder: Path) -> AsyncItera
         network_mb=2,
         model_wait_s=3.0,
         code_secrets=("crm", "elsewhere/other"),
-        idle_sandboxes=0,
     )
     async with (
         open_store(f"sqlite:///{folder / 'host.db'}", folder) as store,

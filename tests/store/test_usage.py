@@ -93,6 +93,21 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     await usage.require_room(WORKSPACE)
 
 
+async def test_callers_who_ask_at_once_measure_once(store: Store, tmp_path: Path) -> None:
+    usage, asked = StorageUsage(store.database, Quota(workspace_bytes=MB, data_dir=tmp_path)), list[str]()
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        asked.append(statement)
+
+    engine = store.database._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        await asyncio.gather(*(usage.require_room(WORKSPACE, 1) for _ in range(20)))
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert len([text for text in asked if text.startswith("SELECT")]) == 2, "the sums, and the names of workspaces"
+
+
 async def test_an_upload_is_stopped_where_the_quota_ends(store: Store, tmp_path: Path) -> None:
     usage = StorageUsage(store.database, Quota(workspace_bytes=20 * MB, data_dir=tmp_path))
     sent = 0

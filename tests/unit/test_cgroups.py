@@ -83,7 +83,7 @@ def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
     machine.files(slice_, cgroup__controllers="cpu memory pids", cgroup__procs="")
     machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # shared with a shell
     for parent in (slice_, scope):
-        machine.files(parent / "evaluator-host.me", cgroup__procs="", cpu__weight="100")
+        machine.files(parent / "evaluator-host.me", cgroup__procs="", cpu__weight="")
     (slice_ / "cgroup.subtree_control").write_text("cpu memory pids")
     (slice_ / "evaluator-host.me/cgroup.subtree_control").write_text("memory pids cpu")
     found = find_cgroups("me", proc=machine.proc)

@@ -73,6 +73,7 @@ def mlflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "PATH": f"{python.parent}:/usr/bin:/bin",
         "HOME": str(home),
         "MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS": "true",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # seven processes that would score by themselves
     }
     store = ["--backend-store-uri", f"sqlite:///{home}/m.db", "--artifacts-destination", f"{home}/artifacts"]
     command = [

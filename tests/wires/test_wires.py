@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return forked.run(("wires", *arguments), env={"PATH": "/usr/bin:/bin", **environment}, timeout=60)
+    return forked.run(("wires", *arguments), env={"PATH": "/usr/bin:/bin", **environment})
 
 
 def test_wires_are_named_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
