@@ -8,7 +8,7 @@ _SETTINGS: Final = "entry|config|repair|correct_answer_key|score_output"
 _WORDS: Final = (
     (r"(?:in|to) `packages`", "with --package"),
     (r"evaluator\.packages\[\d+\]|packages\[\d+\]|`packages`", "--package"),
-    (rf"`settings\.({_SETTINGS})`|\bsettings\.({_SETTINGS})\b|\blimits\.({_LIMITS})\b", None),
+    (rf"`settings\.({_SETTINGS})`|\b(?:evaluator\.)?(?:settings\.({_SETTINGS})|limits\.({_LIMITS}))\b", None),
     (r"set `(language|contract)` to", r"add --\1"),
     (r"in `models`", "with --model"),
     (r"\(`network`\)", "(--network)"),

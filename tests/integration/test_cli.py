@@ -145,9 +145,9 @@ def test_one_row_needs_no_file(folder: Path) -> None:
     [
         (["run", "missing.py"], "missing.py"),
         (["run", "rows.jsonl"], "--language"),
-        (["run", "exact.py", "--package", "numpy>=2.1"], "packages[0]"),
+        (["run", "exact.py", "--package", "numpy>=2.1"], "did you mean numpy=="),
         (["run", "exact.py", "--memory-mb", "1"], "--memory-mb"),
-        (["run", "exact.py", "--memory-mb", "9999999"], "memory_mb"),
+        (["run", "exact.py", "--memory-mb", "9999999"], "  --memory-mb:"),
         (["run", "exact.py", "--inputs", "[1]"], "--inputs"),
         (["run", "exact.py", "--data", "rows.jsonl", "--outputs", "x"], "--outputs"),
         (["run", "exact.py", "--data", "nowhere.jsonl"], "nowhere.jsonl"),
