@@ -24,6 +24,7 @@ from evaluator_host.schemas.stored import BadLine, DatasetFacts
 from evaluator_host.system.tree import remove
 
 _SETTLED_S: Final = 3600.0
+_READ_BYTES: Final = 256 << 10  # long lines are read in few parts
 STRIDE: Final = 64  # finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
@@ -171,7 +172,7 @@ class RowsFolder:
 def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max_row_bytes: int) -> DatasetFacts:
     """Write the valid records of an uploaded file into a folder, as `write_rows`."""
     notes: list[str] = []
-    with upload.open("rb") as file:
+    with upload.open("rb", buffering=_READ_BYTES) as file:
         records = read_records(file, format_, max_row_bytes=max_row_bytes, note=notes.append)
         facts = write_rows(stage, records, format_=format_, max_bytes=max_bytes, max_row_bytes=max_row_bytes)
     return replace(facts, notes=tuple(notes))

@@ -29,7 +29,7 @@ from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.open import StoredResources, open_stored_resources, scheduler_of
 from evaluator_host.jobs.scheduler import LOOK_EVERY_S, Scheduler
-from evaluator_host.model.errors import HostError, SandboxUnavailable, StoreUnavailable
+from evaluator_host.model.errors import HostError, MachineExhausted, SandboxUnavailable, StoreUnavailable
 from evaluator_host.model.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.models.judges import open_judges
@@ -292,6 +292,10 @@ async def _refusal_of(work: Coroutine[Any, Any, None]) -> str | None:
         await work
     except HostError as error:
         return error.detail
+    except OSError as error:
+        if (lacks := MachineExhausted.cause_of(error)) is None:
+            raise
+        return lacks.detail
     return None
 
 

@@ -29,6 +29,7 @@ from evaluator_host.system.processes import Command, Finished
 from evaluator_host.web.http.error_log import CutOff
 from evaluator_host.web.http.error_responses import install_error_handlers
 from evaluator_host.web.http.middleware import AccessMiddleware
+from evaluator_host.wiring import workers
 
 NO_DESCRIPTORS = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 WITHOUT_DESCRIPTORS = """
@@ -53,6 +54,15 @@ def test_an_operating_system_that_lacks_something_is_no_fault_of_the_host(number
     assert found is not None
     assert os.strerror(number) in found.detail
     assert MachineExhausted.cause_of(FileNotFoundError(errno.ENOENT, "no such file")) is None
+
+
+async def test_a_process_that_starts_on_a_read_only_disk_says_so() -> None:
+    async def work(number: int) -> None:
+        raise OSError(number, "refused")
+
+    assert "refused" in str(await workers._refusal_of(work(errno.EROFS)))
+    with pytest.raises(OSError, match="refused"):
+        await workers._refusal_of(work(errno.EINVAL))
 
 
 def test_a_process_without_descriptors_takes_no_other_for_dead() -> None:
