@@ -219,7 +219,10 @@ class Channel:
 
     def _begin(self, start: int, middle: int, size: int) -> list[tuple[dict[str, Any], Arriving]]:
         """Return the frame whose body has just begun, if it is a call for a process of its own."""
-        header = _decode_header(self._buffer[start:middle])
+        try:
+            header = _decode_header(self._buffer[start:middle])
+        except BrokenChannel:  # refused when it is whole
+            return []
         if header.get("type") != "call" or header.get("share") is not None:
             return []
         self._arriving = Arriving(self.fd_in, size, bytes(self._buffer[middle:]))
