@@ -26,10 +26,12 @@ def __evaluator_host_found(names):
     named = [one for one in own if one.__name__ in ("main", "evaluate")]
     return (named or [one for one in own if one.__code__.co_argcount == 1])[-1:]
 
-def {_ENTRY}(inputs, outputs, trace, found=__evaluator_host_found(dict(globals()))):
-    if not found:
+__evaluator_host_found = __evaluator_host_found(dict(globals()))
+
+def {_ENTRY}(inputs, outputs, trace):
+    if not __evaluator_host_found:
         return {{"score": 0, "error": "the code defines no function of one parameter: write def main(output): ..."}}
-    value = found[0](outputs)
+    value = __evaluator_host_found[0](outputs)
     if hasattr(value, "__await__"):
         import asyncio
         value = asyncio.run(value)
