@@ -1,6 +1,7 @@
 """Calls every operation of `/v1` with a client that openapi-python-client made; run in a process of its own.
 
-Arguments: the host's URL, the URL of a server that plays a model, and the URL of a webhook. It prints the names of the operations called.
+Arguments: the host's URL, the URL of a server that plays a model, the URL of a webhook, and a file for what was sent and answered, as
+JSON Lines. It prints the number of operations called.
 Each answer must be one that the document describes, read into the generated class.
 """
 
@@ -11,6 +12,7 @@ import pkgutil
 import sys
 import time
 import typing
+from pathlib import Path
 from typing import Any
 
 import evaluator_host_client.api as api
@@ -18,7 +20,7 @@ from evaluator_host_client import AuthenticatedClient
 from evaluator_host_client.models import ProblemBody
 from evaluator_host_client.types import File
 
-HOST, MODEL, WEBHOOK = sys.argv[1:]
+HOST, MODEL, WEBHOOK, RECORD = sys.argv[1:]
 CODE = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs.get('answer', 1)\n"
 OLD = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
 ROWS = [{"inputs": {"answer": n % 2}, "outputs": 1, "label": bool(n % 2)} for n in range(4)]
@@ -29,11 +31,13 @@ BY_NAME = {
     if not found.ispkg
 }
 called: list[str] = []
+recorded: list[dict[str, Any]] = []
 
 
 def ask(operation: str, *path: object, body: object = None, **query: object) -> Any:
     """Return what an operation answers, read; a file is sent as it is, any other body as its generated class."""
     function = BY_NAME[operation].sync_detailed
+    sent = {"operation": operation, "path": path, "query": dict(query), "body": body}
     if isinstance(body, bytes):
         query["body"] = File(payload=io.BytesIO(body))
     elif body is not None:
@@ -47,6 +51,7 @@ def ask(operation: str, *path: object, body: object = None, **query: object) -> 
     if answer.content and answer.headers["content-type"] == "application/json":
         assert answer.parsed is not None, (operation, "its answer is not described")
         same(operation, answer.parsed, json.loads(answer.content))
+        recorded.append({**sent, "answer": json.loads(answer.content)})
     return answer.parsed if answer.parsed is not None else answer.content
 
 
@@ -74,7 +79,7 @@ def walk_evaluation() -> None:
     """Score rows, check and migrate code, run a program, ask the editor."""
     evaluator = {"code": CODE}
     assert ask("evaluate", body={"evaluator": evaluator, "outputs": 1}).score == 1
-    assert len(ask("evaluate_batch", body={"evaluator": evaluator, "rows": ROWS}).results) == 4
+    assert len(ask("evaluate_batch", body={"evaluator": evaluator, "rows": [{"outputs": 1}] * 4}).results) == 4
     assert ask("check", body={"evaluator": evaluator}).ok
     ask("editor", body={"evaluator": evaluator, "line": 2, "column": 8, "what": "completions"})
     assert "def evaluate(inputs, outputs, trace)" in ask("migrate", body={"code": OLD}).code
@@ -216,4 +221,5 @@ for part in (
     part()
 missing = BY_NAME.keys() - set(called)
 assert not missing, f"not called: {sorted(missing)}"
+Path(RECORD).write_text("".join(f"{json.dumps(one, default=lambda _: None)}\n" for one in recorded))
 print(len(BY_NAME), "operations")

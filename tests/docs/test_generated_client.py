@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,15 @@ BINARY = (
     "application/vnd.apache.parquet",
     Format.XLSX.media_type,
 )
+NODE = str(Path(executable.ROOT_DIR) / "bin" / "node")
+TYPED_CALL = """
+import type { operations } from "./schema.ts";
+type Body<O> = O extends { requestBody?: { content: { "application/json": infer B } } } ? B : undefined;
+type Query<O> = O extends { parameters: { query?: infer Q } } ? Q : undefined;
+type Good<R> = { [S in keyof R]: S extends 200 | 201 | 202 ? (R[S] extends { content: { "application/json": infer A } } ? A : never) : never }[keyof R];
+type Answer<O> = O extends { responses: infer R } ? Good<R> : never;
+function take<O extends keyof operations>(_: { query?: Query<operations[O]>; body?: Body<operations[O]>; answer: Answer<operations[O]> }): void {}
+"""
 CONFIG = {
     "project_name_override": "evaluator-host-client",
     "literal_enums": True,
@@ -71,49 +81,109 @@ def test_every_operation_has_a_name_a_key_and_its_errors(document: Any) -> None:
             assert {"401", "403", "429"} <= one["responses"].keys()
 
 
-@pytest.mark.engine
-def test_a_generated_client_calls_every_operation(
-    server: Server, document: Any, provider: ModelServer, tmp_path: Path
-) -> None:
-    """Only the routes of `/v1`: vendors' documents are their own."""
-    document["paths"] = {path: one for path, one in document["paths"].items() if path.startswith("/v1/")}
-    (tmp_path / "openapi.json").write_text(json.dumps(document))
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+@pytest.fixture(scope="module")
+def ours(document: Any) -> Any:
+    """The document with the routes of `/v1` only: vendors' documents are their own."""
+    return {**document, "paths": {path: one for path, one in document["paths"].items() if path.startswith("/v1/")}}
+
+
+@pytest.fixture(scope="module")
+def walked(server: Server, ours: Any, provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what a generated Python client sent and was answered (`calls.jsonl`), and what it printed (`printed`)."""
+    folder = tmp_path_factory.mktemp("walk")
+    (folder / "openapi.json").write_text(json.dumps(ours))
+    (folder / "config.json").write_text(json.dumps(CONFIG))
     uvx = [str(Path(sys.executable).with_name("uv")), "tool", "run", "--quiet", GENERATOR, "generate"]
     arguments = ["--path", "openapi.json", "--output-path", "evaluator_host_client", "--meta", "none"]
     made = subprocess.run(
-        [*uvx, *arguments, "--config", "config.json"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        [*uvx, *arguments, "--config", "config.json"], cwd=folder, capture_output=True, text=True, timeout=300
     )
     assert (made.returncode, "WARNING" in made.stdout + made.stderr) == (0, False), made.stdout + made.stderr
     done = subprocess.run(
-        [sys.executable, WALK, server.url, provider.url, provider.url],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        [sys.executable, WALK, server.url, provider.url, provider.url, "calls.jsonl"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         timeout=200,
     )
-    operations = sum(map(len, document["paths"].values()))
-    assert done.stdout == f"{operations} operations\n", done.stderr
+    assert done.returncode == 0, done.stderr
+    (folder / "printed").write_text(done.stdout)
+    return folder
 
 
 @pytest.mark.engine
-def test_generated_types_of_typescript_call_the_host(server: Server, document: Any, tmp_path: Path) -> None:
-    document = {**document, "paths": {path: one for path, one in document["paths"].items() if path.startswith("/v1/")}}
-    (tmp_path / "openapi.json").write_text(json.dumps(document))
+def test_a_generated_client_calls_every_operation(walked: Path, ours: Any) -> None:
+    assert (walked / "printed").read_text() == f"{sum(map(len, ours['paths'].values()))} operations\n"
+
+
+@pytest.mark.engine
+def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answers(
+    walked: Path, ours: Any, tmp_path: Path
+) -> None:
+    """The compiler refuses a field that the document lacks, or one of another type, in what was really sent and answered."""
+    calls = [json.loads(line) for line in (walked / "calls.jsonl").read_text().splitlines()]
+    assert typed_calls(tmp_path, ours, calls) == ""
+    answers = {one["operation"] for one in calls}
+    documented = {
+        name
+        for name, one in named_operations(ours).items()
+        if any(
+            "application/json" in answer.get("content", {}) for code, answer in one["responses"].items() if code < "3"
+        )
+    }
+    assert answers == documented
+    wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]
+    assert "is not assignable" in typed_calls(tmp_path, ours, wrong)
+
+
+@pytest.mark.engine
+def test_generated_types_of_typescript_call_the_host(server: Server, ours: Any, tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "globals.d.ts").write_text("declare const process: { argv: string[] };")
     (tmp_path / "walk.ts").write_text(WALK.with_suffix(".ts").read_text())
-    types = ("openapi.json", "--output", "schema.ts", "--default-non-nullable=false")
-    node(tmp_path, str(MODULES / "openapi-typescript/bin/cli.js"), *types)
+    typescript_types(tmp_path, ours)
     check = ("--allowImportingTsExtensions", "walk.ts", "globals.d.ts")
     node(tmp_path, str(MODULES / "typescript/bin/tsc"), *STRICT, *check)
     assert node(tmp_path, "--disable-warning=ExperimentalWarning", "walk.ts", server.url) == "13 operations\n"
 
 
+def typescript_types(folder: Path, document: Any) -> None:
+    """Write `schema.ts`, which openapi-typescript makes of a document."""
+    (folder / "openapi.json").write_text(json.dumps(document))
+    types = ("openapi.json", "--output", "schema.ts", "--default-non-nullable=false")
+    node(folder, str(MODULES / "openapi-typescript/bin/cli.js"), *types)
+
+
+def named_operations(document: Any) -> dict[str, Any]:
+    """Return the operations by the names that they have in a generated Python client."""
+    every = [one for methods in document["paths"].values() for one in methods.values()]
+    return {re.sub(r"(?=[A-Z])", "_", one["operationId"]).lower(): one for one in every}
+
+
+def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str:
+    """Return what the TypeScript compiler says of calls and answers as values of the types of their operations."""
+    if not (folder / "schema.ts").exists():
+        typescript_types(folder, document)
+        (folder / "package.json").write_text('{"type": "module"}')
+    operations = named_operations(document)
+    lines = [
+        f"take<{json.dumps(operations[one['operation']]['operationId'])}>({json.dumps(given_of(one))});"
+        for one in calls
+    ]
+    (folder / "calls.ts").write_text(TYPED_CALL + "\n".join(lines))
+    command = [NODE, str(MODULES / "typescript/bin/tsc"), *STRICT, "--allowImportingTsExtensions", "calls.ts"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=False).stdout
+
+
+def given_of(call: dict[str, Any]) -> dict[str, Any]:
+    """Return the query, the body if it is JSON, and the answer of a call."""
+    given = {name: call[name] for name in ("query", "body") if call[name] not in (None, {})}
+    return {**given, "answer": call["answer"]}
+
+
 def node(folder: Path, *arguments: str) -> str:
     """Return what Node printed."""
-    command = [str(Path(executable.ROOT_DIR) / "bin" / "node"), *arguments]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
+    ended = subprocess.run([NODE, *arguments], cwd=folder, capture_output=True, text=True, timeout=200)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
