@@ -41,6 +41,7 @@ _EXHAUSTED: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 )
 
+DISK_FULL: Final = "make room on that disk (`df -h` says how full it is, `df -i` whether it has inodes left)"
 _RIGHTS: Final = "give the user of this host the right to it; a program cannot run on a file system mounted noexec"
 _IN_THE_WAY: Final = "something else is in the place of a folder or file of this host: move it away"
 _FILES: Final = "raise the limit of open files (`ulimit -n`, LimitNOFILE= in systemd)"
@@ -48,7 +49,7 @@ _TO_DO: Final = {
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
     errno.EROFS: "its file system is read-only: mount it writable, or choose another place (--data-dir)",
-    errno.ENOSPC: "make room on that disk",
+    errno.ENOSPC: DISK_FULL,
     errno.EDQUOT: "make room in that quota",
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,

@@ -26,7 +26,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
-from evaluator_host.model.errors import InvalidRequest, Misconfigured, StoreUnavailable, refusal_of
+from evaluator_host.model.errors import DISK_FULL, InvalidRequest, Misconfigured, StoreUnavailable, refusal_of
 from evaluator_host.system.extras import extra
 
 _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
@@ -44,7 +44,7 @@ _SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameter
 _TO_DO: Final = (  # by what a driver says
     ("unable to open database file", "see that its folder exists and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
-    ("disk is full", "make room on that disk"),
+    ("disk is full", DISK_FULL),
     ("database is locked", "end the process that holds it, or try again"),
     ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection, authentication
 )

@@ -155,7 +155,7 @@ def read_only(postgresql: PostgreSQL, url: str, value: str) -> None:
     postgresql.end_connections(url)
 
 
-def test_a_damaged_or_removed_file_is_noticed_and_named(tmp_path: Path) -> None:
+def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path) -> None:
     file = tmp_path / "host.db"
     with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{file}"}) as host:
         with closing(sqlite3.connect(file)) as other:
@@ -178,6 +178,10 @@ def test_a_damaged_or_removed_file_is_noticed_and_named(tmp_path: Path) -> None:
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
         assert refused.status_code == 503, "it would be written to a file without a name"
         assert f"is not ready: the database {file} was removed" in doctor(host, f"sqlite:///{file}")
+        file.write_bytes(good)  # as a backup is put in its place
+        host.until(lambda: f"the database {file} was replaced" in host.server.log)
+        assert readiness(host) == (503, "store_unavailable")
+        assert f"is not ready: the database {file} was replaced" in doctor(host, f"sqlite:///{file}")
         (tmp_path / "elsewhere").rename(file)
         host.until(lambda: readiness(host) == (200, None))
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,6 +85,14 @@ def full(machine: Machine) -> None:
                     pass
             except OSError:
                 continue
+
+
+def without_inodes(machine: Machine) -> None:
+    machine.mount("nr_inodes=6000")
+    machine.own_tools()
+    with suppress(OSError):
+        for number in range(6000):
+            (machine.data / f"empty-{number}").touch()
 
 
 def a_file(machine: Machine) -> None:
@@ -215,6 +223,7 @@ FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, 
     (mounted_noexec, "tools", "mounted noexec", "Mount it with exec, or choose another data directory"),
     (mounted_read_only, "data directory", "Read-only file system", "mount it writable"),
     (full, "data directory", "No space left on device", "make room"),
+    (without_inodes, "data directory", "No space left on device", "whether it has inodes left"),
     (a_file, "data directory", "exists", "move it away"),
     (a_file_inside, "data directory", "Not a directory ({data}/environments", "move it away"),
     (few_open_files, "open files", "24 files open, too few", "LimitNOFILE="),
