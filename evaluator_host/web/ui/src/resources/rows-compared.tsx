@@ -182,7 +182,7 @@ export function ChangedRows({ title, label, rows: changed, all = changed.length,
           {found.value.map(({ row, details }) => (
             <tr key={row}>
               <th scope="row" class="number">
-                <Link to={`/jobs/${sides.at(-1)!.id}/rows/${row}`}>{`row ${count(row)}`}</Link>
+                <Link to={`/jobs/${sides.at(-1)!.id}/rows/${row}`} class="nowrap">{`row ${count(row)}`}</Link>
                 <br />
                 <button type="button" class="link-button" aria-label={`Compare the texts of row ${row}`} onClick={() => setQuery({ row: String(row) })}>
                   texts
