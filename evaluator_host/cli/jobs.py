@@ -126,9 +126,8 @@ def create(
         timeout_s=target_timeout_s, retries=retries,
     )  # fmt: skip
     scheduled = context.info_name == "schedule"
-    if scheduled and (name is None or cron is None):
-        missing = "--name" if name is None else "--cron"
-        raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
+    if scheduled:
+        _require_name_and_cron(name, cron)
     described: dict[str, Any] = {
         "evaluators": [_evaluator(one) for one in evaluator],
         "dataset": dataset,
@@ -162,6 +161,12 @@ def create(
             print_json(job)
         else:
             out.print(job.id)
+
+
+def _require_name_and_cron(name: str | None, cron: str | None) -> None:
+    if name is None or cron is None:
+        missing = "--name" if name is None else "--cron"
+        raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
 
 
 @app.command(name="list")
