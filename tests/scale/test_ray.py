@@ -1,6 +1,6 @@
 """Ray Data and reward actors over real nodes: raylets of one machine, one of them killed in the middle.
 
-Runs where Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI's job of that name.
+Runs where Ray is installed (`pip install 'evaluator-host[ray]'`), and in CI.
 """
 
 import asyncio
@@ -96,11 +96,12 @@ def storage() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def cluster(storage: str) -> Iterator[Cluster]:
-    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's name of it
-    os.environ |= NODE  # of the nodes, whose workers take their settings from there
-    made = Cluster(3)
-    yield made
-    made.close()
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in {"RAY_worker_niceness": "0", **NODE}.items():
+            patched.setenv(name, value)  # of the nodes, whose workers take their settings from there
+        made = Cluster(3)
+        yield made
+        made.close()
 
 
 def test_a_pasted_reward_function_scores_for_a_trainer(cluster: Cluster) -> None:
