@@ -59,6 +59,29 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
     return tuple(note for notes in told for note in notes)
 
 
+def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
+    """Return the code with the parameters that it is given, and what its body reads under other names taken from them.
+
+    None where the names are right, or where no argument has what a name says.
+    """
+    code, python, places = evaluator.code, evaluator.language is Language.PYTHON, dialect_of(loaded.contract).positions
+    wrong = _wrong(loaded.parameters, places)
+    head = _head_of(loaded.entry, code, python=python)
+    if not wrong or head is None:
+        return None
+    body = code[: head.start(1)] + code[head.end() :]
+    read = [name for name in wrong if name not in wrong.values() and re.search(rf"\b{name}\b", body)]
+    sources = _taken(evaluator.language, evaluator.settings.correct_answer_key, loaded.parameters, places, wrong)
+    if not sources.keys() >= set(read):
+        return None
+    renamed = re.sub(rf"\b({'|'.join(wrong)})\b", lambda name: wrong[name[0]], head[1])
+    lines = [f"{'' if python else 'const '}{name} = {sources[name]}{'' if python else ';'}" for name in read]
+    indent = re.match(r"[ \t]*(?:[#/][^\n]*)?\n(?:[ \t]*\n)*([ \t]+)", code[head.end() :])
+    before, between = (f"\n{indent[1]}", "") if indent else (" ", ";" if python else "")
+    added = "".join(f"{before}{line}{between}" for line in lines)
+    return code[: head.start(1)] + renamed + code[head.end(1) : head.end()] + added + code[head.end() :]
+
+
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
     """Return a warning on variables that the contract does not pass, or an expected answer under another name."""
     if loaded.contract in _WITHOUT_VARIABLES and row.variables:
@@ -112,15 +135,19 @@ def _suspicious(
     called = f"contract {contract} calls {entry}({', '.join(places)}) by position"
     line = _line_of(entry, code)
     where = f"line {line}: " if line else ""
-    named = zip(parameters, places, strict=False)
-    wrong = {name: place for name, place in named if _is_plain(name) and not _fits(name, place, places)}
-    if wrong:
+    if wrong := _wrong(parameters, places):
         given = " and ".join(f"`{name}` is given {place}" for name, place in wrong.items())
         rewrite = _rewrite(language, key, entry, parameters, places, wrong)
         return (Note(_CODE, f"{where}{given}: {called}, whatever the names are; write {rewrite}"),)
     if places and (reason := _unread(code, parameters, places)):
         return (Note(_CODE, f"{where}{reason}: {called}"),)
     return ()
+
+
+def _wrong(parameters: tuple[str, ...], places: tuple[str, ...]) -> dict[str, str]:
+    """Return what is given in the place of each parameter whose name says something else."""
+    named = zip(parameters, places, strict=False)
+    return {name: place for name, place in named if _is_plain(name) and not _fits(name, place, places)}
 
 
 def _unread(code: str, parameters: tuple[str, ...], places: tuple[str, ...]) -> str | None:
@@ -172,17 +199,27 @@ def _rewrite(
     places: tuple[str, ...],
     wrong: dict[str, str],
 ) -> str:
-    names = [wrong.get(name, name) for name in parameters[: len(places)]]
     python = language is Language.PYTHON
+    names = [wrong.get(name, name) for name in parameters[: len(places)]]
     head = f"{'def' if python else 'function'} {entry}({', '.join(names)})"
-    sources = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}
-    place = next((one for one in sources if one in places), None)
-    taken = [
-        f"{'' if python else 'const '}{name} = {names[places.index(place)]}{sources[place]}"
-        for name in wrong
-        if place is not None and _meaning(name) == _EXPECTED
-    ]
+    every = _taken(language, key, parameters, places, wrong).items()
+    taken = [f"{'' if python else 'const '}{name} = {source}" for name, source in every if _meaning(name) == _EXPECTED]
     return f"`{head}`" + (f" and `{'; '.join(taken)}` in it" if taken else "")
+
+
+def _taken(
+    language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
+) -> dict[str, str]:
+    """Return where each of these names, once its parameter is called as it is given, is taken from."""
+    python = language is Language.PYTHON
+    given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
+    keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}
+    place = next((one for one in keys if one in given), None)
+    sources = {_MEANING_OF_PLACE.get(one, one): name for one, name in given.items()}
+    if place is not None and _EXPECTED not in sources:
+        sources[_EXPECTED] = f"{given[place]}{keys[place]}"
+    meant = {name: _meaning(name) for name in wrong if name not in given.values()}
+    return {name: sources[what] for name, what in meant.items() if what in sources and what != _OTHER}
 
 
 def _line_of(entry: str, code: str) -> int | None:
@@ -200,3 +237,13 @@ def _line_of(entry: str, code: str) -> int | None:
         ):
             return code.count("\n", 0, start) + 1
     return None
+
+
+def _head_of(entry: str, code: str, *, python: bool) -> re.Match[str] | None:
+    """Return the parameters of the entry (group 1), and all up to the first character of its body."""
+    line = _line_of(entry, code)
+    if line is None or len(code) > _MOST_CHARS:
+        return None
+    at = code.index(entry, sum(len(one) + 1 for one in code.split("\n")[: line - 1]))
+    ends = r"\)[ \t]*(?:->[^:\n]*)?:" if python else r"\)[^(){\n]*\{"
+    return re.compile(rf"[^(\n]*\(((?:[^()]|\([^()]*\))*){ends}").match(code, at)

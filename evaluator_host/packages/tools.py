@@ -115,9 +115,10 @@ class Resolver:
             raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.") from error
         except LimitReached as error:
             raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
-        except (FileNotFoundError, PermissionError) as error:
-            raise Misconfigured(f"The resolver cannot be started ({error.strerror}): reinstall this host.") from error
         except OSError as error:
+            if not os.access(argv[0], os.X_OK):
+                text = f"The resolver cannot be started ({error.strerror}): reinstall this host."
+                raise Misconfigured(text) from error
             raise MachineExhausted.by(error, doing="start the resolver") from error
         if finished.code != 0 and (exhausted := _exhausted(finished.stderr)) is not None:
             raise exhausted

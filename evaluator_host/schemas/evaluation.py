@@ -63,6 +63,10 @@ class CheckReport:
     failing_cases: Annotated[
         tuple[CaseProblem, ...], Doc("Cases that do not hold; none is run of an evaluator that does not load.")
     ] = ()
+    rewritten: Annotated[
+        str | None,
+        Doc("With the warning `suspicious_parameters`: the code as it was probably meant, if that is clear."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.parameters import rewritten
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.evaluator import Contract, Language, Limits
@@ -88,6 +89,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed) -> CheckReport:
         environment=environment_info(prepared, answer.sandbox),
         logs=loaded.logs,
         classes=_classes(prepared, loaded.classes),
+        rewritten=rewritten(prepared.evaluator, loaded),
         **granted(prepared),
     )
 

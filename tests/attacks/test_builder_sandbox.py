@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from evaluator_host.environments.build import command as build_command
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.model.errors import Misconfigured
+from evaluator_host.sandbox.linux.cgroups import Cgroups
 from evaluator_host.system.processes import Command, LimitReached, OutputFlood
 from tests.ordinary_user import pass_as_ordinary_user
 
@@ -237,6 +239,24 @@ def processes_in(folder: Path) -> Iterator[str]:
                 yield process.name
         except OSError:
             continue
+
+
+async def test_a_command_whose_cgroup_is_removed_before_it_began_runs_all_the_same(
+    builder: Builder, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, removed = build_command._cgroups, []
+
+    def make_and_remove() -> Cgroups | None:
+        cgroups = make()
+        if cgroups is not None and not removed:
+            cgroups.close()
+            removed.extend(cgroups.homes.values())
+        return cgroups
+
+    monkeypatch.setattr(build_command, "_cgroups", make_and_remove)
+    assert (await inside(builder, home, STATUS))["Seccomp"] == "2", "in a sandbox, not as a plain process"
+    assert removed or os.geteuid() != 0, "root has cgroups here"
+    assert not any(folder.exists() for folder in removed)
 
 
 async def test_without_bubblewrap_it_is_a_plain_process_that_is_warned_about_and_builds_no_sources(

@@ -63,6 +63,11 @@ async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:
     await expect(differ).to_contain_text("letters of word")
     await page.get_by_role("button", name="Show more of").click()
     await expect(differ.locator("tbody tr")).to_have_count(16)
+    await differ.get_by_role("button", name="Compare the texts of row").first.click()
+    texts = page.get_by_role("dialog", name="in both jobs")
+    await expect(texts.get_by_role("heading", name="Outputs, the same in both")).to_be_visible()
+    await expect(texts.locator(".fact")).to_have_count(2)
+    await texts.get_by_role("button", name="Close").click()
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
         assert await grave_findings(page) == [], theme

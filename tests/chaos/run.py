@@ -32,8 +32,6 @@ from tests.model_server import ModelServer
 from tests.server import Server
 
 MOST_MB: Final = 600.0  # of memory, for a host; like the soak
-_SETTLES_S: Final = 120.0
-_FIRST_START_S: Final = 600.0  # beside burners
 _LATE_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.5
 _LEFT_S: Final = 30.0
@@ -152,7 +150,7 @@ def burning(count: int) -> Iterator[None]:
 async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracle, *, model_url: str) -> None:
     """Have callers call while faults are done, and until every job has ended."""
     host.start()
-    assert await asyncio.to_thread(host.until_ready, _FIRST_START_S), host.log_end()
+    assert await asyncio.to_thread(host.until_ready), host.log_end()
     traffic = Traffic(host, oracle, seed=run.seed, packages=run.packages, model_url=model_url)
     over, ended = asyncio.Event(), asyncio.Event()
     watching = asyncio.create_task(_watch(host, ended))
@@ -166,8 +164,8 @@ async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracl
             *(_lane([fault for fault in plan if fault.lane == lane], began, faults, oracle) for lane in lanes),
         )
         print(f"the last fault is over after {time.monotonic() - began:.0f} s", flush=True)
-        if not await asyncio.to_thread(host.until_ready, _SETTLES_S):
-            oracle.find(f"/readyz is not 200 {_SETTLES_S:g} s after the last fault\n{host.log_end()}")
+        if not await asyncio.to_thread(host.until_ready):
+            oracle.find(f"the host is not ready again after the last fault\n{host.log_end()}")
         over.set()
         await calling
         await traffic.judge_stored()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from evaluator_host.dialects.parameters import suspicious_parameters
+from evaluator_host.dialects.parameters import rewritten, suspicious_parameters
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
 from evaluator_host.model.outcome import ErrorCode, Loaded
 from evaluator_host.service import Service
@@ -72,6 +72,68 @@ async def test_the_rewrite_takes_the_expected_answer_from_the_inputs(service: Se
     report = await service.check(Evaluator(code, contract=Contract.EVALUATE, settings=settings))
     [message] = [note.message for note in report.notes]
     assert "write `def evaluate(input, output, trace)` and `expected = input['gold']` in it" in message
+
+
+REWRITES: list[tuple[Language, str, str | None]] = [
+    (
+        PYTHON,
+        "def evaluate(input: str, output, expected: str = ''):\n    # exact\n\n    return output == expected\n",
+        "def evaluate(input: str, output, trace: str = ''):\n    expected = input['correct_answer']\n    # exact\n\n    return output == expected\n",
+    ),
+    (
+        PYTHON,
+        "async def evaluate(output, input, trace) -> float: return output == input['a']",
+        "async def evaluate(inputs, outputs, trace) -> float: output = outputs; input = inputs; return output == input['a']",
+    ),
+    (
+        PYTHON,
+        "def evaluate(outputs, inputs, trace):  # swapped\n  return outputs",
+        "def evaluate(inputs, outputs, trace):  # swapped\n  return outputs",
+    ),
+    (PYTHON, "def evaluate(run, example, trace):\n    return run['a']", None),
+    (
+        PYTHON,
+        "def evaluate(inputs, outputs, metadata):\n    return outputs",
+        "def evaluate(inputs, outputs, trace):\n    return outputs",
+    ),
+    (
+        JAVASCRIPT,
+        "function evaluate(input, output, expected) { return output === expected }",
+        "function evaluate(input, output, trace) { const expected = input['correct_answer']; return output === expected }",
+    ),
+    (
+        TYPESCRIPT,
+        "export const evaluate = (input: any, output: any, expected: any): boolean => {\n  return output === expected;\n};",
+        "export const evaluate = (input: any, output: any, trace: any): boolean => {\n  const expected = input['correct_answer'];\n  return output === expected;\n};",
+    ),
+    (JAVASCRIPT, "const evaluate = (input, output, expected) => output === expected", None),
+    (PYTHON, "def evaluate(inputs, outputs, trace):\n    return 1", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "code", "wanted"), REWRITES)
+def test_the_code_that_was_meant_is_written(language: Language, code: str, wanted: str | None) -> None:
+    names = code.partition("(")[2].partition(")")[0].replace(":", " ").split(",")
+    loaded = Loaded(Contract.EVALUATE, "declared", "", "evaluate", tuple(name.split()[0] for name in names))
+    assert rewritten(Evaluator(code, language), loaded) == wanted
+
+
+def test_the_order_of_other_platforms_is_written_as_positions() -> None:
+    code = "def evaluate(input, output, expected, metadata):\n    return output == expected\n"
+    loaded = Loaded(Contract.EVALUATE_V1, "declared", "", "evaluate", ("input", "output", "expected", "metadata"))
+    assert rewritten(Evaluator(code), loaded) == (
+        "def evaluate(app_params, inputs, output, correct_answer):\n"
+        "    expected = correct_answer\n    return output == expected\n"
+    )
+
+
+@BUBBLEWRAP
+async def test_the_code_that_was_meant_scores(service: Service) -> None:
+    code = "def evaluate(input, output, expected):\n    return output == expected\n"
+    report = await service.check(Evaluator(code, contract=Contract.EVALUATE))
+    assert report.rewritten is not None
+    assert (await service.check(Evaluator(report.rewritten))).notes == ()
+    assert (await service.evaluate(Evaluator(report.rewritten), ROW)).score == 1
 
 
 @BUBBLEWRAP

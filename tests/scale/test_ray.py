@@ -121,6 +121,13 @@ def test_nodes_without_a_backend_are_named(cluster: Cluster) -> None:
         RewardPool(Evaluator(VERL), num_workers=1, pool={**OPTIONS, "sandbox": "docker", "settings": _no_engine()})
 
 
+def test_more_workers_than_nodes_end_with_an_error_and_keep_no_node(cluster: Cluster) -> None:
+    with pytest.raises(SandboxUnavailable, match=r"started 3 of 4 workers within 20 s; 3 of the cluster's 4 nodes"):
+        RewardPool(Evaluator(VERL), num_workers=4, pool=OPTIONS, start_timeout_s=20)
+    with RewardPool(Evaluator(VERL), num_workers=3, pool=OPTIONS) as pool:
+        assert pool.excluded == ()
+
+
 def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> None:
     """Ten lines: Parquet on S3, a pinned numpy, scores back to S3."""
     import pyarrow as pa  # noqa: PLC0415 - comes with Ray Data

@@ -173,6 +173,7 @@ export interface components {
             parameters: string[];
             problems: components["schemas"]["EvaluationError"][];
             reason: string | null;
+            rewritten: string | null;
             secrets: {
                 [key: string]: string;
             };

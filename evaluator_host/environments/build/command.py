@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 _WEIGHT: Final = 0.33  # of an ordinary process
 _SETUP_S: Final = 30.0
-_REMOVAL_S: Final = 10.0
+_REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
 _NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
@@ -140,6 +140,17 @@ class BuildSandbox:
           LimitReached: it needed more memory, processes or disk than it is allowed.
           MachineExhausted: the disk is nearly full.
         """
+        tries = itertools.count(1)
+        while True:
+            try:
+                return await self._run(command, view, identity, disk_watch, timeout_s)
+            except FileNotFoundError as error:  # something removed its cgroup before it began
+                if next(tries) == _TRIES:
+                    raise MachineExhausted.by(error, doing="start a command that installs packages") from error
+
+    async def _run(
+        self, command: Command, view: BuildView, identity: Identity, disk_watch: DiskWatch, timeout_s: float
+    ) -> Finished:
         cgroups = _cgroups()
         try:
             with InheritedFds(seccomp=self.seccomp, files=etc_files(identity)) as inherited:

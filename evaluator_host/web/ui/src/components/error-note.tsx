@@ -1,13 +1,18 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "../api/http";
 import { inPageWords } from "../page-words";
 import { Prose } from "./prose";
 
-/** Shows an error message of the host, with every wrong field of a refused request. */
+/** Shows an error message of the host, with every wrong field of a refused request; in a dialog that scrolls, it comes into view. */
 export function ErrorNote({ title, error, onRetry }: { title?: string; error: unknown; onRetry?: (() => void) | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
   const problems = error instanceof ApiError ? error.problems.filter((one) => !message.includes(one.hint ?? one.message)) : []; // else the message says it
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (place.current?.closest("dialog")) place.current.scrollIntoView({ block: "nearest" });
+  }, [error]);
   return (
-    <div class="note note-error" role="alert">
+    <div class="note note-error" role="alert" ref={place}>
       {title && <p class="note-title">{title}</p>}
       <p class="note-text">
         <Prose text={message} />

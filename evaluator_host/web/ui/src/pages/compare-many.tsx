@@ -7,7 +7,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { count, figure, oneLine, percent, shortId, signed } from "../resources/format";
 import { PageHead, When } from "../resources/parts";
-import { RowsOfMany } from "../resources/rows-compared";
+import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
@@ -18,6 +18,8 @@ export default function CompareManyPage({ query }: PageProps) {
   const jobs = found.value ?? [];
   const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch((): Comparison[] => []))), [jobs.map(({ id }) => id).join(",")]);
   const comparisons = against.value ?? [];
+  const changed = changedRows(comparisons.flat());
+  const sides = jobs.map((job): Side => ({ id: job.id, label: job.name ?? shortId(job.id) }));
   const names = [...new Set(jobs.flatMap((job) => job.scores.map(({ evaluator }) => nameOf(evaluator))))];
   const datasets = new Set(jobs.map((job) => job.dataset));
   return (
@@ -65,9 +67,15 @@ export default function CompareManyPage({ query }: PageProps) {
           ))}
         </Table>
       )}
-      {jobs.length > 1 && against.value !== null && <RowsOfMany jobs={jobs} comparisons={comparisons.flat()} />}
+      {changed.length > 0 && <ChangedRows title="Rows that differ from the first job" label="Rows that differ" rows={changed} sides={sides} />}
+      {sides.length > 0 && query.has("row") && <RowsCompared sides={sides} row={Number(query.get("row"))} rows={changed} />}
     </div>
   );
+}
+
+/** The rows that scored worse than in the first job, then those that scored better. */
+function changedRows(comparisons: readonly Comparison[]): number[] {
+  return [...new Set([...comparisons.flatMap((one) => one.regressions), ...comparisons.flatMap((one) => one.improvements)].map((one) => one.row))];
 }
 
 function nameOf(label: string): string {

@@ -5,11 +5,11 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, oneLine, shortId, signed } from "../resources/format";
+import { count, figure, shortId, signed } from "../resources/format";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
-import { RowsCompared } from "../resources/rows-compared";
-import type { Change, Comparison, Difference, JobRowDetail, Pairs } from "../api/types";
+import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
+import type { Comparison, Difference, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -42,13 +42,21 @@ export default function ComparePage({ params, query }: PageProps) {
         <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: value === "0" ? null : value, metric: null })} />
       )}
       {shown && <Shown key={at} ids={ids} route={route} comparison={shown} metric={query.get("metric")} />}
-      {shown && query.has("row") && <RowsCompared ids={ids} comparison={shown} row={Number(query.get("row"))} />}
+      {shown && query.has("row") && <RowsCompared sides={sidesOf(ids, shown)} row={Number(query.get("row"))} rows={[...shown.regressions, ...shown.improvements].map((one) => one.row)} />}
     </div>
   );
 }
 
+function sidesOf(ids: Ids, comparison: Comparison): Side[] {
+  return [
+    { id: ids.before, label: `before: ${comparison.before}`, evaluator: comparison.before },
+    { id: ids.after, label: `after: ${comparison.after}`, evaluator: comparison.after },
+  ];
+}
+
 function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; comparison: Comparison; metric: string | null }) {
   const names = comparison.metrics.map((one) => one.metric);
+  const sides = sidesOf(ids, comparison);
   const chosen = names.includes(metric ?? "") ? metric! : names.includes("score") ? "score" : (names[0] ?? "score");
   return (
     <>
@@ -75,14 +83,10 @@ function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; co
           </li>
         ))}
       </ul>
-      <div class="figure-columns">
-        <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} />
-        <div class="figure-side">
-          <Changes ids={ids} title="Worse" changes={comparison.regressions} all={comparison.regressed} />
-          <Changes ids={ids} title="Better" changes={comparison.improvements} all={comparison.improved} />
-        </div>
-      </div>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
+      <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} sides={sides} />
+      <ChangedRows title={`Better: ${count(comparison.improved)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} sides={sides} />
+      <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} />
     </>
   );
 }
@@ -114,54 +118,6 @@ function Scatter({ ids, route, comparison, metric, names }: { ids: Ids; route: s
           Points above the line improved. {pairs.binned ? "Nearby points are merged. " : ""}Click a point to open its first row.
         </Plot>
       )}
-    </Panel>
-  );
-}
-
-const WITH_TEXTS = 8;
-
-/** What the first changed rows asked, got and why they scored so, by row. */
-function useTexts(id: string, changes: readonly Change[]): ReadonlyMap<number, string> {
-  const rows = changes.slice(0, WITH_TEXTS).map(({ row }) => row);
-  const found = useLoaded(async (signal) => new Map(await Promise.all(rows.map(async (row) => [row, textOf(await call<JobRowDetail>("GET", `/v1/jobs/${id}/rows/${row}`, { signal }))] as const))), [id, rows.join(",")]);
-  return found.value ?? new Map<number, string>();
-}
-
-function textOf(detail: JobRowDetail): string {
-  const inputs = detail.given?.variables ?? detail.given?.inputs ?? detail.row;
-  const asked = Object.values(inputs).find((value) => typeof value === "string") ?? inputs;
-  const result = detail.results[0]?.result;
-  return [oneLine(asked, 80), oneLine(detail.given?.outputs ?? "", 80), oneLine(result?.error?.message ?? result?.reason ?? "", 100)].filter(Boolean).join(" · ");
-}
-
-function Changes({ ids, title, changes, all }: { ids: Ids; title: string; changes: readonly Change[]; all: number }) {
-  const texts = useTexts(ids.after, changes);
-  const shown = (value: number | null) => (value === null ? "no score" : figure(value));
-  return (
-    <Panel title={`${title}: ${count(all)}`}>
-      {changes.length === 0 ? (
-        <p class="muted">No rows.</p>
-      ) : (
-        <ol class="changes" tabIndex={0} aria-label={`Rows that are ${title.toLowerCase()}`}>
-          {changes.map((change) => (
-            <li key={change.row}>
-              <Link to={`/jobs/${ids.after}/rows/${change.row}`}>row {count(change.row)}</Link>
-              <button type="button" class="link-button" aria-label={`Compare the texts of row ${change.row}`} onClick={() => setQuery({ row: String(change.row) })}>
-                texts
-              </button>
-              <span>
-                <Link to={`/jobs/${ids.before}/rows/${change.row}`} title="The row in the earlier job">
-                  {shown(change.before)}
-                </Link>
-                {" → "}
-                <strong>{shown(change.after)}</strong>
-              </span>
-              {texts.has(change.row) && <span class="change-text muted">{texts.get(change.row)}</span>}
-            </li>
-          ))}
-        </ol>
-      )}
-      {all > changes.length && <p class="muted">Only the first {changes.length} are shown.</p>}
     </Panel>
   );
 }

@@ -55,15 +55,32 @@ function Contents({ id }: { id: string }) {
 
 const FIRST = ["workbench", "contracts", "packages", "jobs"];
 
+/** The whole sentences of a text; what ends in a colon announces something that is not shown here. */
+function firstSentences(text: string): string {
+  return (text.match(/.*?[.!?](?=\s|$)/g) ?? [text]).slice(0, 2).join("").trim();
+}
+
 function Overview() {
   return (
     <article class="doc">
-      <p>New here? Read these in this order.</p>
+      <h2>From your data to a weekly job</h2>
+      <ol>
+        <li>
+          <Link to="/datasets">Upload a file</Link>: CSV, Excel, JSON, JSON Lines or Parquet.
+        </li>
+        <li>
+          Write an evaluator in the <Link to="/">workbench</Link>: take a stored row, <em>Run</em>, <em>Save</em>.
+        </li>
+        <li>
+          <Link to="/jobs/new">Start a job</Link> over all rows, or choose <em>Run at fixed times</em> there for a weekly one with an alert.
+        </li>
+      </ol>
+      <h2>Read first</h2>
       <ol>
         {FIRST.flatMap((id) => DOCS.filter((page) => page.id === id)).map((page) => (
           <li key={page.id}>
             <Link to={`/help/${page.id}`}>{page.title}</Link>
-            <p class="muted">{page.summary}</p>
+            <p class="muted">{firstSentences(page.summary)}</p>
           </li>
         ))}
       </ol>

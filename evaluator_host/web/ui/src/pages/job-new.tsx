@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";
+import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
@@ -9,9 +10,11 @@ import { EvaluatorChoice } from "../resources/evaluator-choice";
 import { hasOwnRows } from "../resources/dataset-name";
 import { counted, shortId } from "../resources/format";
 import { faultOf, formOf, newForm, jobBody, type JobForm, type Own } from "../resources/job-form";
+import { readsOf, suggested, type Read } from "../resources/mapping-advice";
 import { MappingFields } from "../resources/mapping-fields";
 import { OwnSettings } from "../resources/own-settings";
 import { PageHead, Panel } from "../resources/parts";
+import { SampleButton } from "../resources/sample-button";
 import { ScheduleDialog } from "../resources/schedule-dialog";
 import { TargetFields } from "../resources/target-fields";
 import type { Columns, DatasetReport, EvaluatorReport, JobEvaluator, JobReport } from "../api/types";
@@ -33,6 +36,12 @@ export default function NewJobPage({ query }: PageProps) {
       <PageHead title={from === null ? "Start a job" : `Run job ${shortId(from)} again`} up={{ to: "/jobs", label: "Jobs" }} />
       {error !== null && <ErrorNote error={error} />}
       {!ready && error === null && <Spinner label="Loading evaluators and data sets" />}
+      {ready && evaluators.value!.length === 0 && datasets.value!.length === 0 && (
+        <Empty title="A job needs an evaluator and a data set">
+          <p>Store both, or try it with sample data.</p>
+          <SampleButton onLoaded={() => navigate("/jobs")} />
+        </Empty>
+      )}
       {ready && earlier.value !== null && <Lost job={earlier.value.job} />}
       {ready && <Form start={earlier.value === null ? newForm(query) : formOf(earlier.value.job, earlier.value.ran)} evaluators={evaluators.value!} datasets={datasets.value!} />}
     </div>
@@ -74,20 +83,23 @@ function Form({ start, evaluators, datasets }: FormProps) {
     setFault(null);
   };
   const dataset = datasets.find((one) => one.name === form.dataset);
+  const columns = dataset?.columns ?? [];
+  const reads = form.evaluators.flatMap((reference) => readsIn(reference, evaluators));
+  const order = form.mapping === null ? { ...form, mapping: suggested(columns, reads, form.asksModel) } : { ...form, mapping: form.mapping };
   const [scheduling, setScheduling] = useState(false);
   const schedule = () => {
-    const wrong = faultOf(form);
+    const wrong = faultOf(order);
     setFault(wrong);
     setScheduling(wrong === null);
   };
   const submit = async (event: Event) => {
     event.preventDefault();
-    const wrong = faultOf(form);
+    const wrong = faultOf(order);
     setFault(wrong);
     if (wrong !== null) return;
     setBusy(true);
     try {
-      const job = await call<JobReport>("POST", "/v1/jobs", { body: jobBody(form) });
+      const job = await call<JobReport>("POST", "/v1/jobs", { body: jobBody(order) });
       watchJob(job);
       navigate(`/jobs/${job.id}`);
     } catch (problem) {
@@ -107,7 +119,7 @@ function Form({ start, evaluators, datasets }: FormProps) {
           <DatasetFields form={form} datasets={datasets} onChange={change} />
         </Panel>
         <Panel title="Mapping">
-          <MappingFields mapping={form.mapping} columns={dataset?.columns ?? []} onMapping={(mapping) => change({ mapping })} />
+          <MappingFields mapping={order.mapping} columns={columns} reads={dataset ? reads : []} isSuggested={form.mapping === null} generated={form.asksModel} onMapping={(mapping) => change({ mapping })} />
         </Panel>
         <Panel title="Model">
           <TargetFields form={form} onChange={change} />
@@ -127,9 +139,15 @@ function Form({ start, evaluators, datasets }: FormProps) {
         </div>
       </div>
     </form>
-    {scheduling && <ScheduleDialog job={jobBody(form)} suggested={(form.name.trim() || `${form.dataset}-weekly`).replaceAll(/[^\w.-]+/g, "-").slice(0, 63)} onClose={() => setScheduling(false)} />}
+    {scheduling && <ScheduleDialog job={jobBody(order)} suggested={(form.name.trim() || `${form.dataset}-weekly`).replaceAll(/[^\w.-]+/g, "-").slice(0, 63)} onClose={() => setScheduling(false)} />}
     </>
   );
+}
+
+/** What a chosen evaluator reads of a row; of an older version, what the newest one reads. */
+function readsIn(reference: string, evaluators: readonly EvaluatorReport[]): Read[] {
+  const stored = evaluators.find((one) => one.name === reference.replace(/@[^@]*$/, ""));
+  return stored === undefined ? [] : readsOf(stored.evaluator, stored.contract).map((name) => ({ evaluator: stored.name, name }));
 }
 
 function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: readonly DatasetReport[]; onChange: (changes: Partial<JobForm>) => void }) {

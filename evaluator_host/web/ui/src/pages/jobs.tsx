@@ -110,7 +110,7 @@ function Jobs({ jobs, chosen, onChoose }: { jobs: readonly JobReport[]; chosen: 
     </>
   );
   return (
-    <Table label="Jobs" head={head}>
+    <Table label="Jobs" head={head} class="table-brief jobs-table">
       {jobs.map((job) => (
         <tr key={job.id}>
           <td>
@@ -124,16 +124,16 @@ function Jobs({ jobs, chosen, onChoose }: { jobs: readonly JobReport[]; chosen: 
             <JobChip job={job} />
             {!isFinal(job.status) && <JobProgress job={job} bare />}
           </td>
-          <td>
+          <td class="cell-line">
             <JobScores job={job} />
           </td>
-          <td class="cell-text">
+          <td class="cell-dataset">
             <DatasetName job={job} />
           </td>
           <td>
             <When at={job.started_at ?? job.created_at} />
           </td>
-          <td class="number nowrap">{job.started_at && job.finished_at ? seconds((Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000) : "–"}</td>
+          <td class="cell-minor number nowrap">{job.started_at && job.finished_at ? seconds((Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000) : "–"}</td>
         </tr>
       ))}
     </Table>

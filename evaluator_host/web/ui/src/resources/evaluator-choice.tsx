@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
-import { Field } from "../components/field";
+import { Field, Select } from "../components/field";
 import { Link } from "../router";
 import type { EvaluatorReport } from "../api/types";
 
@@ -43,7 +43,7 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
               <input type="checkbox" checked={chosen.some((reference) => nameOf(reference) === one.name)} onChange={() => toggle(one.name)} />
               <span>{one.name}</span>
             </label>
-            <span class="muted">version {one.version}</span>
+            <Version evaluator={one} chosen={chosen.find((reference) => nameOf(reference) === one.name)} onChange={(before, now) => onChosen([...new Set(chosen.map((reference) => (reference === before ? now : reference)))])} />
           </li>
         ))}
       </ul>
@@ -67,4 +67,13 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
       </div>
     </div>
   );
+}
+
+/** The version of an evaluator; of a chosen one that has several, a menu of them. */
+function Version({ evaluator: { name, latest }, chosen, onChange }: { evaluator: EvaluatorReport; chosen: string | undefined; onChange: (before: string, now: string) => void }) {
+  if (chosen === undefined || latest === 1) return <span class="muted">version {latest}</span>;
+  const versions = Array.from({ length: latest }, (_, at) => ({ value: `${name}@${latest - at}`, label: `version ${latest - at}` }));
+  const options = [{ value: name, label: `newest (${latest})` }, ...versions];
+  const other = options.some(({ value }) => value === chosen) ? [] : [{ value: chosen, label: chosen }];
+  return <Select label={`Version of ${name}`} bare value={chosen} options={[...other, ...options]} onValue={(now) => onChange(chosen, now)} />;
 }

@@ -2,6 +2,7 @@
 import { readJson } from "../json";
 import { type Draft, EMPTY, toEvaluator, withStored } from "../workbench/draft";
 import { hasOwnRows } from "./dataset-name";
+import type { MappingLine } from "./mapping-advice";
 import type { Columns, Contract, EvaluatorIn, JobEvaluator, JobIn, JobReport, Target } from "../api/types";
 
 export interface TargetForm {
@@ -31,7 +32,8 @@ export interface JobForm {
   evaluators: readonly string[];
   own: Readonly<Record<string, Own>>;
   dataset: string;
-  mapping: readonly { field: string; source: string }[];
+  /** Null as long as it is what the names of columns suggest. */
+  mapping: readonly MappingLine[] | null;
   parallelism: string;
   limit: string;
   batch: boolean;
@@ -45,12 +47,15 @@ export interface JobForm {
   kept: Pick<JobReport["config"], "replay" | "budget"> | null;
 }
 
+/** A form with its mapping. */
+export type JobOrder = JobForm & { mapping: readonly MappingLine[] };
+
 const NO_TARGET: TargetForm = { base_url: "", model: "", secret: "", system: "", prompt: "", messages: [], inference: "", concurrency: "8", timeout_s: "60", retries: "4" };
 
 /** Returns a form with the values of the address; everything else is empty. */
 export function newForm(query: URLSearchParams): JobForm {
   const evaluators = query.getAll("evaluator");
-  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: [], parallelism: "", limit: "", batch: false, maxFailures: "", name: query.get("name") ?? "", failuresCount: false, asksModel: false, target: NO_TARGET, kept: null };
+  return { evaluators, own: {}, dataset: query.get("dataset") ?? "", mapping: null, parallelism: "", limit: "", batch: false, maxFailures: "", name: query.get("name") ?? "", failuresCount: false, asksModel: false, target: NO_TARGET, kept: null };
 }
 
 /** Returns the form that runs a job again. Evaluators without a name are included as they were. */
@@ -90,7 +95,7 @@ function targetForm(target: Target): TargetForm {
 }
 
 /** Returns a message about what is missing or wrong; null when the job can be started. */
-export function faultOf(form: JobForm): string | null {
+export function faultOf(form: JobOrder): string | null {
   if (form.evaluators.length === 0) return "Choose an evaluator.";
   if (form.dataset === "") return "Choose a data set.";
   if (form.mapping.some(({ field, source }) => (field.trim() === "") !== (source.trim() === ""))) return "A line of the mapping lacks its field or its source.";
@@ -115,7 +120,7 @@ function evaluatorOf(form: JobForm, reference: string): string | EvaluatorIn {
   return own !== undefined && isChanged(own) ? toEvaluator(own.draft).evaluator : reference;
 }
 
-export function jobBody(form: JobForm): JobIn {
+export function jobBody(form: JobOrder): JobIn {
   const number = (text: string) => (text.trim() === "" ? null : Number(text));
   const config: NonNullable<JobIn["config"]> = {
     parallelism: number(form.parallelism),

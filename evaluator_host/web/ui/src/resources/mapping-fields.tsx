@@ -1,29 +1,32 @@
 import { useId } from "preact/hooks";
 import { Button } from "../components/button";
-
-interface Line {
-  field: string;
-  source: string;
-}
+import { lacksOutputs, unmapped, type MappingLine, type Read } from "./mapping-advice";
 
 interface MappingProps {
-  mapping: readonly Line[];
+  mapping: readonly MappingLine[];
   columns: readonly string[];
-  onMapping: (mapping: readonly Line[]) => void;
+  /** What the evaluators read of a row. */
+  reads: readonly Read[];
+  /** Whether the lines come from the names of the columns. */
+  isSuggested: boolean;
+  /** Whether a model writes the outputs. */
+  generated?: boolean;
+  onMapping: (mapping: readonly MappingLine[]) => void;
 }
 
 const FIELDS = ["outputs", "correct_answer", "inputs", "trace", "variables", "messages", "inputs.", "variables."];
 
 /** The mapping: each row field and the column or template that fills it. */
-export function MappingFields({ mapping, columns, onMapping }: MappingProps) {
+export function MappingFields({ mapping, columns, reads, isSuggested, generated = false, onMapping }: MappingProps) {
   const id = useId();
-  const set = (at: number, changes: Partial<Line>) => onMapping(mapping.map((line, index) => (index === at ? { ...line, ...changes } : line)));
+  const set = (at: number, changes: Partial<MappingLine>) => onMapping(mapping.map((line, index) => (index === at ? { ...line, ...changes } : line)));
   const add = () => onMapping([...mapping, { field: mapping.some((line) => line.field === "outputs") ? "correct_answer" : "outputs", source: "" }]);
   return (
     <div class="record-stack">
       <p class="muted">
         Without a mapping, every column is an input and the column <code>outputs</code> or <code>output</code> is the output. A source is a column name, a dotted path or a template: <code>{"{{ first }} {{ last }}"}</code>.
       </p>
+      {isSuggested && mapping.length > 0 && <p>Suggested by the names of the columns; change what does not fit.</p>}
       {mapping.map((line, at) => (
         <div key={at} class="mapping-line">
           <input class="input mono" aria-label={`Field ${at + 1}`} list={`${id}-fields`} value={line.field} spellcheck={false} placeholder="outputs" onInput={(event) => set(at, { field: event.currentTarget.value })} />
@@ -49,6 +52,32 @@ export function MappingFields({ mapping, columns, onMapping }: MappingProps) {
           Map a field
         </Button>
       </div>
+      <Missing reads={unmapped(columns, reads, mapping)} outputs={!generated && lacksOutputs(columns, mapping)} onMap={(field) => onMapping([...mapping, { field, source: "" }])} />
     </div>
+  );
+}
+
+/** What no column fills, each with a button for its line. */
+function Missing({ reads, outputs, onMap }: { reads: readonly Read[]; outputs: boolean; onMap: (field: string) => void }) {
+  if (reads.length === 0 && !outputs) return null;
+  return (
+    <ul class="note note-warn mapping-missing" aria-label="Missing columns">
+      {outputs && (
+        <li>
+          No column is the output: rows have none.{" "}
+          <button type="button" class="link-button" onClick={() => onMap("outputs")}>
+            Map outputs
+          </button>
+        </li>
+      )}
+      {reads.map(({ evaluator, name }) => (
+        <li key={`${evaluator} ${name}`}>
+          {evaluator} reads <code>{name}</code>, which no column gives.{" "}
+          <button type="button" class="link-button" onClick={() => onMap(name === "correct_answer" ? name : `inputs.${name}`)}>
+            Map {name}
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -6,7 +6,7 @@ import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select, TextArea } from "../components/field";
 import { useLoaded } from "../components/use-loaded";
-import { navigate } from "../router";
+import { Link, navigate } from "../router";
 import { oneLine, shortId } from "./format";
 import type { DatasetReport, JobReport, LabelQueue } from "../api/types";
 
@@ -64,7 +64,13 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
   return (
     <Dialog title="New label queue" onClose={onClose} onSubmit={() => complete && !busy && void save()} actions={actions}>
       <Field label="Name" value={given.name} onValue={(name) => set({ name })} autocomplete="off" spellcheck={false} hint="Letters, digits, dots, dashes and underscores." />
-      <Select label="Rows of" value={source} options={sources} onValue={setChosen} />
+      {jobs.value?.length === 0 && sets.value?.length === 0 ? (
+        <p class="note note-warn">
+          There is neither a job nor a data set yet: <Link to="/datasets">upload a file</Link> first.
+        </p>
+      ) : (
+        <Select label="Rows of" value={source} options={sources} onValue={setChosen} />
+      )}
       <div class="field-row">
         {from === "job" && <Select label="Which rows" value={given.rows} options={ROWS} onValue={(rows) => set({ rows })} />}
         <Field label="At most" type="number" min={1} max={10_000} value={given.limit} onValue={(limit) => set({ limit })} hint="Drawn evenly over them." />

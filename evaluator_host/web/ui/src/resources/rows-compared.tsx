@@ -9,119 +9,193 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
-import { count, figure, oneLine, shortId } from "./format";
+import { count, figure, oneLine } from "./format";
 import { Panel, Verdict } from "./parts";
-import type { Comparison, JobReport, JobRow, JobRowDetail } from "../api/types";
+import type { JobRow, JobRowDetail } from "../api/types";
 import { Value } from "./value";
+
+/** A job that is compared. */
+export interface Side {
+  id: string;
+  label: string;
+  /** The one evaluator of it that is compared; without it, all are. */
+  evaluator?: string;
+}
+
+type Found = readonly (JobRowDetail | null)[];
+
+const STEP = 8;
+const SHOWN_CHARS = 400; // of a text in the table; a click shows all of it
 
 function detailOf(job: string, row: number, signal: AbortSignal): Promise<JobRowDetail> {
   return call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(job)}/rows/${row}`, { signal });
+}
+
+/** The row in each of the jobs; null where a job does not have it. */
+function detailsOf(sides: readonly Side[], row: number, signal: AbortSignal): Promise<Found> {
+  return Promise.all(sides.map((side) => detailOf(side.id, row, signal).catch(() => null)));
 }
 
 function asText(value: unknown): string {
   return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value, null, 2);
 }
 
-function inputsOf(detail: JobRowDetail): unknown {
-  return detail.given?.variables ?? detail.given?.inputs ?? detail.row;
+function inputsOf(found: Found): unknown {
+  const detail = found.find((one) => one !== null);
+  return detail?.given?.variables ?? detail?.given?.inputs ?? detail?.row;
+}
+
+function outputsOf(detail: JobRowDetail | null | undefined): string {
+  return asText(detail?.given?.outputs);
+}
+
+function resultsOf(detail: JobRowDetail | null | undefined, side: Side): JobRow[] {
+  return (detail?.results ?? []).filter((one) => side.evaluator === undefined || one.evaluator === side.evaluator);
 }
 
 function wordsOf(row: JobRow | undefined): string {
   return row?.result.error?.message ?? row?.result.reason ?? "";
 }
 
-/** One row of two jobs: the texts that differ, side by side. */
-export function RowsCompared({ ids, comparison, row }: { ids: { before: string; after: string }; comparison: Comparison; row: number }) {
-  const found = useLoaded((signal) => Promise.all([detailOf(ids.before, row, signal), detailOf(ids.after, row, signal)]), [ids.before, ids.after, row]);
-  const changes = [...comparison.regressions, ...comparison.improvements].map((one) => one.row);
-  const at = changes.indexOf(row);
+function reasonsOf(detail: JobRowDetail | null | undefined, side: Side): string {
+  return resultsOf(detail, side).map(wordsOf).filter(Boolean).join("\n");
+}
+
+/** One row of several jobs: its texts in each beside those of the first. `rows` are the ones that *Next* goes through. */
+export function RowsCompared({ sides, row, rows }: { sides: readonly Side[]; row: number; rows: readonly number[] }) {
+  const found = useLoaded((signal) => detailsOf(sides, row, signal), [sides.map(({ id }) => id).join(), row]);
+  const at = rows.indexOf(row);
   const go = (to: number | undefined) => to !== undefined && setQuery({ row: String(to) });
   const actions = (
     <>
-      <Button disabled={at <= 0} onClick={() => go(changes[at - 1])}>
+      <Button disabled={at <= 0} onClick={() => go(rows[at - 1])}>
         ‹ Previous
       </Button>
-      <Button disabled={at + 1 >= changes.length} onClick={() => go(changes[at + 1])}>
+      <Button disabled={at + 1 >= rows.length} onClick={() => go(rows[at + 1])}>
         Next ›
       </Button>
     </>
   );
   return (
-    <Dialog title={`Row ${count(row)} in both jobs`} wide onClose={() => setQuery({ row: null })} actions={actions}>
+    <Dialog title={`Row ${count(row)} in ${sides.length === 2 ? "both" : count(sides.length)} jobs`} wide onClose={() => setQuery({ row: null })} actions={actions}>
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading the row" />}
-      {found.value && <BothTexts key={row} before={found.value[0]} after={found.value[1]} comparison={comparison} />}
+      {found.value && <Texts key={row} sides={sides} found={found.value} />}
     </Dialog>
   );
 }
 
-function BothTexts({ before, after, comparison }: { before: JobRowDetail; after: JobRowDetail; comparison: Comparison }) {
-  const [old, now] = [before.results.find((one) => one.evaluator === comparison.before), after.results.find((one) => one.evaluator === comparison.after)];
-  const outputs = [asText(before.given?.outputs), asText(after.given?.outputs)] as const;
-  const words = [wordsOf(old), wordsOf(now)] as const;
-  const labels = [`before: ${comparison.before}`, `after: ${comparison.after}`] as const;
+function Texts({ sides, found }: { sides: readonly Side[]; found: Found }) {
   return (
     <>
-      <p class="chips">
-        {old && <Verdict result={old.result} />}
-        {figure(old?.result.score)} → <strong>{figure(now?.result.score)}</strong>
-        {now && <Verdict result={now.result} />}
-      </p>
+      <dl class="facts">
+        {sides.map((side, at) => (
+          <div key={side.id} class="fact">
+            <dt>{side.label}</dt>
+            <dd>
+              <Scores detail={found[at]} side={side} />
+            </dd>
+          </div>
+        ))}
+      </dl>
       <section class="named-value">
         <h3>Inputs</h3>
-        <Value label="Inputs" value={inputsOf(after)} />
+        <Value label="Inputs" value={inputsOf(found)} />
       </section>
-      <section class="named-value">
-        <h3>Outputs{outputs[0] === outputs[1] && ", the same in both"}</h3>
-        {outputs[0] === outputs[1] ? <Value label="Outputs" value={after.given?.outputs} /> : <Diff before={outputs[0]} after={outputs[1]} syntax="text" labels={labels} />}
-      </section>
-      {words.some((one) => one !== "") && (
-        <section class="named-value">
-          <h3>Reasons{words[0] === words[1] && ", the same in both"}</h3>
-          {words[0] === words[1] ? <Value label="Reasons" value={words[0]} /> : <Diff before={words[0]} after={words[1]} syntax="text" labels={labels} />}
-        </section>
-      )}
+      <Differing title="Outputs" sides={sides} texts={found.map(outputsOf)} />
+      <Differing title="Reasons" sides={sides} texts={found.map((one, at) => reasonsOf(one, sides[at]!))} />
     </>
   );
 }
 
-const STEP = 8;
+/** The text of the first job, and each other one that is not the same beside it. */
+function Differing({ title, sides, texts }: { title: string; sides: readonly Side[]; texts: readonly string[] }) {
+  const first = texts[0]!;
+  const others = sides.map((side, at) => ({ side, text: texts[at]! })).filter(({ text }) => text !== first);
+  if (texts.every((text) => text === "")) return null;
+  const all = sides.length === 2 ? "both" : "all";
+  return (
+    <section class="named-value">
+      <h3>
+        {title}
+        {others.length === 0 && `, the same in ${all}`}
+      </h3>
+      {others.length === 0 && <Value label={title} value={first} />}
+      {others.map(({ side, text }) => (
+        <Diff key={side.id} before={first} after={text} syntax="text" labels={[sides[0]!.label, side.label]} />
+      ))}
+    </section>
+  );
+}
 
-/** Rows that scored better or worse than in the first job: what they asked, and what came of them in each job. */
-export function RowsOfMany({ jobs, comparisons }: { jobs: readonly JobReport[]; comparisons: readonly Comparison[] }) {
+function Scores({ detail, side }: { detail: JobRowDetail | null | undefined; side: Side }) {
+  const results = resultsOf(detail, side);
+  if (results.length === 0) return <span class="muted">no such row</span>;
+  return (
+    <>
+      {results.map((one) => (
+        <span key={one.evaluator} class="chips">
+          <Link to={`/jobs/${side.id}/rows/${detail!.index}`} title={`The row in ${side.label}: ${one.evaluator}`}>
+            {figure(one.result.score)}
+          </Link>{" "}
+          <Verdict result={one.result} />
+        </span>
+      ))}
+    </>
+  );
+}
+
+interface ChangedProps {
+  title: string;
+  label: string;
+  rows: readonly number[];
+  /** How many there are, if more than `rows`. */
+  all?: number;
+  sides: readonly Side[];
+}
+
+/** Rows that scored otherwise than in the first job: what they asked, and what came of them in each job. */
+export function ChangedRows({ title, label, rows: changed, all = changed.length, sides }: ChangedProps) {
   const [most, setMost] = useState(STEP);
-  const changed = [...new Set([...comparisons.flatMap((one) => one.regressions), ...comparisons.flatMap((one) => one.improvements)].map((one) => one.row))];
   const rows = changed.slice(0, most);
-  const found = useLoaded((signal) => Promise.all(rows.map(async (row) => ({ row, details: await Promise.all(jobs.map((job) => detailOf(job.id, row, signal).catch(() => null))) }))), [rows.join(",")]);
-  if (changed.length === 0) return null;
+  const found = useLoaded((signal) => Promise.all(rows.map(async (row) => ({ row, details: await detailsOf(sides, row, signal) }))), [sides.map(({ id }) => id).join(), rows.join()]);
   const head = (
     <>
-      <th scope="col" class="number">Row</th>
+      <th scope="col" class="number">
+        Row
+      </th>
       <th scope="col">Inputs</th>
-      {jobs.map((job) => (
-        <th key={job.id} scope="col">
-          {oneLine(job.name ?? shortId(job.id), 40)}
+      {sides.map((side) => (
+        <th key={side.id} scope="col">
+          {oneLine(side.label, 40)}
         </th>
       ))}
     </>
   );
   return (
-    <Panel title="Rows that differ from the first job" class="panel-stack">
+    <Panel title={title} class="panel-stack">
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading rows" />}
-      {found.value && (
-        <Table label="Rows that differ" head={head} class={found.loading ? "rows-busy" : ""}>
+      {changed.length === 0 && <p class="muted">No rows.</p>}
+      {changed.length > 0 && found.value && (
+        <Table label={label} head={head} class={found.loading ? "rows-busy" : ""}>
           {found.value.map(({ row, details }) => (
             <tr key={row}>
               <th scope="row" class="number">
-                {count(row)}
+                <Link to={`/jobs/${sides.at(-1)!.id}/rows/${row}`} class="nowrap">{`row ${count(row)}`}</Link>
+                <br />
+                <button type="button" class="link-button" aria-label={`Compare the texts of row ${row}`} onClick={() => setQuery({ row: String(row) })}>
+                  texts
+                </button>
               </th>
               <td class="cell-value">
-                <span class="clamped">{oneLine(details.find((one) => one !== null) ? inputsOf(details.find((one) => one !== null)!) : "", 160)}</span>
+                <span class="clamped">{oneLine(inputsOf(details), SHOWN_CHARS)}</span>
               </td>
-              {details.map((detail, at) => (
-                <td key={jobs[at]!.id} class="cell-text">
-                  {detail === null ? <span class="muted">no such row</span> : <OneOfMany detail={detail} job={jobs[at]!.id} />}
+              {sides.map((side, at) => (
+                <td key={side.id} class="cell-text">
+                  <Scores detail={details[at]} side={side} />
+                  <p class="clamped mono">{at > 0 && outputsOf(details[at]) === outputsOf(details[0]) ? <span class="muted">the same output</span> : oneLine(outputsOf(details[at]), SHOWN_CHARS)}</p>
+                  <p class="clamped muted">{oneLine(reasonsOf(details[at], side), SHOWN_CHARS)}</p>
                 </td>
               ))}
             </tr>
@@ -135,19 +209,7 @@ export function RowsOfMany({ jobs, comparisons }: { jobs: readonly JobReport[]; 
           </Button>
         </div>
       )}
+      {all > changed.length && changed.length <= most && <p class="muted">Only the first {changed.length} are shown.</p>}
     </Panel>
-  );
-}
-
-function OneOfMany({ detail, job }: { detail: JobRowDetail; job: string }) {
-  return (
-    <>
-      <p class="clamped mono">{oneLine(detail.given?.outputs ?? "", 160)}</p>
-      {detail.results.map((one) => (
-        <p key={one.evaluator}>
-          <Link to={`/jobs/${job}/rows/${detail.index}`}>{figure(one.result.score)}</Link> <Verdict result={one.result} /> <span class="muted">{oneLine(wordsOf(one), 100)}</span>
-        </p>
-      ))}
-    </>
   );
 }

@@ -111,6 +111,9 @@ function Uploaded({ report, onClose }: { report: DatasetReport; onClose: () => v
       actions={
         <>
           <Button onClick={onClose}>Close</Button>
+          <Link to="/" class="button button-plain">
+            Write an evaluator
+          </Link>
           <Link to={place} class="button button-primary">
             View its rows
           </Link>

@@ -126,6 +126,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       )}
       <StatusLine draft={draft} checked={checked} fault={ownFault} waiting={build.state === "building"} />
       {!checked.stale && checked.report !== null && <Warnings notes={checked.report.notes} />}
+      {!checked.stale && file === null && <RewriteOffer code={checked.report?.rewritten ?? null} onRewrite={(code) => handle.current?.replace(code)} />}
       <FixOffer fix={checked.stale ? null : (checked.report?.problems[0]?.fix ?? null)} onFix={(code) => change({ code, example: null })} />
       {checked.error !== null && (
         <div class="editor-error">
@@ -312,6 +313,19 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
         </span>
       )}
     </div>
+  );
+}
+
+/** A button that gives the parameters the names of what they are given, and takes the rest from these; undo brings the code back. */
+function RewriteOffer({ code, onRewrite }: { code: string | null; onRewrite: (code: string) => void }) {
+  if (code === null) return null;
+  return (
+    <p class="aside">
+      <Button small onClick={() => onRewrite(code)}>
+        Rewrite the parameters
+      </Button>
+      <span class="muted">so that each is what its name says</span>
+    </p>
   );
 }
 

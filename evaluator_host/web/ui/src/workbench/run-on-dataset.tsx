@@ -9,12 +9,12 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { counted } from "../resources/format";
+import { readsOf, suggested, unmapped, type MappingLine } from "../resources/mapping-advice";
 import { MappingFields } from "../resources/mapping-fields";
 import { watchJob } from "../resources/watched-jobs";
 import type { DatasetReport, EvaluatorIn, EvaluatorReport, JobReport } from "../api/types";
 import { Link, navigate } from "../router";
 import { type Draft, toEvaluator, withStored } from "./draft";
-import { outputColumn } from "./test-rows";
 import { recallInTab, keepInTab } from "../storage";
 
 const LAST = "run-on";
@@ -23,11 +23,12 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
   const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
   const [chosen, setChosen] = useState(recallInTab(LAST) ?? "");
   const [limit, setLimit] = useState("");
-  const [mapping, setMapping] = useState<readonly { field: string; source: string }[] | null>(null);
+  const [mapping, setMapping] = useState<readonly MappingLine[] | null>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const set = sets.value?.find((one) => one.name === chosen) ?? sets.value?.[0] ?? null;
-  const lines = mapping ?? guessed(set);
+  const reads = readsOf(evaluator, draft.contract).map((name) => ({ evaluator: draft.stored?.name ?? "The code", name }));
+  const lines = mapping ?? suggested(set?.columns ?? [], reads, false);
   const start = async () => {
     if (set === null || busy) return;
     setBusy(true);
@@ -82,21 +83,15 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
             />
             <Field label="First N rows" type="number" min={1} placeholder="All rows" value={limit} onValue={setLimit} />
           </div>
-          <details open={lines.length > 0}>
+          <details open={lines.length > 0 || unmapped(set.columns, reads, lines).length > 0}>
             <summary>Mapping</summary>
-            <MappingFields mapping={lines} columns={set.columns} onMapping={setMapping} />
+            <MappingFields mapping={lines} columns={set.columns} reads={reads} isSuggested={mapping === null} onMapping={setMapping} />
           </details>
         </>
       )}
       {error !== null && <ErrorNote title="The job cannot start" error={error} />}
     </Dialog>
   );
-}
-
-/** The mapping that a data set without a column `outputs` probably needs. */
-function guessed(set: DatasetReport | null): readonly { field: string; source: string }[] {
-  const column = outputColumn(set?.columns ?? []);
-  return column === null || column === "outputs" || column === "output" ? [] : [{ field: "outputs", source: column }];
 }
 
 /** The reference of the stored version if the draft is still that, so that the job is among its jobs; else the code itself. */

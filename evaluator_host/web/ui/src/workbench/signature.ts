@@ -36,14 +36,17 @@ const ENTRY: Record<Draft["language"], RegExp> = {
   typescript: /(?:function\s+(evaluate|main)\s*|(?:const|let|var)\s+(?:evaluate|main)\s*=\s*(?:async\s*)?(?:function\s*)?)\(([^)]*)\)/,
 };
 
+/** The names of the entry's parameters in order, and which of the two entries it is. */
+export function namesOf(code: string, language: Draft["language"]): [{ name: string; optional: boolean }[], string | undefined] {
+  const found = ENTRY[language].exec(code);
+  const parts = (found?.[2] ?? "").replace(/<[^>]*>|\{[^}]*\}/g, "").split(","); // types may have commas
+  const names = parts.map((part) => ({ name: /^\s*\**\s*([A-Za-z_$][\w$]*)/.exec(part)?.[1] ?? "", optional: /^\s*\*|=/.test(part) }));
+  return [names.filter(({ name }) => name !== ""), found?.[1]];
+}
+
 /** The parameters as they are named in the code, with what each gets. */
 export function parametersOf(draft: Draft, contract: string | null): Parameter[] {
-  const found = ENTRY[draft.language].exec(draft.code);
-  const names = (found?.[2] ?? "")
-    .replace(/<[^>]*>|\{[^}]*\}/g, "") // types may have commas
-    .split(",")
-    .map((part) => /^\s*\**\s*([A-Za-z_$][\w$]*)/.exec(part)?.[1] ?? "")
-    .filter((name) => name !== "");
+  const names = namesOf(draft.code, draft.language)[0].map(({ name }) => name);
   const { row } = toRow(draft.row);
   const calls = CALLS[contract ?? "evaluate"];
   if (calls !== undefined) return names.slice(0, calls.length).map((name, at) => ({ name, what: calls[at]!.what, value: calls[at]!.value(row, draft) }));
