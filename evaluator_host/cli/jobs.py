@@ -50,10 +50,15 @@ def create(
     context: typer.Context,
     *,
     evaluator: Annotated[
-        list[str], typer.Option("--evaluator", "-e", help="A stored evaluator (exact-match@3) or a file. Repeatable.")
+        list[str],
+        typer.Option(
+            "--evaluator", "-e", metavar="NAME|FILE", help="A stored evaluator (exact-match@3) or a file. Repeatable."
+        ),
     ],
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
-    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN or FIELD={{ template }}.")] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Or FIELD={{ template }}. Repeatable.")
+    ] = None,
     target_url: Annotated[
         str | None,
         typer.Option("--target-url", help="OpenAI-compatible API that produces the outputs: https://host/v1"),
@@ -66,7 +71,9 @@ def create(
     ] = None,
     inference: Annotated[
         list[str] | None,
-        typer.Option("--inference", help="A parameter NAME=VALUE of the request: temperature=0. Repeatable."),
+        typer.Option(
+            "--inference", metavar="NAME=VALUE", help="A parameter of the request: temperature=0. Repeatable."
+        ),
     ] = None,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests in parallel.")] = 8,
     target_timeout_s: Annotated[
