@@ -18,7 +18,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 TWICE = -p tests.second_try
 AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRICT),fail,list) -n 0 \
   --last-failed --last-failed-no-failures=none --maxfail 5 $(ARGS)
-# Real packages of other platforms take minutes: `make differential` runs these tests, and so does `.ci/run`. A later `-m` in ARGS wins.
+# Real packages of other platforms take minutes: `make differential` runs these tests, and so does `.ci/run`, by `MOST=`. A later `-m` in ARGS wins.
 MOST := -m 'not differential'
 DIFFERENTIAL := tests/differential tests/dialects tests/migration tests/models tests/wires
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.

@@ -45,7 +45,7 @@ class Meter:
 
     def _used(self) -> float:
         """Return the seconds since the last call. Two processes that use containers at once each count both."""
-        now, containers_s = dict(_tree(os.getpid())), container_seconds()
+        now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s
         # What has ended and was waited for is in its parent's sum now; what was not is gone from both sums.
         used -= sum(self._before.values())
@@ -85,7 +85,7 @@ def container_seconds() -> float:
     return 0.0
 
 
-def _tree(pid: int) -> Iterator[tuple[int, float]]:
+def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
     """Yield a process and all below it, each with its processor time and that of the children it has waited for."""
     waiting = [pid]
     while waiting:

@@ -102,7 +102,8 @@ def search(
     text: Annotated[str, typer.Argument(help="Only rows with this text, in any case.")] = "",
     *,
     where: Annotated[
-        list[str] | None, typer.Option(help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
     ] = None,
     sort: Annotated[str | None, typer.Option(help="A column; `-` before it: descending.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 20,
@@ -162,12 +163,17 @@ def edit(
     name: _NameArgument,
     *,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help='Replace a row: 7={"question": "…"}. Repeatable.')
+        list[str] | None,
+        typer.Option("--set", metavar="NUMBER=ROW", help='Replace a row: 7={"question": "…"}. Repeatable.'),
     ] = None,
-    remove: Annotated[list[int] | None, typer.Option(help="Remove a row by its number. Repeatable.")] = None,
-    add: Annotated[list[str] | None, typer.Option(help="Append a row, as JSON. Repeatable.")] = None,
+    remove: Annotated[
+        list[int] | None, typer.Option(metavar="NUMBER", help="Remove a row by its number. Repeatable.")
+    ] = None,
+    add: Annotated[list[str] | None, typer.Option(metavar="ROW", help="Append a row, as JSON. Repeatable.")] = None,
     from_job: Annotated[str | None, typer.Option(help="Append rows of this job: its id, or `last`.")] = None,
-    row: Annotated[list[int] | None, typer.Option(help="With --from-job: a number of a row. Repeatable.")] = None,
+    row: Annotated[
+        list[int] | None, typer.Option(metavar="NUMBER", help="With --from-job: a number of a row. Repeatable.")
+    ] = None,
     create: Annotated[bool, typer.Option("--create", help="Make the data set if there is none.")] = False,
     url: HostOption = DEFAULT_URL,
     as_json: options.JsonOption = False,

@@ -50,10 +50,15 @@ def create(
     context: typer.Context,
     *,
     evaluator: Annotated[
-        list[str], typer.Option("--evaluator", "-e", help="A stored evaluator (exact-match@3) or a file. Repeatable.")
+        list[str],
+        typer.Option(
+            "--evaluator", "-e", metavar="NAME|FILE", help="A stored evaluator (exact-match@3) or a file. Repeatable."
+        ),
     ],
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
-    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN or FIELD={{ template }}.")] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Or FIELD={{ template }}. Repeatable.")
+    ] = None,
     target_url: Annotated[
         str | None,
         typer.Option("--target-url", help="OpenAI-compatible API that produces the outputs: https://host/v1"),
@@ -66,7 +71,9 @@ def create(
     ] = None,
     inference: Annotated[
         list[str] | None,
-        typer.Option("--inference", help="A parameter NAME=VALUE of the request: temperature=0. Repeatable."),
+        typer.Option(
+            "--inference", metavar="NAME=VALUE", help="A parameter of the request: temperature=0. Repeatable."
+        ),
     ] = None,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests in parallel.")] = 8,
     target_timeout_s: Annotated[
@@ -119,9 +126,8 @@ def create(
         timeout_s=target_timeout_s, retries=retries,
     )  # fmt: skip
     scheduled = context.info_name == "schedule"
-    if scheduled and (name is None or cron is None):
-        missing = "--name" if name is None else "--cron"
-        raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
+    if scheduled:
+        _require_name_and_cron(name, cron)
     described: dict[str, Any] = {
         "evaluators": [_evaluator(one) for one in evaluator],
         "dataset": dataset,
@@ -155,6 +161,12 @@ def create(
             print_json(job)
         else:
             out.print(job.id)
+
+
+def _require_name_and_cron(name: str | None, cron: str | None) -> None:
+    if name is None or cron is None:
+        missing = "--name" if name is None else "--cron"
+        raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
 
 
 @app.command(name="list")

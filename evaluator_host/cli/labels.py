@@ -40,7 +40,9 @@ def create(
     job: Annotated[str | None, typer.Option(help="Label the rows of this job: its id, or `last`.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Label the rows of this data set.")] = None,
     kind: Annotated[LabelKind, typer.Option(help="Kind of the labels.")] = LabelKind.PASSED,
-    choice: Annotated[list[str] | None, typer.Option(help="A label of kind choice. May be repeated.")] = None,
+    choice: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="A label of kind choice. Repeatable.")
+    ] = None,
     min_: Annotated[float, typer.Option("--min", help="The least score.")] = 0.0,
     max_: Annotated[float, typer.Option("--max", help="The greatest score.")] = 1.0,
     rows: Annotated[RowChoice, typer.Option(help="Which rows of the job.")] = RowChoice.ALL,

@@ -68,7 +68,8 @@ def change(
     timeout_s: _Timeout = None,
     retries: _Retries = None,
     unset: Annotated[
-        list[str] | None, typer.Option(help="Field that gets its default back: secret, input-price, … Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Field that gets its default back: secret, input-price, … Repeatable."),
     ] = None,
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,

@@ -50,12 +50,15 @@ ConfigOption = Annotated[
     str | None, typer.Option(help="Arguments of a class, or its configuration: a JSON object, or a file with one.")
 ]
 PackageOption = Annotated[
-    list[str] | None, typer.Option("--package", help="An exact pin: numpy==2.1.0, lodash@4.17.21. Repeatable.")
+    list[str] | None,
+    typer.Option("--package", metavar="PIN", help="An exact pin: numpy==2.1.0, lodash@4.17.21. Repeatable."),
 ]
 FileOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--file", help="A data file of the project that the code reads. Repeatable. Imports come by themselves."
+        "--file",
+        metavar="PATH",
+        help="A data file of the project that the code reads. Repeatable. Imports come by themselves.",
     ),
 ]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
@@ -64,18 +67,27 @@ TimeoutOption = Annotated[float | None, typer.Option(help="Seconds for one row."
 MemoryOption = Annotated[int | None, typer.Option(help="Memory of a sandbox in MB.", show_default="256")]
 ModelOption = Annotated[
     list[str] | None,
-    typer.Option("--model", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."),
+    typer.Option(
+        "--model", metavar="NAME", help="A registered model that the code may ask: NAME, or OWN=NAME. Repeatable."
+    ),
 ]
 FormatOption = Annotated[
     Format | None,
     typer.Option("--format", help="Format of the data. Default: by the file's suffix.", show_default=False),
 ]
 NetworkOption = Annotated[
-    list[str] | None, typer.Option("--network", help="A host that the code may reach: api.example.com:443. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--network", metavar="HOST:PORT", help="A host that the code may reach: api.example.com:443. Repeatable."
+    ),
 ]
 CodeSecretOption = Annotated[
     list[str] | None,
-    typer.Option("--secret", help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable."),
+    typer.Option(
+        "--secret",
+        metavar="VARIABLE=SECRET",
+        help="A variable of the code that holds a secret: API_TOKEN=crm. Repeatable.",
+    ),
 ]
 ReplayOption = Annotated[Replay, typer.Option(help="Recorded answers of granted models. require: ask no model.")]
 RequestsOption = Annotated[

@@ -3,12 +3,17 @@
 Chunks in, keyed rows out: a chunk is a list of `(key, record)`, and comes back as a list of `(key, columns)`, one for
 each record, in its order. An engine may deliver a chunk twice, when a worker was lost: whoever stores results keeps
 the first of each key. Workers need no credentials, and reach no database.
+
+Dask looks into arguments and results of type list, for its own objects, and sends each item of a result as a frame of
+its own: that costs more processor time than the evaluation of a row. So a chunk may be a `Chunk`, and results are
+`ScoredChunk`, which engines pass on whole.
 """
 
 import atexit
 import os
+import pickle
 import threading
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -27,12 +32,30 @@ _opened: dict[tuple[int, str], SandboxPool] = {}
 _opening: Final = threading.Lock()
 
 
+class Chunk:
+    """Records with their keys as one piece of bytes; iterating yields `(key, record)`.
+
+    Args:
+      rows: `(key, record)`, all of them picklable.
+    """
+
+    def __init__(self, rows: Iterable[tuple[Hashable, Mapping[str, Json]]]) -> None:
+        self._pickled = pickle.dumps(list(rows), pickle.HIGHEST_PROTOCOL)
+
+    def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Json]]]:
+        return iter(pickle.loads(self._pickled))  # noqa: S301 - of the engine's driver, which sends code as well
+
+
+class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
+    """The columns of each record, with its key."""
+
+
 @dataclass(frozen=True)
 class ChunkScorer:
     """A function of chunks that can be pickled: give it to whatever maps functions over chunks on other machines.
 
     Example:
-      futures = client.map(ChunkScorer(evaluator), chunks)  # Dask
+      futures = client.map(ChunkScorer(evaluator), [Chunk(rows) for rows in parts], pure=False)  # Dask
 
     Args:
       evaluator: The code and its settings.
@@ -46,8 +69,8 @@ class ChunkScorer:
     isolation: Isolation = Isolation.ROW
     pool: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, chunk: Iterable[tuple[Key, Mapping[str, Json]]]) -> list[tuple[Key, dict[str, Json]]]:
-        """Return the columns of each record, with its key.
+    def __call__(self, chunk: Iterable[tuple[Key, Mapping[str, Json]]]) -> ScoredChunk[Key]:
+        """Return the columns of each record, with its key: `[(key, {"status": …, …})]`.
 
         Raises:
           PackagesFailed: the evaluator's packages cannot be installed.
@@ -55,7 +78,7 @@ class ChunkScorer:
         """
         keyed = list(chunk)
         scored = self.columns([record for _, record in keyed])
-        return [(key, columns) for (key, _), columns in zip(keyed, scored, strict=True)]
+        return ScoredChunk((key, columns) for (key, _), columns in zip(keyed, scored, strict=True))
 
     def columns(self, records: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
         """Return `{"status", "score", "passed", "metrics", "error_code", "error"}` for each record, in their order.

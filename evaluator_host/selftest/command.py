@@ -54,8 +54,13 @@ _ADVICE: Final[dict[Guard, str]] = {
 BackendOption = Annotated[
     SandboxChoice | None, typer.Option(help="auto, bubblewrap or docker; default: as the host.", show_default=False)
 ]
-GroupOption = Annotated[list[Group] | None, typer.Option(help="Only these, several times.", show_default="all")]
-LanguagesOption = Annotated[list[Language] | None, typer.Option(help="Only these, several times.", show_default="all")]
+GroupOption = Annotated[
+    list[Group] | None, typer.Option(metavar="|".join(Group), help="Only these, several times.", show_default="all")
+]
+LanguagesOption = Annotated[
+    list[Language] | None,
+    typer.Option(metavar="|".join(Language), help="Only these, several times.", show_default="all"),
+]
 
 
 def selftest(

@@ -134,6 +134,16 @@ async def test_a_package_that_raises_is_noted_and_the_rest_of_its_set_works(serv
     assert any("raises cannot be imported: ModuleNotFoundError" in note for note in report.notes)
 
 
+async def test_what_a_small_package_reads_when_it_is_used_is_compiled_too(
+    service: Service, index: Index, home: Path
+) -> None:
+    index.add_python(wheel("lazily", {"lazily/__init__.py": "", "lazily/later/used.py": "said = 4"}))
+    code = "import lazily.later.used\ndef evaluate(i, o, t): return lazily.later.used.said"
+    assert (await evaluated(service, code, "lazily==1.0.0")).score == 4
+    [files] = [files for files in installed(home) if (files / "lazily").exists()]
+    assert len(list(files.glob("lazily/later/__pycache__/used.*.pyc"))) == 1
+
+
 LIES = """
 import builtins, importlib, os, sys, time
 class Lie(str):

@@ -304,10 +304,12 @@ async def _of_capacity(settings: Settings, add: Add) -> None:
 
 async def _of_engines(settings: Settings, add: Add) -> None:
     for isolation, bar in ((Isolation.ROW, 0.9), (Isolation.BATCH, 0.8)):
-        found = await asyncio.to_thread(engines.rows_per_s, settings.data_dir, isolation)
-        alone = found.pop("alone")
+        found = await asyncio.to_thread(engines.rates, settings.data_dir, isolation)
+        alone = found.pop("alone").rows_per_s
         for name, rate in found.items():
-            add(f"rows/s over {name}, isolation {isolation}", rate, "rows/s", "≥", bar, "the pool alone", alone)
+            figure = f"rows/s over {name}, isolation {isolation}"
+            add(figure, rate.rows_per_s, "rows/s", "≥", bar, "the pool alone", alone)
+            add(f"first {engines.BATCH} rows over {name}, isolation {isolation}", rate.first_s, "s", "≤", None)
 
 
 def _large_row() -> dict[str, object]:

@@ -132,6 +132,13 @@ def test_cli_md_has_every_option_of_a_command(title: str) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("title", leaf_commands())
+def test_help_shows_the_form_of_an_option_that_may_be_repeated(title: str) -> None:
+    command = leaf_commands()[title]
+    shown = command.get_help(command.make_context(title, [], resilient_parsing=True))
+    assert not re.findall(r"^ +-.*<list\[.*", shown, re.MULTILINE)
+
+
 def test_cli_md_has_no_option_that_does_not_exist() -> None:
     real = {"--help", "--debug"}
     for command in leaf_commands().values():

@@ -32,6 +32,7 @@ from tests.fake_runner import FakeBackend
 ON_EACH_DATABASE = pytest.mark.parametrize("database_url", EACH_ENGINE, indirect=True)
 WORKSPACE = "default"
 OK = Evaluator("ok")
+_HANGS_S = 120.0  # beside many others, what takes a second takes a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,13 @@ class Desk:
         return await self.board.create_job(JobSpec(evaluators, rows, config=JobConfig(**config)), workspace)
 
     async def ended(self, job: JobReport, *, workspace: str = WORKSPACE) -> JobReport:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(_HANGS_S):
             return [report async for report in self.board.watch_job(workspace, job.id)][-1]
 
     async def reached(
         self, job: JobReport, *, done: int = 0, status: JobStatus | None = None, workspace: str = WORKSPACE
     ) -> JobReport:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(_HANGS_S):
             while True:
                 report = await self.board.get_job(workspace, job.id)
                 if report.progress.done >= done and status in (None, report.status):

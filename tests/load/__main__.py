@@ -1,4 +1,7 @@
-"""`python -m tests.load --minutes 5`: the full load test, with a table of what came of it."""
+"""`python -m tests.load --minutes 5`: the full load test, with a table of what came of it.
+
+`--mode template` forks sandboxes from a template, `--mode workers` has two processes answer.
+"""
 
 import argparse
 import sys
@@ -9,6 +12,12 @@ from tests.conftest import BACKENDS
 from tests.engines import engine_address
 from tests.load.scenario import Outcome, run_load
 
+MODES = {
+    "default": {},
+    "template": {"EVALUATOR_HOST_SANDBOX_START": "template"},
+    "workers": {"EVALUATOR_HOST_WORKERS": "2"},
+}
+
 
 def main() -> int:
     """Run it; exit 1 when an answer was wrong or something was left."""
@@ -16,8 +25,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--callers", type=int, default=1000)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
+    parser.add_argument("--mode", choices=MODES, default="default")
     asked = parser.parse_args()
-    environment = load_environment(asked.backend)
+    environment = load_environment(asked.backend) | MODES[asked.mode]
     with tempfile.TemporaryDirectory(prefix="evaluator-host-load-") as folder:
         found = run_load(
             Path(folder), backend=asked.backend, callers=asked.callers, seconds=asked.minutes * 60,

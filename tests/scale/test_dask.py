@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from evaluator_host import Evaluator, SandboxPool
 from evaluator_host.model.evaluator import Isolation
-from evaluator_host.scale.chunks import ChunkScorer
+from evaluator_host.scale.chunks import Chunk, ChunkScorer
 from tests.conftest import DATA_DIR
 
 ROWS, CHUNK = 3_000, 100
@@ -59,7 +60,7 @@ def test_a_worker_that_is_killed_loses_no_row_and_keeps_none_twice() -> None:
     ):
         pids = client.run(os.getpid)
         killed = False
-        futures = client.map(scorer, list(chunks()), pure=False, retries=3)
+        futures = client.map(scorer, [Chunk(rows) for rows in chunks()], pure=False, retries=3)
         for _, scored in as_completed(futures, with_results=True):
             for key, columns in scored:
                 kept.setdefault(key, facts(columns))  # at least once from the engine, once here
@@ -75,6 +76,8 @@ def test_a_chunk_has_a_result_for_each_record_in_order() -> None:
     scored = scorer([(f"key-{n}", record(n)) for n in range(12)])
     assert [key for key, _ in scored] == [f"key-{n}" for n in range(12)]
     assert [facts(columns) for _, columns in scored] == [expected(n) for n in range(12)]
+    assert pickle.loads(pickle.dumps(scored)) == scored
+    assert list(Chunk((f"key-{n}", record(n)) for n in range(12))) == [(f"key-{n}", record(n)) for n in range(12)]
     assert scorer([]) == []
     with SandboxPool(**OPTIONS) as pool:
         assert pool.check(scorer.evaluator).ok

@@ -62,7 +62,9 @@ def migrate(
     path: _PathArgument,
     *,
     data: Annotated[Path | None, typer.Option(help="Rows to prove on. Default: generated rows.")] = None,
-    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="As in outputs=answer. Repeatable.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows to read.")] = 1000,
     write: Annotated[bool, typer.Option("--write", help="Write proven code to its file.")] = False,
     force: Annotated[bool, typer.Option("--force", help="With --write: unproven code too.")] = False,

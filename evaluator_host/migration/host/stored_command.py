@@ -23,7 +23,9 @@ def migrate(
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
     ] = False,
     dataset: Annotated[str | None, typer.Option(help="Prove on this data set. Default: generated rows.")] = None,
-    map_: Annotated[list[str] | None, typer.Option("--map", help="FIELD=COLUMN, as in outputs=answer.")] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="As in outputs=answer. Repeatable.")
+    ] = None,
     job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or `last`.")] = None,
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,

@@ -139,9 +139,8 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     gvisor = is_gvisor(policy.runtime or engine.default_runtime)
     memory_bytes = (spec.memory_mb + gvisor * GVISOR_MEMORY_MB) * 1024 * 1024
     processes = process_limit(spec.language, spec.processes) + gvisor * GVISOR_PROCESSES
-    user_processes = (
-        USER_PROCESSES if engine.pids_limit else processes
-    )  # where no cgroup counts, the user's count must do
+    # where no cgroup counts, the user's count must do
+    user_processes = USER_PROCESSES if engine.pids_limit else processes
     config: dict[str, Any] = {
         "NetworkMode": "default" if spec.network else "none",  # an engine's own: a bridge, or what Podman has for it
         "ReadonlyRootfs": True,
@@ -158,9 +157,8 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
             "/dev/mqueue": _NO_QUEUES,
         },
         "Ulimits": [
-            {"Name": "core", "Soft": 0, "Hard": 0},
-            {"Name": "nofile", "Soft": NOFILE, "Hard": NOFILE},
-            {"Name": "nproc", "Soft": user_processes, "Hard": user_processes},
+            {"Name": name, "Soft": most, "Hard": most}
+            for name, most in (("core", 0), ("nofile", NOFILE), ("nproc", user_processes))
         ],
         "LogConfig": {"Type": "none", "Config": {}},
         "Init": False,  # the runner is process 1 and reaps

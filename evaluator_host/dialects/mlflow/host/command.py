@@ -32,7 +32,8 @@ def score(
     tracking_uri: Annotated[str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="URL of the tracking server.")],
     experiment: Annotated[str, typer.Option(help="Name or id of the experiment.")],
     scorer: Annotated[
-        list[str] | None, typer.Option(help="Only this registered scorer, or a file with one. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME|FILE", help="Only this registered scorer, or a file with one. Repeatable."),
     ] = None,
     package: options.PackageOption = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most traces, the newest first.")] = 1000,

@@ -11,6 +11,7 @@ from evaluator_host.ray import RESOURCE, node_name
 from evaluator_host.scale.chunks import shared_pool
 
 _REWARDS_AT_ONCE: Final = 256
+_START_S: Final = 60.0
 
 
 class _RewardWorker:
@@ -19,6 +20,10 @@ class _RewardWorker:
     def __init__(self, evaluator: Evaluator, pool: Mapping[str, Any]) -> None:
         self._evaluator = evaluator
         self._pool = dict(pool)
+
+    def placed(self) -> bool:
+        """Return True: Ray has started this worker on a node."""
+        return True
 
     def probe(self) -> str | None:
         """Return why this node cannot evaluate, or None; one row is not run, the evaluator is only loaded."""
@@ -47,9 +52,11 @@ class RewardPool:
       pool: Options of `SandboxPool` on each node.
       failed_score: The reward where the code failed; None raises for it.
       resource: What nodes with sandboxes were started with (`--resources`); None for any node.
+      start_timeout_s: Seconds that Ray has to find nodes for all workers; more where a cluster adds nodes on demand.
 
     Raises:
-      SandboxUnavailable: no worker can evaluate; the message has the reason of each node.
+      SandboxUnavailable: Ray did not find nodes for all workers, or no worker can evaluate; the message has the number
+        of nodes, or the reason of each.
 
     Attributes:
       excluded: Why nodes were left out, a text for each.
@@ -63,6 +70,7 @@ class RewardPool:
         pool: Mapping[str, Any] | None = None,
         failed_score: float | None = 0.0,
         resource: str | None = RESOURCE,
+        start_timeout_s: float = _START_S,
     ) -> None:
         import ray  # noqa: PLC0415 - an extra
 
@@ -72,12 +80,15 @@ class RewardPool:
         options |= {"scheduling_strategy": "SPREAD"} if resource is None else {"resources": {resource: 1}}
         worker = ray.remote(**options)(_RewardWorker)
         started = [worker.remote(evaluator, dict(pool or {})) for _ in range(num_workers)]
-        reasons = ray.get([one.probe.remote() for one in started])
+        try:
+            self._require_placed(started, resource, start_timeout_s)
+            reasons = ray.get([one.probe.remote() for one in started])
+        except BaseException:
+            self._end(started)
+            raise
         self._workers = [one for one, reason in zip(started, reasons, strict=True) if reason is None]
         self.excluded = tuple(reason for reason in reasons if reason is not None)
-        for one, reason in zip(started, reasons, strict=True):
-            if reason is not None:
-                ray.kill(one)
+        self._end([one for one, reason in zip(started, reasons, strict=True) if reason is not None])
         if not self._workers:
             raise SandboxUnavailable("no worker can evaluate: " + "; ".join(self.excluded))
         self._next = 0
@@ -109,8 +120,7 @@ class RewardPool:
 
     def close(self) -> None:
         """End the workers and their sandboxes."""
-        for worker in self._workers:
-            self._ray.kill(worker)
+        self._end(self._workers)
         self._workers = []
 
     def __enter__(self) -> Self:
@@ -118,6 +128,26 @@ class RewardPool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _require_placed(self, workers: Sequence[Any], resource: str | None, timeout_s: float) -> None:
+        calls = [worker.placed.remote() for worker in workers]
+        ready, missing = self._ray.wait(calls, num_returns=len(calls), timeout=timeout_s)
+        if not missing:
+            return
+        alive = [node for node in self._ray.nodes() if node["Alive"]]
+        detail = f"Ray started {len(ready)} of {len(workers)} workers within {timeout_s:g} s; "
+        if resource is None:
+            raise SandboxUnavailable(f"{detail}the cluster has {len(alive)} nodes: `ray status` shows what they lack")
+        nodes = sum(bool(node["Resources"].get(resource)) for node in alive)
+        option = f"--resources='{{\"{resource}\": 1}}'"
+        raise SandboxUnavailable(
+            f"{detail}{nodes} of the cluster's {len(alive)} nodes have {resource}: start others with {option}, end "
+            f"programs that use it, or ask for fewer workers (num_workers)"
+        )
+
+    def _end(self, workers: Sequence[Any]) -> None:
+        for worker in workers:
+            self._ray.kill(worker)
 
     def _send(self, batch: Sequence[Mapping[str, Json]]) -> list[Any]:
         """Divide a batch between the workers; return what the parts' rewards come from, in order."""

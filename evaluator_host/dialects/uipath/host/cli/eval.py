@@ -99,10 +99,13 @@ def eval_(
     project: ProjectOption = Path(),
     folder: FolderOption = None,
     executions: Annotated[
-        list[Path] | None, typer.Option(help="What the agent did; several times. Without: the agent is run.")
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="What the agent did; several times. Without: the agent is run."),
     ] = None,
     entrypoint: Annotated[str | None, typer.Option(help="Function of uipath.json, when there are several.")] = None,
-    item: Annotated[list[str] | None, typer.Option(help="Id of a test case to run, several times; else all.")] = None,
+    item: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Id of a test case to run, several times; else all.")
+    ] = None,
     package: options.PackageOption = None,
     agent_timeout_s: Annotated[float, typer.Option(help="Seconds of the agent, for one test case.")] = 60.0,
     agent_memory_mb: Annotated[int, typer.Option(help="Memory of the agent's sandbox.")] = 512,
