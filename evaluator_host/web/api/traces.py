@@ -18,7 +18,7 @@ from evaluator_host.web.http.json_routes import json_response
 
 _MISSING = describe_error(404, "No such evaluator.")
 _MEDIA_TYPES: dict[str, Any] = {
-    "application/json": {"schema": {"type": "object"}},
+    "application/json": {"schema": {"type": "object", "additionalProperties": True}},
     PROTOBUF: {"schema": {"type": "string", "format": "binary"}},
 }
 _BODY: dict[str, Any] = {"requestBody": {"required": True, "content": _MEDIA_TYPES}}
