@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.files import FILES, FileFolder, RowsFolder
@@ -39,6 +39,9 @@ from evaluator_host.system.limited_process import LimitedProcesses
 _DELETE_EVERY_S: Final = 3600.0
 
 _log = logging.getLogger(__name__)
+
+Kept: TypeAlias = tuple[str, int, Callable[[datetime], Awaitable[int]]]
+"""Its name, days, and the function that deletes what is from before a time and returns how many that were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,7 @@ async def open_stored_resources(
     await swept.sweep(store)
     models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
     runner = runner or scheduler_of(service, store)
-    supervisor = service.supervisor
-    supervisor.checks.append(store.watch.require_serving)
+    service.supervisor.checks.append(store.watch.require_serving)
     registry = EvaluatorRegistry(service, store.evaluators, store.usage)
     jobs = JobService(
         service,
@@ -103,19 +105,17 @@ async def open_stored_resources(
     )
     schedules = Schedules(store.objects, jobs)
     alerts = Alerts(store.objects, jobs, store.traces, store.secrets, settings)
-    kept = (
-        ("ended jobs", settings.jobs_days, jobs.delete_ended),
-        ("traces", settings.traces_days, store.traces.delete_before),
-        ("audit entries", settings.audit_days, store.audit.delete_before),
+    tasks = (
+        ("the watch of the database", store.watch.run),
+        ("the scheduler of jobs", runner.run),
+        ("the schedules of jobs", schedules.run),
+        ("the alerts", alerts.run),
+        ("the deletion of what is old", partial(_delete_old, _kept(settings, store, jobs))),
     )
-    async with (
-        LimitedProcesses(most=2) as uploads,
-        supervisor.running("the watch of the database", store.watch.run),
-        supervisor.running("the scheduler of jobs", runner.run),
-        supervisor.running("the schedules of jobs", schedules.run),
-        supervisor.running("the alerts", alerts.run),
-        supervisor.running("the deletion of what is old", partial(_delete_old, kept)),
-    ):
+    async with AsyncExitStack() as running:
+        uploads = await running.enter_async_context(LimitedProcesses(most=2))
+        for name, task in tasks:
+            await running.enter_async_context(service.supervisor.running(name, task))
         results = JobResults(store.jobs, store.results, store.datasets, folder, store.labels)
         rows = RowReader(store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs)
         async with open_traffic(service, registry, store.traces, store.usage) as traffic:
@@ -146,12 +146,16 @@ async def open_stored_resources(
             )
 
 
-async def _delete_old(kept: Iterable[tuple[str, int, Callable[[datetime], Awaitable[int]]]]) -> None:
-    """Delete what is older than so many days, now and every hour; 0 keeps it for ever.
+def _kept(settings: Settings, store: Store, jobs: JobService) -> Iterable[Kept]:
+    return (
+        ("ended jobs", settings.jobs_days, jobs.delete_ended),
+        ("traces", settings.traces_days, store.traces.delete_before),
+        ("audit entries", settings.audit_days, store.audit.delete_before),
+    )
 
-    Args:
-      kept: Name, days, and the function that deletes what is from before a time and returns how many that were.
-    """
+
+async def _delete_old(kept: Iterable[Kept]) -> None:
+    """Delete what is older than so many days, now and every hour; 0 keeps it for ever."""
     while True:
         for name, days, delete_before in kept:
             with suppress(StoreUnavailable):  # which the watch of the database tells

@@ -277,22 +277,12 @@ async def serve_http(
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
         app = create_app(service, settings, access, resources)
         drain = Drain(app)
-        config = uvicorn.Config(
-            part.application(
-                traced(drain), lambda: traced(_WIRES.load()(app, drain, service, resources, settings, access))
-            ),
-            loop="none",
-            http=type("Connection", (ConnectionLimits,), {"most_connections": connections}),
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_FLUSH_S,
+        application = part.application(
+            traced(drain), lambda: traced(_WIRES.load()(app, drain, service, resources, settings, access))
         )
         lines = greeting(base_url(listener), service.info().backend) if greet else ()
         server = _Server(
-            config,
+            _http_config(application, connections),
             drain=drain,
             greet=greet or str,
             greeting=lines,
@@ -305,6 +295,20 @@ async def serve_http(
         finally:
             resources.traffic.stop_by = server.stop_by
             stopping.cancel()
+
+
+def _http_config(application: ASGIApp, connections: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        loop="none",
+        http=type("Connection", (ConnectionLimits,), {"most_connections": connections}),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_FLUSH_S,
+    )
 
 
 def telemetry_of(settings: Settings, process: str) -> Callable[[Metrics | None], AbstractAsyncContextManager[Traced]]:

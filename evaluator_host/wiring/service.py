@@ -58,15 +58,7 @@ async def open_service(
     else:
         chosen = await make_backend(backend, settings, supervisor)
     pool = Pool(chosen, _pool_limits(settings), parts=parts)
-    metrics = Metrics()
-    metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
-    metrics.watch(
-        "sandbox_memory_mb",
-        "Their memory: limits of busy ones, use of others.",
-        lambda: pool.capacity.taken_mb,
-    )
-    metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
-    metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
+    metrics = _metrics(pool, supervisor)
     environments: Environments | None = None
     processes = LimitedProcesses()
     tasks = [("the removal of idle sandboxes", pool.run_reaper)]
@@ -100,6 +92,17 @@ async def open_service(
             await environments.close()
         await pool.close()
         await chosen.close()
+
+
+def _metrics(pool: Pool, supervisor: Supervisor) -> Metrics:
+    metrics = Metrics()
+    metrics.watch("sandboxes", "Sandboxes alive.", lambda: pool.capacity.sandboxes)
+    metrics.watch(
+        "sandbox_memory_mb", "Their memory: limits of busy ones, use of others.", lambda: pool.capacity.taken_mb
+    )
+    metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
+    metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
+    return metrics
 
 
 class _FirstSandboxes:
