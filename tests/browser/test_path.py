@@ -128,6 +128,7 @@ async def schedule(page: Page, url: str) -> None:
     await page.get_by_role("button", name="Run at fixed times…").click()
     dialog = page.get_by_role("dialog", name="Run at fixed times")
     await dialog.get_by_label("Name").fill("weekly-answers")
+    await dialog.get_by_label("Take the newest versions").check()
     await dialog.get_by_label("Alert a webhook").check()
     await dialog.get_by_label("Bound", exact=True).fill("0.9")
     await dialog.get_by_role("button", name="Schedule").click()
@@ -136,7 +137,10 @@ async def schedule(page: Page, url: str) -> None:
     assert await grave_findings(page) == []
     await picture(page, "path-schedule")
     await dialog.get_by_role("button", name="Schedule").click()
-    await expect(page.get_by_role("row", name="weekly-answers")).to_contain_text("every Monday at 07:00")
+    row = page.get_by_role("row", name="weekly-answers")
+    await expect(row).to_contain_text("every Monday at 07:00")
+    await expect(row).to_contain_text("alert: mean below 0.9")
+    await expect(row.locator(".cell-text")).not_to_contain_text("@")
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         for width in (390, 1440):

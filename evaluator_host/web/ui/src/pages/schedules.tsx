@@ -16,7 +16,7 @@ import { Confirm } from "../resources/confirm";
 import { figure, moment, shortId } from "../resources/format";
 import { PageHead, Segments, When } from "../resources/parts";
 import { AlertFields, alertBody, NEW_ALERT } from "../resources/schedule-dialog";
-import { inWords, ruleInWords } from "../resources/schedules";
+import { boundsInWords, inWords, ruleInWords } from "../resources/schedules";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
@@ -48,7 +48,7 @@ export default function SchedulesPage({ query }: PageProps) {
           </Link>
         )}
       </PageHead>
-      {shown === "schedules" ? <Schedules found={schedules} /> : <Alerts found={alerts} />}
+      {shown === "schedules" ? <Schedules found={schedules} alerts={alerts.value ?? []} /> : <Alerts found={alerts} />}
       {adding && <AlertDialog schedules={schedules.value ?? []} onClose={() => setAdding(false)} onMade={alerts.reload} />}
     </div>
   );
@@ -85,7 +85,7 @@ function PauseAndRemove({ route, one, reload, children }: { route: string; one: 
   );
 }
 
-function Schedules({ found }: { found: Found<ScheduleReport> }) {
+function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: readonly AlertReport[] }) {
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading schedules" />;
   if (found.value.length === 0) {
@@ -117,6 +117,11 @@ function Schedules({ found }: { found: Found<ScheduleReport> }) {
             </th>
             <td title={one.cron}>
               {inWords(one.cron)} <span class="muted">{one.timezone}</span>
+              {alerts.filter(({ rule }) => rule.schedule === one.name).map((alert) => (
+                <p key={alert.name} class="muted">
+                  <Link to="/schedules?show=alerts">alert</Link>: {boundsInWords(alert.rule)}
+                </p>
+              ))}
             </td>
             <td class="cell-text">
               {one.evaluators.join(", ")} <span class="muted">over {one.dataset ?? "rows of its own"}</span>

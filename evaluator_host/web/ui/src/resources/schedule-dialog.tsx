@@ -21,17 +21,19 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
   const [name, setName] = useState(suggested);
   const [timing, setTiming] = useState<Timing>({ often: "weekly", day: 1, at: "07:00", cron: "0 7 * * 1" });
   const [timezone, setTimezone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC");
+  const [newest, setNewest] = useState(false);
   const [alerting, setAlerting] = useState(false);
   const [alert, setAlert] = useState<AlertForm>(NEW_ALERT);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const set = (changes: Partial<Timing>) => setTiming({ ...timing, ...changes });
   const cron = cronOf(timing);
+  const pinned = (job.evaluators ?? []).filter((one) => typeof one === "string" && one.includes("@"));
   const save = async () => {
     setBusy(true);
     setError(null);
     try {
-      await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone, job } });
+      await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone, job: newest ? withNewest(job) : job } });
       if (alerting) {
         await call("POST", "/v1/alerts", { body: { name: `${name.trim()}-alert`, schedule: name.trim(), ...alertBody(alert) } }).catch(async (fault: unknown) => {
           await call("DELETE", `/v1/schedules/${encodeURIComponent(name.trim())}`); // both or neither, so that saving again works
@@ -66,6 +68,14 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
       <p class="muted" role="status">
         Runs {inWords(cron)}, {timezone}. Evaluators without a version and the data set are the newest at that time.
       </p>
+      {pinned.length > 0 && (
+        <label class="check">
+          <input type="checkbox" checked={newest} onChange={(event) => setNewest(event.currentTarget.checked)} />
+          <span>
+            Take the newest versions <span class="muted">instead of {pinned.join(", ")}</span>
+          </span>
+        </label>
+      )}
       <label class="check">
         <input type="checkbox" checked={alerting} onChange={(event) => setAlerting(event.currentTarget.checked)} />
         <span>
@@ -76,6 +86,10 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
       {error !== null && <ErrorNote title="It was not scheduled" error={error} />}
     </Dialog>
   );
+}
+
+function withNewest(job: JobIn): JobIn {
+  return { ...job, evaluators: job.evaluators?.map((one) => (typeof one === "string" ? one.replace(/@.*$/, "") : one)) };
 }
 
 export interface AlertForm {

@@ -43,6 +43,11 @@ export function inWords(cron: string): string {
 export function ruleInWords(rule: AlertRule): string {
   const of = rule.schedule ?? rule.live ?? rule.job ?? "";
   const source = rule.schedule !== null ? `jobs of ${of}` : rule.live !== null ? `live traces of ${of}, last ${rule.window_minutes} min` : `job ${of}`;
+  return `${boundsInWords(rule)} (${source})`;
+}
+
+/** The figure of a rule and its bounds: `mean below 0.8`. */
+export function boundsInWords(rule: AlertRule): string {
   const bounds = [rule.below !== null && `below ${figure(rule.below)}`, rule.above !== null && `above ${figure(rule.above)}`].filter(Boolean).join(" or ");
-  return `${rule.metric.replace("_", " ")}${rule.evaluator === null ? "" : ` of ${rule.evaluator}`} ${bounds} (${source})`;
+  return `${rule.metric.replace("_", " ")}${rule.evaluator === null ? "" : ` of ${rule.evaluator}`} ${bounds}`;
 }
