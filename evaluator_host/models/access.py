@@ -23,6 +23,7 @@ from evaluator_host.store.secrets import Secrets
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes into a secret"
 
 
 class ModelAccess:
@@ -108,7 +109,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     """
     where, what = ("target.base_url", "target") if path_only else (field, "address")
     refused = partial(InvalidRequest.of, where, what=what)
-    example = "write it as https://api.example.com/v1; the key goes into a secret"
+    example = _TARGET_EXAMPLE if path_only else "write it whole, such as https://hooks.example.com/T0/B1"
     try:
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
@@ -121,7 +122,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
         raise refused("it may not hold a user or password", example)
     if path_only and (parts.query or parts.fragment or "?" in base_url or "#" in base_url):
         raise refused("it may not have a query or a fragment", example)
-    if parts.path.rstrip("/").endswith("/chat/completions"):
+    if path_only and parts.path.rstrip("/").endswith("/chat/completions"):
         raise refused("/chat/completions is added to it by the host", example)
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
         raise refused("it is no address", example)

@@ -133,6 +133,7 @@ async def schedule(page: Page, url: str) -> None:
     await dialog.get_by_label("Bound", exact=True).fill("0.9")
     await dialog.get_by_role("button", name="Schedule").click()
     await expect(dialog.get_by_role("alert")).to_be_in_viewport()  # it is below all fields, in a dialog that scrolls
+    await expect(dialog.get_by_role("alert")).to_contain_text("such as https://hooks.example.com")
     await dialog.get_by_label("Webhook", exact=True).fill(url)
     assert await grave_findings(page) == []
     await picture(page, "path-schedule")
