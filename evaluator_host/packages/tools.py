@@ -116,7 +116,7 @@ class Resolver:
         except LimitReached as error:
             raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
         except OSError as error:
-            if not os.access(argv[0], os.X_OK):
+            if isinstance(error, FileNotFoundError | PermissionError) and not os.access(argv[0], os.X_OK):
                 text = f"The resolver cannot be started ({error.strerror}): reinstall this host."
                 raise Misconfigured(text) from error
             raise MachineExhausted.by(error, doing="start the resolver") from error

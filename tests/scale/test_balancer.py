@@ -111,7 +111,7 @@ def test_evaluators_keep_their_hosts_when_one_goes_and_a_hot_one_spills(tmp_path
             host.slow_s = 0.3
         with ThreadPoolExecutor(30) as threads:
             spread = Counter(threads.map(lambda _: host_of(client, FIRST), range(30)))
-        assert spread.most_common(1)[0][0] == before[0]
+        assert spread[before[0]] == max(spread.values()), (before[0], spread)  # another may have as many
         assert len(spread) > 1, "a hot evaluator stays on one host"
         assert 10 <= spread[before[0]] < 30, spread
         for host in hosts:

@@ -83,7 +83,9 @@ async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Pa
         with pytest.raises(MachineExhausted):
             await replace(resolver, run=raising(NO_DESCRIPTORS)).attempt(("uv",), workspace)
         with pytest.raises(Misconfigured):
-            await replace(resolver, run=raising(FileNotFoundError())).attempt(("uv",), workspace)
+            await replace(resolver, run=raising(FileNotFoundError())).attempt(("/nowhere/uv",), workspace)
+        with pytest.raises(MachineExhausted):  # a file of its run was removed
+            await replace(resolver, run=raising(FileNotFoundError())).attempt((sys.executable,), workspace)
 
 
 @pytest.mark.parametrize(
