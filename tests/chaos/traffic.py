@@ -276,7 +276,8 @@ class Traffic:
                 return job
             if job["status"] == "paused":
                 self._judge_pause(job)
-                await self._until_answered("POST", f"{path}/resume")
+                # Refused when the answer to the first try was lost, and the job has ended since.
+                await self._until_answered("POST", f"{path}/resume", refused=409)
             elif pauses and job["progress"]["done"]:
                 pauses = False
                 self._oracle.counts["pauses"] += 1
