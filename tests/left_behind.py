@@ -55,14 +55,6 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
     assert left == [], left
 
 
-def command_of(pid: int) -> bytes:
-    """Return the command line of a process, empty once it has ended: its number may be another's soon."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
 def cgroup_folders(instance: str) -> list[Path]:
     """Control groups that a host has, of sandboxes or for them."""
     walked = os.walk("/sys/fs/cgroup")  # which minds nothing that goes meanwhile

@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 import docker
+import psutil
 import pytest
 
 from evaluator_host.environments.build.builder import Builder
@@ -360,4 +361,4 @@ def python(code: str, folder: Path) -> Command:
 
 
 def is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
+    return psutil.Process(pid).status() == psutil.STATUS_STOPPED
