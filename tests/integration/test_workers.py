@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.jobs.test_job_process import children
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests.server import Server, new_home
 
 EVALUATORS, CALLERS, EACH = 4, 6, 12
@@ -38,7 +38,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def workers(server: Server) -> list[int]:
     """The processes that answer calls besides the first: those of its forker that listen where it does."""
-    return [pid for forker in children(server.process.pid) for pid in children(forker) if listens(pid, server.port)]
+    return [pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if listens(pid, server.port)]
 
 
 def listens(pid: int, port: int) -> bool:
