@@ -157,13 +157,13 @@ class Results(Repository):
             if cursor is None:
                 return
 
-    async def figures(self, job_id: str, position: int) -> AsyncGenerator[Figures, None]:
-        """Yield for each result of an evaluator the values for statistics, in the order of rows."""
+    async def figures(self, job_id: str, position: int, *, after: int = -1) -> AsyncGenerator[Figures, None]:
+        """Yield for each result of an evaluator the values for statistics, in the order of rows after row `after`."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         columns = [_unless_long(column) if column is table.metrics else column for column in columns_of(table, Figures)]
         query = select(*columns).where(chosen).order_by(table.row)
-        last = -1
+        last = after
         while True:
             rows = await self._database.fetch_all(query.where(table.row > last).limit(_AT_ONCE))
             page = [Figures(*row) for row in rows]
