@@ -14,7 +14,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.console import err, out, print_json
 from evaluator_host.cli.summary import Summary
 from evaluator_host.datasets.rows import Shard
-from evaluator_host.dialects.table import dialect_of
+from evaluator_host.dialects.table import has_corpus_scores
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import EvaluationResult
@@ -59,7 +59,7 @@ def merge(
         for entry, line in _lines(parts, opened):
             result = _read_result(entry["result"])
             summary.add(result, line=entry.get("line", entry["index"] + 1))
-            together = together or _scores_together(result)
+            together = together or has_corpus_scores(result.evaluator.contract)
             if merged is not None:
                 merged.write(line)
     bad_lines = max(part.bad_lines for part in parts)
@@ -70,11 +70,6 @@ def merge(
     if together:
         err.print("there are no corpus scores, because each shard had a part of the rows; score them as a job")
     raise typer.Exit(summary.exit_code(bad_lines=bad_lines, fail_under=fail_under, strict=strict))
-
-
-def _scores_together(result: EvaluationResult) -> bool:
-    contract = result.evaluator.contract
-    return contract is not None and dialect_of(contract).bind_one_of_many is not None
 
 
 def _read_part(path: Path) -> _Part:

@@ -26,7 +26,7 @@ from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.readers import Note
 from evaluator_host.datasets.rows import FileRow, RowFile, Shard
-from evaluator_host.dialects.table import dialect_of
+from evaluator_host.dialects.table import has_corpus_scores
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
 from evaluator_host.model.json_values import encode_json
@@ -184,7 +184,7 @@ class ScoredRows:
         if index >= len(self._scored):
             self._scored.extend(bytes(index + 1 - len(self._scored)))
         self._scored[index] = result.status is Status.SCORED
-        self._has_corpus_scores = self._has_corpus_scores or _has_corpus_scores(result.evaluator.contract)
+        self._has_corpus_scores = self._has_corpus_scores or has_corpus_scores(result.evaluator.contract)
 
     async def score_corpus(
         self, target: EvaluationService, evaluator: Evaluator, rows: Iterable[FileRow]
@@ -341,7 +341,3 @@ async def _run_one(
         result = await target.evaluate(given.evaluator, row, terms=terms)
     print_found(result, result_table, as_json=as_json)
     return exit_code(result)
-
-
-def _has_corpus_scores(contract: Contract | None) -> bool:
-    return contract is not None and dialect_of(contract).bind_one_of_many is not None

@@ -344,7 +344,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any]]:
     except MemoryError:
         raise
     except pa.ArrowException as error:
-        raise InvalidRequest(f"the data file cannot be read as Parquet: {error}") from error
+        raise InvalidRequest(f"the data file is not Parquet, or is damaged: {error}") from error
 
 
 def _jsonable(value: Any) -> Any:
