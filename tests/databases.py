@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from evaluator_host.store.database import address
 from evaluator_host.store.schema import migrate
 from tests.leftovers import make_folder
@@ -100,7 +101,7 @@ class PostgreSQL:
 
     def kill(self) -> None:
         """End it and all its connections, as a machine that loses power does."""
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        children = child_pids(self._process.pid)
         self._signal_all(signal.SIGKILL)
         self._process.wait()
         while any(Path(f"/proc/{pid}").exists() for pid in children):  # they hold its shared memory
@@ -145,8 +146,8 @@ class PostgreSQL:
 
     def _signal_all(self, number: signal.Signals) -> None:
         """Signal the server and its children."""
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
-        for pid in (self._process.pid, *map(int, children)):
+        children = child_pids(self._process.pid)
+        for pid in (self._process.pid, *children):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 

@@ -36,7 +36,8 @@ from evaluator_host.sandbox.docker.engine import image_labels
 from evaluator_host.sandbox.docker.image.build import build_image
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 from evaluator_host.sandbox.linux.watchdog import child_pids
-from tests.leftovers import command_line, engine_processes, unmount_below
+from tests.leftovers import engine_processes, unmount_below
+from tests.processes import command_line
 
 ENGINE_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_ENGINE_DIR", "/var/tmp/evaluator-host-tests/docker"))
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))  # of tests.conftest

@@ -1,4 +1,4 @@
-"""What of a host process is still there: its processes, cgroups, containers, files; all are named after it."""
+"""Finds what a host has left behind: its processes, cgroups, containers, files; all are named after it."""
 
 import contextlib
 import fnmatch
@@ -53,14 +53,6 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
     while (left := look()) and time.monotonic() < until:
         time.sleep(0.2)
     assert left == [], left
-
-
-def command_of(pid: int) -> bytes:
-    """Return the command line of a process, empty once it has ended: its number may be another's soon."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def cgroup_folders(instance: str) -> list[Path]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evaluator_host.sandbox.linux.instance import is_dead, this_instance
+from tests.processes import command_line
 
 RUN = "EVALUATOR_HOST_TEST_RUN"
 
@@ -49,13 +50,6 @@ def remove_leftovers(*parents: Path, spared: str = "") -> None:
             if made and is_dead(made[1]):
                 unmount_below(folder)
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def command_line(pid: int) -> str:
-    """Return the command line of a process, empty once it has ended."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    return ""
 
 
 def engine_processes(folder: Path) -> list[int]:

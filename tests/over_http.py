@@ -20,9 +20,9 @@ from evaluator_host.config.settings import Settings
 from evaluator_host.model.evaluator import EncodedRow, Evaluator, Isolation, Row
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from evaluator_host.wiring.store import open_store
 from tests.conftest import settings
-from tests.jobs.test_job_process import children
 from tests.server import Server, new_home
 
 PROCESSES = 2
@@ -113,7 +113,9 @@ def _variables(**changes: Any) -> dict[str, str]:
 
 def calling_processes(server: Server) -> list[int]:
     """Return the processes of a host that answer calls besides the first: those of its forker that listen where it does."""
-    return [pid for forker in children(server.process.pid) for pid in children(forker) if _listens(pid, server.port)]
+    return [
+        pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if _listens(pid, server.port)
+    ]
 
 
 def _listens(pid: int, port: int) -> bool:

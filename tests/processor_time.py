@@ -7,14 +7,14 @@ machine and on a busy one.
 import json
 import os
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from tests.distribution import LISTED_S, SECONDS, group_of
+from tests.processes import seconds_below
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _CONTAINERS = (Path("/sys/fs/cgroup/cpuacct/docker/cpuacct.usage"), Path("/sys/fs/cgroup/docker/cpu.stat"))
 
 
@@ -83,20 +83,3 @@ def container_seconds() -> float:
             continue
         return int(text) / 1e9 if "usec" not in text else int(text.split()[1]) / 1e6
     return 0.0
-
-
-def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
-    """Yield a process and all below it, each with its processor time and that of the children it has waited for."""
-    waiting = [pid]
-    while waiting:
-        one = waiting.pop()
-        try:
-            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
-            waiting += [
-                int(child)
-                for thread in Path(f"/proc/{one}/task").iterdir()
-                for child in (thread / "children").read_text().split()
-            ]
-        except OSError:
-            continue
-        yield one, sum(map(int, fields[11:15])) / _TICKS

@@ -178,6 +178,25 @@ def _identity(folder: int) -> tuple[int, int]:
     return about.st_dev, about.st_ino
 
 
+@contextmanager
+def open_folder(root: Path, below: str) -> Iterator[int]:
+    """Yield a descriptor of a folder below another; no link is followed on the way.
+
+    Raises:
+      OSError: there is no such folder, a link is in its place, or the path has `..` in it.
+    """
+    folder = os.open(root, _FOLDER)
+    try:
+        for name in filter(None, below.split("/")):
+            if name == "..":
+                raise NotADirectoryError(errno.ENOTDIR, "a path leads out", below)
+            outer, folder = folder, os.open(name, _FOLDER, dir_fd=folder)
+            os.close(outer)
+        yield folder
+    finally:
+        os.close(folder)
+
+
 def size_bytes(root: Path, *, occupied: bool = False) -> int:
     """Return the bytes of all files below a folder, or what its entries occupy on the disk; 0 when it is not there.
 

@@ -6,12 +6,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.keyed import BODY, is_problem
+from tests.processes import peak_mb, restart_peak
 from tests.server import Server
 
 MEGABYTE = b"x" * (1 << 20)
@@ -33,14 +33,9 @@ def the_next_caller_is_served(server: Server) -> Iterator[None]:
 
 
 def resident_mb(server: Server) -> float:
-    """What the host has now; its peak is counted anew from here."""
-    Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
-    return peak_mb(server)
-
-
-def peak_mb(server: Server) -> float:
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    """The host's memory now; its peak counts from here."""
+    restart_peak(server.process.pid)
+    return peak_mb(server.process.pid)
 
 
 def connected(server: Server, timeout_s: float = 30) -> socket.socket:
@@ -75,7 +70,7 @@ def test_a_gigabyte_is_never_in_memory(server: Server, declared: bool) -> None:
         answer, sent = answer_to(server, head + b"Transfer-Encoding: chunked\r\n\r\n", chunk, times=1024)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 413 ")
     assert sent < 200, "it stops taking them"
-    assert peak_mb(server) - before < 160, "32 MB is the ceiling of a body; it is never held many times"
+    assert peak_mb(server.process.pid) - before < 160, "32 MB is the ceiling of a body; it is never held many times"
 
 
 def test_a_body_without_a_reader_ends_the_connection(server: Server) -> None:
@@ -171,7 +166,7 @@ def test_json_that_explodes_is_refused(server: Server, bomb: Callable[[], bytes]
     response = server.client.post(path, content=body, headers=JSON)
     assert is_problem(response, 422, "invalid_request")
     assert len(response.content) < 20_000, "a refusal does not repeat what it refuses"
-    assert peak_mb(server) - before < 500
+    assert peak_mb(server.process.pid) - before < 500
 
 
 def test_hundreds_of_thousands_of_keys_are_a_row_like_any_other(server: Server) -> None:
@@ -209,7 +204,7 @@ def test_a_compressed_bomb_is_not_unpacked(server: Server, encoding: str) -> Non
     response = server.client.post("/v1/evaluate", content=bomb, headers={**JSON, "Content-Encoding": encoding})
     assert is_problem(response, 422, "invalid_request")
     assert "Content-Encoding" in response.json()["detail"]
-    assert peak_mb(server) - before < 20
+    assert peak_mb(server.process.pid) - before < 20
 
 
 def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) -> None:

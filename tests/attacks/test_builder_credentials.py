@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from evaluator_host.service import Service
 from tests.builds import JAVASCRIPT, PYTHON, building, nothing_left, value_of
 from tests.indexes import Index
 from tests.packages import npm_package, wheel
+from tests.processes import command_line
 from tests.proxies import Proxy, authority
 
 USER, PASSWORD = "bob", "c0rp%2Fpassw0rd"  # as it stands in a URL: a slash in a password
@@ -92,9 +93,7 @@ def command_lines() -> Iterator[set[str]]:
     def look() -> None:
         while not ended.wait(0.01):
             for pid in process_tree(os.getpid()):
-                with suppress(OSError):
-                    line = Path(f"/proc/{pid}/cmdline").read_bytes()
-                    seen.add(line.replace(b"\0", b" ").decode("utf-8", "replace"))
+                seen.add(command_line(pid))
 
     thread = threading.Thread(target=look)
     thread.start()

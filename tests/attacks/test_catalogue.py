@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(900)  # the first test of a deployment makes it
 OF_EVERY_RUNNER = (Group.SOURCE, Group.VALUES)
 """Attacks on what a runner and the host read; one that also meets a sandbox's own guard is in another group."""
 OF_JAVASCRIPT = (Group.MEMORY, Group.PROCESSES)
-"""Where Node's sandbox is limited in other ways than Python's; its mounts, network and system calls are the same."""
+"""The groups in which Node's sandbox has other limits than Python's; its mounts, network and system calls are the same."""
 OF_A_DEPLOYMENT = {
     Guard.NETWORK, Guard.ROOT, Guard.READ_ONLY, Guard.SCRATCH, Guard.PROC, Guard.IPC, Guard.CAPABILITIES,
     Guard.ENVIRONMENT, Guard.MEMORY, Guard.PROCESSES, Guard.DISK,

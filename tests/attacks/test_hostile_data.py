@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from tests.databases import Databases
 from tests.keyed import bearer, eventually, make_key
+from tests.processes import is_running, peak_mb, resident_mb, restart_peak
 from tests.server import Server
 
 CODE = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
@@ -42,15 +43,11 @@ class Host:
     def job(self, job_id: str) -> Any:
         return self.ask(self.alpha, "GET", f"/v1/jobs/{job_id}").json()
 
-    def status(self, field: str) -> int:
-        text = Path(f"/proc/{self.server.process.pid}/status").read_text()
-        return int(text.split(f"{field}:")[1].split()[0])
-
     @contextmanager
     def neighbour(self) -> Iterator[Counter[object]]:
         """Let the neighbour call meanwhile; every one of its calls is answered, and the host's memory stays small."""
-        before_kb, answers, stop = self.status("VmRSS"), Counter[object](), threading.Event()
-        Path(f"/proc/{self.server.process.pid}/clear_refs").write_text("5")
+        before_mb, answers, stop = resident_mb(self.server.process.pid), Counter[object](), threading.Event()
+        restart_peak(self.server.process.pid)
 
         def call() -> None:
             body = {"evaluator": {"code": CODE}}
@@ -66,7 +63,7 @@ class Host:
             stop.set()
             caller.join()
         assert set(answers) == {200, 1.0}, answers
-        assert self.status("VmHWM") - before_kb < 200 << 10
+        assert peak_mb(self.server.process.pid) - before_mb < 200
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +98,7 @@ def test_a_neighbour_is_served_while_hostile_data_is_read_and_a_killed_host_leav
     eventually(lambda: bool(readers(host)))
     found = readers(host)
     host.server.kill()
-    eventually(lambda: not any(map(runs, found)))
+    eventually(lambda: not any(map(is_running, found)))
 
 
 def readers(host: Host) -> list[int]:
@@ -111,10 +108,3 @@ def readers(host: Host) -> list[int]:
         for one in Path("/proc").glob("[0-9]*/cmdline")
         if f"limited_child\0{host.server.process.pid}\0" in one.read_text(errors="replace")
     ]
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

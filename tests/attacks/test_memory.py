@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,6 +16,7 @@ import pytest
 
 from tests.databases import Databases
 from tests.keyed import bearer, is_problem, make_key
+from tests.processes import own_seconds, peak_mb, restart_peak
 from tests.server import Server
 
 MEMORY_MB = 96  # for requests; what is sent and returned here is more, as little more as shows it
@@ -37,13 +37,12 @@ class Host:
 
     @property
     def peak_mb(self) -> int:
-        status = Path(f"/proc/{self.server.process.pid}/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) >> 10
+        return int(peak_mb(self.server.process.pid))
 
     @contextmanager
     def watched(self) -> "Iterator[Seen]":
         """Let the neighbour call meanwhile, and measure the host's peak of memory."""
-        Path(f"/proc/{self.server.process.pid}/clear_refs").write_text("5")
+        restart_peak(self.server.process.pid)
         seen, stop = Seen(), threading.Event()
 
         def call() -> None:
@@ -213,14 +212,9 @@ def test_garbage_in_the_place_of_a_result_costs_little(host: Host, size: int, re
     limits = {"result_kb": result_kb, "memory_mb": 1024, "timeout_s": 20}
     code = FORGED.replace("SIZE", str(size))
     with host.watched():
-        before = cpu_s(host)
+        before = own_seconds(host.server.process.pid)
         body = {"evaluator": {"code": code, "language": "javascript", "limits": limits}}
         answer = host.ask(host.alpha, "POST", "/v1/evaluate", json=body).json()
-        spent_s = cpu_s(host) - before
+        spent_s = own_seconds(host.server.process.pid) - before
     assert answer["status"] == "failed", answer
     assert spent_s < 2
-
-
-def cpu_s(host: Host) -> float:
-    fields = Path(f"/proc/{host.server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / 100

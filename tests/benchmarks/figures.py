@@ -11,13 +11,17 @@ from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 
+import psutil
+
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Limits, Row
 from evaluator_host.model.outcome import Status
+from evaluator_host.sandbox.linux.watchdog import process_tree
 from evaluator_host.service import Service
 from evaluator_host.service.service import default_spec
 from evaluator_host.wiring.service import open_service
 from tests.benchmarks.floors import EXACT_MATCH, ROW
+from tests.processes import resident_mb
 
 _JS = "function evaluate(inputs, outputs, trace) { return outputs === inputs.correct_answer ? 1.0 : 0.0 }\n"
 _TS = "function evaluate(inputs: any, outputs: any, trace: any): number { return outputs === inputs.correct_answer ? 1 : 0 }\n"
@@ -103,12 +107,12 @@ def _running_ms() -> float:
     total_ms, line = 0.0, [os.getpid()]
     while line:
         pid = line.pop()
-        with contextlib.suppress(OSError):  # ended meanwhile
+        with contextlib.suppress(OSError, psutil.NoSuchProcess):  # ended meanwhile
             for task in Path(f"/proc/{pid}/task").iterdir():
                 total_ms += int((task / "schedstat").read_text().split()[0]) / 1e6
                 line += map(int, (task / "children").read_text().split())
-            ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[13:15]
-            total_ms += sum(map(int, ended)) * 1000 / os.sysconf("SC_CLK_TCK")
+            ended = psutil.Process(pid).cpu_times()
+            total_ms += (ended.children_user + ended.children_system) * 1000
     return total_ms
 
 
@@ -162,15 +166,15 @@ async def idle_sandbox_mb(settings: Settings, language: Language) -> float:
 
 
 async def many_rows_growth_mb(service: Service, rows: int = 100_000) -> float:
-    """How much the host grows while 100,000 rows pass through it, in MB of resident memory."""
-    before, peak = _resident_mb(), 0.0
+    """Return the host's growth while 100,000 rows pass through it, in MB of resident memory."""
+    before, peak = resident_mb(os.getpid()), 0.0
     evaluator = Evaluator(EXACT_MATCH)
     source = (Row(inputs={"correct_answer": "Paris", "n": n}, outputs="Paris") for n in range(rows))
     count = 0
     async for _ in service.evaluate_rows(evaluator, source, isolation=Isolation.BATCH):
         count += 1
         if count % 5000 == 0:
-            peak = max(peak, _resident_mb())
+            peak = max(peak, resident_mb(os.getpid()))
     assert count == rows
     return peak - before
 
@@ -180,36 +184,18 @@ def p50(values: list[float]) -> float:
     return statistics.median(values)
 
 
-def _resident_mb() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-
-
 def pss_mb(pid: int) -> float:
     """Return the PSS of a process and all its descendants."""
-    return _pss_kb(pid) / 1024 + _children_pss_mb(pid)
+    return sum(map(_pss_mb, process_tree(pid)))
 
 
-def _children_pss_mb(of: int | None = None) -> float:
-    """Return the PSS of all descendants of a process, or of this one."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(stat.parent.name)] = int(stat.read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:  # ended meanwhile
-            continue
-    total, line = 0, [of or os.getpid()]
-    while line:
-        parent = line.pop()
-        children = [pid for pid, its in parents.items() if its == parent]
-        line.extend(children)
-        total += sum(_pss_kb(pid) for pid in children)
-    return total / 1024
+def _children_pss_mb() -> float:
+    """Return the PSS of all descendants of this process."""
+    return pss_mb(os.getpid()) - _pss_mb(os.getpid())
 
 
-def _pss_kb(pid: int) -> int:
+def _pss_mb(pid: int) -> float:
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+        return psutil.Process(pid).memory_full_info().pss / (1 << 20)
+    except psutil.Error:  # ended meanwhile
+        return 0.0

@@ -10,6 +10,7 @@ from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator, Isolation, Json
 from evaluator_host.schemas.jobs import JobStatus
 from tests.benchmarks.floors import EXACT_MATCH, ROW
+from tests.processes import peak_mb
 from tests.server import COMMAND, Server, new_home
 
 ROWS = 20_000
@@ -39,13 +40,8 @@ def run(rows: int, isolation: Isolation) -> JobRun:
             client.jobs.download(job.id, folder / "rows.csv")
             (figures,) = client.jobs.results(job.id).evaluators
             assert figures.scored == rows
-            return JobRun(rows / seconds, _peak_mb(server.process.pid))
+            return JobRun(rows / seconds, peak_mb(server.process.pid))
 
 
 def _rows(count: int) -> Iterator[dict[str, Json]]:
     return ({**ROW["inputs"], "n": n, "outputs": ROW["outputs"]} for n in range(count))
-
-
-def _peak_mb(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024

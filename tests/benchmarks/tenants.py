@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from pathlib import Path
 
 from evaluator_host.model.evaluator import Evaluator, Language
 from evaluator_host.service import Service
 from tests.benchmarks.figures import CODE, THE_ROW
+from tests.processes import seconds_below
 
 CALLERS = 4
 TURNS = 10
@@ -20,7 +20,7 @@ ZIPF_EXPONENT, ZIPF_EVALUATORS = 1.1, 1000
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a load did: calls per second, milliseconds of processor time per call, and the part of the calls that was warm."""
+    """The figures of a load: calls per second, milliseconds of processor time per call, and the part of the calls that was warm."""
 
     calls_per_s: float
     cpu_ms: float
@@ -81,14 +81,4 @@ def _mean(loads: list[Load]) -> Load:
 
 def processor_s(pid: int | None = None) -> float:
     """Return the processor time of a process (this one), its living descendants, and the dead ones that were waited for."""
-    ticks, line = 0, [pid or os.getpid()]
-    while line:
-        pid = line.pop()
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                line += map(int, (task / "children").read_text().split())
-        except OSError:  # ended meanwhile
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return sum(seconds for _, seconds in seconds_below(pid or os.getpid()))

@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import psutil
 
-from evaluator_host.sandbox.linux.watchdog import process_tree
+from evaluator_host.sandbox.linux.watchdog import child_pids, process_tree
 from tests.builds import lend_toolchain
 from tests.chaos.launch import set_offset
 from tests.chaos.oracle import Oracle
 from tests.chaos.plan import Fault, Kind
 from tests.chaos.programs import PACKAGED
 from tests.indexes import Index
-from tests.left_behind import command_of, left_behind
+from tests.left_behind import left_behind
 from tests.leftovers import mounts_below
 from tests.ordinary_user import PROJECT, UID, ordinary_user_command
 from tests.packages import npm_package, wheel
+from tests.processes import command_of, own_seconds, resident_mb
 from tests.server import free_port
 
 DISK_MB: Final = 512
@@ -179,7 +181,8 @@ class ChaosHost:
                 return
             code = process.poll()
             if code is None:
-                self.most_mb = max(self.most_mb, _resident_mb(process.pid))
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    self.most_mb = max(self.most_mb, resident_mb(process.pid))
                 return
             self._wanted = False
         self._judge_end(code)
@@ -208,7 +211,7 @@ class ChaosHost:
     def sandboxes(self) -> list[int]:
         """Return the outermost process of each bubblewrap sandbox."""
         found = {pid for pid, command in self.processes() if _program(command) == "bwrap"}
-        return sorted(pid for pid in found if _parent(pid) not in found)
+        return sorted(found - {child for pid in found for child in child_pids(pid)})
 
     def log_end(self) -> str:
         return self.logs()[-1][-1500:]
@@ -239,22 +242,9 @@ def _program(command: bytes) -> str:
     return Path(command.partition(b"\0")[0].decode(errors="replace")).name
 
 
-def _parent(pid: int) -> int:
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    return 0
-
-
 def _processor_s(pid: int) -> float:
-    with contextlib.suppress(OSError, ValueError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return 0.0
-
-
-def _resident_mb(pid: int) -> float:
-    with contextlib.suppress(OSError, IndexError):
-        return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return own_seconds(pid)
     return 0.0
 
 

@@ -1,4 +1,4 @@
-"""How a bubblewrap sandbox ends, whoever ends it, and what it leaves; as root and as an ordinary user, for real."""
+"""The end of a bubblewrap sandbox, whoever ends it, and what it leaves; as root and as an ordinary user, for real."""
 
 import asyncio
 import contextlib
@@ -18,6 +18,7 @@ from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.sandbox.bubblewrap.descriptors import MEMORY_FILE
 from evaluator_host.sandbox.exit_status import classify_exit
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests.left_behind import cgroup_folders, sandbox_cgroups
 from tests.ordinary_user import pass_as_ordinary_user
 from tests.probe import Probe, new_backend, spec
@@ -47,10 +48,6 @@ def new_mark() -> str:
 
 def open_descriptors() -> set[str]:
     return {entry.name for entry in Path("/proc/self/fd").iterdir()}
-
-
-def child_pids() -> set[str]:
-    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 SURVIVOR = """
@@ -93,18 +90,19 @@ async def test_says_how_the_runner_ended(backend, code, expected):
 
 async def test_destroy_leaves_nothing(backend):
     mark = new_mark()
-    before, others = open_descriptors(), child_pids()  # an engine, a service: other tests of the same run
+    others = set(child_pids(os.getpid()))  # an engine, a service: other tests of the same run
+    before = open_descriptors()
     groups = sandbox_cgroups(backend.instance)
     probe = await Probe.start(backend)
     assert await probe.run(SURVIVOR.replace("{mark}", mark)) == "started\n"
     assert len(living(mark)) == 1
-    children = child_pids() - others
+    children = set(child_pids(os.getpid())) - others
     assert children
     await probe.link.destroy()
     assert living(mark) == []
     assert sandbox_cgroups(backend.instance) == groups
     assert open_descriptors() == before
-    assert not children & child_pids()
+    assert not children & set(child_pids(os.getpid()))
 
 
 async def test_a_stopped_runner_and_its_children_are_destroyed(backend):

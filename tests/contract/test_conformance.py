@@ -1,4 +1,4 @@
-"""What every backend must do alike: limits, hostile code, isolation of rows, many callers. One suite over all of them."""
+"""The behaviour that all backends share: limits, hostile code, isolation of rows, many callers. One suite over all of them."""
 
 import asyncio
 from collections.abc import Sequence

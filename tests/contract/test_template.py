@@ -16,6 +16,7 @@ from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.wiring.backends import make_backend
 from evaluator_host.wiring.service import open_service
 from tests.ordinary_user import pass_as_ordinary_user
+from tests.processes import is_running
 
 ROOT = os.geteuid() == 0
 OK = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
@@ -167,15 +168,8 @@ async def test_a_killed_host_leaves_no_process(tmp_path):
     pids = host.stdout.split()
     assert len(pids) == 2
     async with asyncio.timeout(10):
-        while any(is_running(pid) for pid in pids):
+        while any(is_running(int(pid)) for pid in pids):
             await asyncio.sleep(0.02)
-
-
-def is_running(pid: str) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_the_same_as_an_ordinary_user():

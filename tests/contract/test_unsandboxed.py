@@ -10,8 +10,8 @@ import pytest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
-from tests.left_behind import command_of
 from tests.probe import NODE, RUNTIMES, Probe, spec
+from tests.processes import command_of
 
 
 @pytest.fixture(name="backend")

@@ -11,6 +11,7 @@ import httpx
 
 from evaluator_host.sandbox.linux.watchdog import process_tree
 from tests.left_behind import until_nothing_is_left
+from tests.processes import command_of
 from tests.server import Server
 
 FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
@@ -47,7 +48,7 @@ class Scene:
 
     def processes(self, word: str) -> list[int]:
         """Return the processes below the host with that word in their command line."""
-        return [pid for pid in process_tree(self.pid) if pid != self.pid and word.encode() in _command(pid)]
+        return [pid for pid in process_tree(self.pid) if pid != self.pid and word.encode() in command_of(pid)]
 
     def rows(self) -> float:
         """Return how many rows the host has counted."""
@@ -102,10 +103,3 @@ def scene(
         assert server.stop() == 0, server.log
     until_nothing_is_left(server.process.pid, docker=docker or [])
     assert "Traceback" not in server.log, server.log
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""

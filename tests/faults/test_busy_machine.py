@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 import docker
+import psutil
 import pytest
 
 from evaluator_host.environments.build.builder import Builder
@@ -69,7 +70,7 @@ SPINS_AT_LOAD = {
 
 
 class Machine:
-    """What is done to each sandbox of one service from its start on."""
+    """An attack on each sandbox of one service, from the sandbox's start on."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -360,4 +361,4 @@ def python(code: str, folder: Path) -> Command:
 
 
 def is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
+    return psutil.Process(pid).status() == psutil.STATUS_STOPPED

@@ -1,4 +1,4 @@
-"""What the sandboxes of several hosts weigh on one processor, beside each other and beside an ordinary process."""
+"""The processor shares of several hosts' sandboxes, beside each other and beside an ordinary process."""
 
 import os
 import subprocess
@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 
 from evaluator_host.sandbox.linux.cgroup_discovery import find_cgroups
 from evaluator_host.sandbox.linux.cgroups import CPU, Cgroups
 from evaluator_host.sandbox.linux.instance import this_instance
+from tests.processes import own_seconds
 
 MEASURED_S = 1.5  # of processor time, however long that takes
 
@@ -49,11 +49,6 @@ def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]
     return process
 
 
-def used_s(process: "subprocess.Popen[bytes]") -> float:
-    user, system = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
 def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = max(os.sched_getaffinity(0))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})  # of which a host's sandboxes weigh one process
@@ -62,10 +57,10 @@ def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.Monkey
         flood = [guest(stack, two, cpu) for _ in range(6)]
         time.sleep(0.3)  # they have begun
         everyone = [ordinary, alone, *flood]
-        before = {process.pid: used_s(process) for process in everyone}
-        while sum(used_s(process) - before[process.pid] for process in everyone) < MEASURED_S:
+        before = {process.pid: own_seconds(process.pid) for process in everyone}
+        while sum(own_seconds(process.pid) - before[process.pid] for process in everyone) < MEASURED_S:
             time.sleep(0.05)
-        spent = {process.pid: used_s(process) - before[process.pid] for process in everyone}
+        spent = {process.pid: own_seconds(process.pid) - before[process.pid] for process in everyone}
     mine, neighbours = spent[alone.pid], sum(spent[process.pid] for process in flood)
     assert mine > 0.7 * spent[ordinary.pid], "one busy sandbox weighs as much as an ordinary process"
     assert mine > 0.7 * neighbours, "six sandboxes of a neighbour weigh as much as one of this host"

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from evaluator_host.__main__ import main
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests import forked
 from tests.conftest import DATA_DIR
 from tests.server import Server, free_port
@@ -269,9 +270,9 @@ def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: sign
     with (folder / "said").open("w") as said:
         process = forked.Forked(command, cwd=folder, env=ENVIRONMENT, stderr=said.fileno())
     until = time.monotonic() + 30
-    while not _children(process.pid) and time.monotonic() < until:
+    while not child_pids(process.pid) and time.monotonic() < until:
         time.sleep(0.05)
-    sandboxes = _children(process.pid)
+    sandboxes = child_pids(process.pid)
     assert sandboxes
     time.sleep(1)  # into the row
     process.send_signal(number)
@@ -302,11 +303,6 @@ def test_version_and_help(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         code, out, _ = inside(folder, [*arguments, "--help"], monkeypatch, capsys)
         assert code == 0
         assert "Usage: " in out
-
-
-def _children(pid: int) -> list[int]:
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in path.read_text().split()] if path.exists() else []
 
 
 def _read_all(descriptor: int) -> str:

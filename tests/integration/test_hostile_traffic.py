@@ -2,19 +2,18 @@
 
 import gzip
 import json
-import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.databases import Databases
 from tests.keyed import BODY, bearer, eventually, make_key
+from tests.processes import own_seconds
 from tests.server import Server
 
 ONE = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
@@ -39,8 +38,7 @@ class Host:
     @property
     def cpu_s(self) -> float:
         """Processor seconds of the host's own process, without its children."""
-        fields = Path(f"/proc/{self.server.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return own_seconds(self.server.process.pid)
 
     @contextmanager
     def neighbour_works(self) -> Iterator[list[float]]:

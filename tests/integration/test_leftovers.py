@@ -12,6 +12,7 @@ import pytest
 
 from tests import engines
 from tests.leftovers import RUN, engine_processes, make_folder, mounts_below, remove_leftovers
+from tests.processes import is_running
 
 pytestmark = pytest.mark.engine
 
@@ -55,20 +56,12 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path, monkeypatch
     engines.remove_unused_engines()
 
     until = time.monotonic() + 20
-    while any(runs(int(pid)) for pid in pids) and time.monotonic() < until:
+    while any(is_running(int(pid)) for pid in pids) and time.monotonic() < until:
         time.sleep(0.05)
-    assert [pid for pid in pids if runs(int(pid))] == []
+    assert [pid for pid in pids if is_running(int(pid))] == []
     assert (Path(databases).exists(), engine_processes(folder), mounts_below(folder)) == (False, [], [])
     assert (ours.exists(), lives.poll()) == (True, None), "what a run has that still runs stays"
     ours.rmdir()
     lives.kill()
     lives.wait()
     shutil.rmtree(folder)
-
-
-def runs(pid: int) -> bool:
-    """Whether a process runs; the killed ones of ours wait for the machine's first process to notice."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False

@@ -13,35 +13,26 @@ import pytest
 from evaluator_host.client import Client
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.model.evaluator import Evaluator, Isolation
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from evaluator_host.schemas.jobs import JobStatus
 from evaluator_host.system.forker import Channel
 from evaluator_host.wiring import workers
 from tests.conftest import DATA_DIR
 from tests.keyed import eventually
+from tests.processes import is_running
 from tests.server import Server, new_home
 
 SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.02)\n    return float(inputs['n'])\n"
 ROWS = 300
 
 
-def children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def job_process(host: int) -> int | None:
     """The nicest grandchild of a host; the child between them forks it."""
-    for forker in children(host):
-        for pid in children(forker):
+    for forker in child_pids(host):
+        for pid in child_pids(forker):
             if os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, host):
                 return pid
     return None
-
-
-def has_ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
 
 
 def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
@@ -68,9 +59,9 @@ def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
         assert "a process of jobs was lost" in server.log
         server.kill()
         until = time.monotonic() + 10
-        while not has_ended(second or 0) and time.monotonic() < until:
+        while is_running(second or 0) and time.monotonic() < until:
             time.sleep(0.02)
-        assert has_ended(second or 0), "it ends with its host"
+        assert not is_running(second or 0), "it ends with its host"
 
 
 def test_a_process_of_jobs_that_cannot_open_the_database_is_started_again_later(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the callers of the load test send: programs that answer with the number they are given, and hostile ones."""
+"""The programs that the callers of the load test send: programs that answer with the number they are given, and hostile ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -12,7 +12,6 @@ in disorder, when it did not start again, or when the neighbour's package could 
 
 import argparse
 import json
-import os
 import socket
 import sys
 import threading
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import psutil
 
 from evaluator_host.selftest.attack import Group
 from evaluator_host.selftest.catalogue import load_attacks
@@ -36,6 +36,7 @@ from tests.indexes import Index
 from tests.keyed import bearer
 from tests.load.soak import CODE, FAULTS, LOGGED, PEAK_MB, evaluate, send, send_traces, serving
 from tests.packages import wheel
+from tests.processes import peak_mb, restart_peak
 
 HELD_S: Final = 0.25
 ATTACK_S: Final = 60.0
@@ -54,7 +55,7 @@ export function evaluate(inputs, outputs, trace) {
 
 @dataclass
 class Waits:
-    """What the neighbour met during one attack.
+    """The neighbour's waits and wrong answers during one attack.
 
     Attributes:
       longest_s: Of a `/healthz`, by the wall clock.
@@ -71,8 +72,8 @@ class Waits:
 
 def loop_s(pid: int) -> float:
     """Return the processor time of a process's first thread, which runs its event loop."""
-    fields = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    (first,) = (thread for thread in psutil.Process(pid).threads() if thread.id == pid)
+    return first.user_time + first.system_time
 
 
 @contextmanager
@@ -100,14 +101,14 @@ def neighbour(url: str, key: str, pid: int) -> Iterator[Waits]:
             waits.wrong.append(repr(error))
 
     caller = threading.Thread(target=told)
-    Path(f"/proc/{pid}/clear_refs").write_text("5")  # its peak counts from here
+    restart_peak(pid)
     caller.start()
     try:
         yield waits
     finally:
         over.set()
         caller.join()
-        waits.peak_mb = int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) // 1024
+        waits.peak_mb = int(peak_mb(pid))
 
 
 def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str, own: str, pid: int) -> Waits:

@@ -40,6 +40,7 @@ from tests.conftest import BACKENDS
 from tests.engines import engine_address
 from tests.keyed import bearer, make_key
 from tests.ordinary_user import UID, ordinary_user_command
+from tests.processes import peak_mb
 from tests.server import COMMAND, Server
 
 ATTACKERS: Final = 3
@@ -57,7 +58,7 @@ GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
 @dataclass
 class Calls:
-    """What happened to the calls of the neighbour in one phase."""
+    """The answers to the neighbour's calls in one phase."""
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
@@ -264,16 +265,15 @@ def soak(
         quiet = neighbour(server.url, own, time.monotonic() + 6 * minutes).report()
         with attacked(server.url, attacker, seed) as sent:
             busy = neighbour(server.url, own, time.monotonic() + 60 * minutes).report()
-        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        most_mb = int(peak_mb(server.process.pid))
         code = server.stop()
-    peak_mb = int(status.split("VmHWM:")[1].split()[0]) // 1024
     ratio = busy["p95_ms"] / quiet["p95_ms"]
     wrong = sorted(set(busy["answers"]) - {"right", "healthy"})
-    wrong += [f"the host took {peak_mb} MB"] if peak_mb > PEAK_MB else []
+    wrong += [f"the host took {most_mb} MB"] if most_mb > PEAK_MB else []
     wrong += [f"the host ended with exit code {code}"] if code else []
     wrong += [server.log[found.start() : found.start() + LOGGED] for found in FAULTS.finditer(server.log)]
     return {
-        "quiet": quiet, "attacked": busy, "p95_ratio": round(ratio, 2), "peak_mb": peak_mb,
+        "quiet": quiet, "attacked": busy, "p95_ratio": round(ratio, 2), "peak_mb": most_mb,
         "attacks": dict(sorted(sent.items())), "wrong": wrong,
     }  # fmt: skip
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from tests.processes import resident_mb
+
 _EVERY_S = 0.5
 
 
@@ -32,10 +34,7 @@ class Watch:
             await asyncio.sleep(_EVERY_S)
 
     def look(self) -> None:
-        fields = dict(
-            line.split(":", 1) for line in Path(f"/proc/{self.pid}/status").read_text().splitlines() if ":" in line
-        )
-        self.memory_mb.append(int(fields["VmRSS"].split()[0]) / 1024)
+        self.memory_mb.append(resident_mb(self.pid))
         self.descriptors.append(descriptors(self.pid))
 
     @property

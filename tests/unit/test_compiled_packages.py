@@ -1,8 +1,8 @@
-"""Which Python files of an installed package set are compiled."""
+"""The Python files of an installed package set that are compiled."""
 
 from pathlib import Path
 
-from evaluator_host.environments.build.install import with_small_packages
+from evaluator_host.environments.build.byte_code import with_small_packages
 
 
 def packages(folder: Path, **modules: int) -> Path:

@@ -24,6 +24,7 @@ from evaluator_host.model.errors import (
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.system.limited_process import WAITING_CALLS, CallLimits, LimitedProcesses
+from tests.processes import is_running
 
 ONE_SECOND = CallLimits(cpu_s=1)
 SESSION = Path("/proc/self/autogroup")
@@ -178,14 +179,7 @@ async def test_a_killed_host_leaves_no_child() -> None:
     assert len(children) == 2
     for pid in children:
         for _ in range(200):
-            if not _runs(pid):
+            if not is_running(pid):
                 break
             await asyncio.sleep(0.05)
-        assert not _runs(pid)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        assert not is_running(pid)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator_host.environments.build.builder import Builder
+from evaluator_host.environments.build.byte_code import compile_sources
 from evaluator_host.environments.build.import_check import check_imports
-from evaluator_host.environments.build.install import compile_sources, install
+from evaluator_host.environments.build.install import install
 from evaluator_host.environments.contents import settle
 from evaluator_host.environments.folder import EnvironmentFolder
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport, Record, Step, now
@@ -174,7 +175,7 @@ async def adopt(
     have byte code already.
 
     Raises:
-      PackagesFailed: the files are none that a sandbox may be shown, or a package cannot be used.
+      PackagesFailed: a sandbox may not be shown the files, or a package cannot be used.
       SandboxUnavailable: no sandbox can be started.
     """
     files = stage / "files"
@@ -184,7 +185,11 @@ async def adopt(
     try:
         imports = await check_imports(environment, lock.pins, context.backend)
         if imports.sources and pulled is None:
-            await compile_sources(files, sorted(imports.sources), lock=lock, builder=context.builder)
+            room_bytes = (context.ceiling_mb << 20) - await asyncio.to_thread(size_bytes, files)
+            await compile_sources(
+                files, sorted(imports.sources), python=lock.target.runtime, backend=context.backend,
+                room_bytes=room_bytes,
+            )  # fmt: skip
             await context.backend.drop_environment(lock.digest)  # its copy was made before there was byte code
         record = Record(
             key=key,

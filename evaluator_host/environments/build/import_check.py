@@ -12,14 +12,14 @@ import json
 import stat
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
 from evaluator_host.environments.contents import python_modules
 from evaluator_host.model.errors import HostBusy, PackagesFailed, Problem
-from evaluator_host.model.evaluator import Contract, Environment, Language, Limits, Policy, SandboxSpec
+from evaluator_host.model.evaluator import Contract, Environment, Json, Language, Limits, Policy, SandboxSpec
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import ErrorCode, Failed, Loaded, Logs, Returned
 from evaluator_host.packages.lock import Pin
@@ -92,38 +92,67 @@ async def check_imports(environment: Environment, pins: Sequence[Pin], backend: 
     return health
 
 
-async def _python(environment: Environment, modules: Mapping[str, Sequence[str]], backend: Backend) -> ImportReport:
-    health = ImportReport()
-    sandbox: Sandbox | None = None
+class ProgramSandbox:
+    """A sandbox for calls of one Python program of the host; a new one takes the place of one that ended.
 
-    async def load_and_import(module: str) -> Returned | Failed:
-        nonlocal sandbox
-        if sandbox is None or sandbox.ended:
-            if sandbox is not None:
-                await sandbox.destroy()
-            sandbox = await _start(environment, backend)
-            await sandbox.load(_order(_IMPORT, Language.PYTHON))
-        body = json.dumps({"named": {"module": module}, "exact": False}).encode()
-        before_s = sandbox.worked_s
-        outcome = await sandbox.call(body, timeout_s=_IMPORT_S)
-        health.spent_s += sandbox.worked_s - before_s
+    Attributes:
+      spent_s: What all calls took, as `linux.work_clock` counts it.
+
+    Args:
+      code: The program, with a function `main`.
+      environment: What it may import.
+      backend: Where the sandbox runs.
+      result_kb: The largest value that a call may return.
+    """
+
+    def __init__(self, code: str, environment: Environment, backend: Backend, *, result_kb: int) -> None:
+        self.spent_s = 0.0
+        self._request = _order(code, Language.PYTHON, result_kb)
+        self._environment = environment
+        self._backend = backend
+        self._sandbox: Sandbox | None = None
+
+    async def call(self, **arguments: Json) -> Returned | Failed:
+        """Return the outcome of `main` with arguments by name.
+
+        Raises:
+          SandboxUnavailable, SandboxLost, HostBusy: see `check_imports`.
+        """
+        body = json.dumps({"named": arguments, "exact": False}).encode()
+        return await _patiently(partial(self._call, body))
+
+    async def _call(self, body: bytes) -> Returned | Failed:
+        if self._sandbox is None or self._sandbox.ended:
+            await self.aclose()
+            self._sandbox = await _start(self._environment, self._backend)
+            await self._sandbox.load(self._request)
+        before_s = self._sandbox.worked_s
+        outcome = await self._sandbox.call(body, timeout_s=_IMPORT_S)
+        self.spent_s += self._sandbox.worked_s - before_s
         return outcome
 
-    try:
+    async def aclose(self) -> None:
+        """Destroy the sandbox."""
+        if self._sandbox is not None:
+            await self._sandbox.destroy()
+
+
+async def _python(environment: Environment, modules: Mapping[str, Sequence[str]], backend: Backend) -> ImportReport:
+    health = ImportReport()
+    async with contextlib.aclosing(
+        ProgramSandbox(_IMPORT, environment, backend, result_kb=_LIMITS.result_kb)
+    ) as program:
         for package, module in [(package, module) for package, names in modules.items() for module in names]:
-            if health.spent_s > _TOTAL_S:
+            if program.spent_s > _TOTAL_S:
                 health.notes.append(f"{module} was not tried: the others took {_TOTAL_S:g} s")
                 continue
-            outcome = await _patiently(partial(load_and_import, module))
+            outcome = await program.call(module=module)
             if module == modules[package][0]:
                 _refuse_harm(package, outcome, outcome.logs)
             if isinstance(outcome, Failed):
                 health.notes.append(f"{module} cannot be imported: {_said(outcome)}")
             else:
                 await asyncio.to_thread(_measure, health, module, outcome, environment)
-    finally:
-        if sandbox is not None:
-            await sandbox.destroy()
     return health
 
 
@@ -163,7 +192,7 @@ def _own_sources(root: Path, said: Sequence[object]) -> Iterator[str]:
     for name in itertools.islice((name for name in names if name.startswith(prefix)), _MOST_SOURCES):
         relative = PurePosixPath(name.removeprefix(prefix))
         with contextlib.suppress(OSError, ValueError):  # no name that a file can have
-            if ".." not in relative.parts and stat.S_ISREG((root / relative).lstat().st_mode):
+            if not {"/", ".."} & {*relative.parts} and stat.S_ISREG((root / relative).lstat().st_mode):
                 yield relative.as_posix()
 
 
@@ -235,14 +264,14 @@ async def _start(environment: Environment, backend: Backend) -> Sandbox:
     return sandbox
 
 
-def _order(code: str, language: Language) -> LoadRequest:
+def _order(code: str, language: Language, result_kb: int = _LIMITS.result_kb) -> LoadRequest:
     return LoadRequest(
         code=code,
         language=language,
         contract=Contract.MAIN,
         entry=None,
         policy=Policy.NONE,
-        limits=_LIMITS,
+        limits=replace(_LIMITS, result_kb=result_kb),
         timeout_s=_IMPORT_S,
     )
 

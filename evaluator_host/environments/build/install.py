@@ -2,11 +2,9 @@
 
 import asyncio
 import contextlib
-import itertools
 import re
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,23 +20,13 @@ from evaluator_host.packages.lock import Lock
 from evaluator_host.packages.npm.resolve import NO_ANSWER, from_outside, manifest, platform_flags
 from evaluator_host.packages.pip.resolve import last_cause, platform_tag, unanswered
 from evaluator_host.packages.tools import Resolver, shorten, unreachable
-from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
-from evaluator_host.system.tree import remove, size_bytes, walk, work_folder
+from evaluator_host.system.processes import Finished, Run
+from evaluator_host.system.tree import remove, size_bytes
 
 Tell: TypeAlias = Callable[[BuildEvent], None]
 
 _LOOK_EVERY_S: Final = 0.25
 _NPM_CODE: Final = re.compile(r"npm (?:error|ERR!) code (\w+)")
-_COMPILE_S: Final = 120.0
-_WHOLE: Final = 300  # files of a package that are all compiled, in a second or two
-_COMPILE: Final = """
-import py_compile, sys
-for name in open(sys.argv[2], encoding="utf-8", errors="surrogateescape").read().split(chr(0)):
-    try:
-        py_compile.compile(f"{sys.argv[1]}/{name}", dfile=f"/opt/packages/{name}", doraise=True)
-    except (OSError, py_compile.PyCompileError):
-        pass
-"""
 
 
 async def install(
@@ -81,36 +69,6 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         raise _pip_failure(finished, index)
     (files / ".lock").unlink(missing_ok=True)  # uv's own
     await asyncio.to_thread(remove, files / "bin")  # scripts that name this host's Python
-
-
-async def compile_sources(files: Path, sources: Sequence[str], *, lock: Lock, builder: Builder) -> None:
-    """Compile the Python files that importing the set's packages reads, since sandboxes cannot write byte code.
-
-    Of a small package all files are compiled, since some (pydantic) import most of themselves only when they are used.
-    Compiling all of a large set would take longer than installing it. Nothing is compiled when the set is for another
-    Python than the builder's.
-    """
-    if lock.target.runtime != f"{sys.version_info.major}.{sys.version_info.minor}" or not sources:
-        return
-    async with work_folder(files.parent, "evaluator-host-compile-") as folder:
-        listing = folder / "sources"
-        wanted = await asyncio.to_thread(with_small_packages, files, sources)
-        await asyncio.to_thread(listing.write_text, "\0".join(sorted(wanted)), "utf-8", "surrogateescape")
-        argv = (str(builder.tools.python), "-I", "-S", "-c", _COMPILE, str(files), str(listing))
-        with contextlib.suppress(TimeoutError, OutputFlood, LimitReached):  # it works without, slower
-            await builder.run(Command(argv, listing.parent, {}), _COMPILE_S, also=(files,))
-
-
-def with_small_packages(files: Path, sources: Sequence[str]) -> set[str]:
-    """Return the sources, relative to `files`, and all others of their packages that have at most 300 files."""
-    wanted = set(sources)
-    for package in {source.partition("/")[0] for source in sources if "/" in source}:
-        with contextlib.closing(walk(files / package, strict=False)) as entries:
-            own = (f"{package}/{entry.path}" for entry in entries if entry.is_file and entry.name.endswith(".py"))
-            found = list(itertools.islice(own, _WHOLE + 1))
-        if len(found) <= _WHOLE:
-            wanted.update(found)
-    return wanted
 
 
 def _pip_failure(finished: Finished, index: IndexSettings) -> HostError:

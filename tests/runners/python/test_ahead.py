@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests.runners.conftest import LIMITS, RunnerProcess, body, golden
 from tests.runners.python.conftest import COMMAND
 from tests.runners.python.test_golden import expect, send
@@ -230,7 +231,7 @@ def test_a_process_that_is_gone_when_the_load_comes_is_not_missed(start: Start, 
     runner = start("--packages", str(packages))
     assert prepare(runner, "heavy")["ready"] is True
     pid = runner.process.pid
-    (waiting,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    (waiting,) = child_pids(pid)
     os.kill(waiting, signal.SIGKILL)
     assert not is_ahead(runner)
 
@@ -239,6 +240,6 @@ def test_nothing_is_left_when_the_host_goes(packages: Path) -> None:
     with RunnerProcess([*COMMAND, "--packages", str(packages)]) as runner:
         assert prepare(runner, "heavy")["ready"] is True
         pid = runner.process.pid
-        (waiting,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        (waiting,) = child_pids(pid)
         assert runner.end() == 0
     assert not Path(f"/proc/{waiting}").exists()

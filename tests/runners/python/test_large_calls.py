@@ -7,10 +7,12 @@ from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP
 from typing import Any
 
+import psutil
 import pytest
 
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.sandbox import protocol
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests.runners.conftest import RunnerProcess, body
 from tests.runners.python.conftest import COMMAND
 
@@ -18,16 +20,12 @@ SUMS = "import hashlib\ndef evaluate(a, b, c):\n    return [len(a), hashlib.sha2
 LARGE = 3_000_000
 
 
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def waiting_row(runner: RunnerProcess) -> int:
     """Return the process that waits for the next row, once it is there."""
     for _ in range(1000):
-        for zygote in children(runner.process.pid):
-            for row in children(zygote):
-                if Path(f"/proc/{row}/stat").read_text().rpartition(")")[2].split()[0] == "S":
+        for zygote in child_pids(runner.process.pid):
+            for row in child_pids(zygote):
+                if psutil.Process(row).status() == psutil.STATUS_SLEEPING:
                     return row
         time.sleep(0.01)
     raise AssertionError("no row waits")

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.runners.conftest import RunnerProcess, body
@@ -53,7 +54,7 @@ def test_an_answer_of_several_reads_is_whole_though_its_row_has_ended(runner: Ru
     row = sign.read_text()
     runner.process.send_signal(signal.SIGSTOP)
     sign.unlink()
-    while Path(f"/proc/{row}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+    while psutil.Process(int(row)).status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
     runner.process.send_signal(signal.SIGCONT)
     assert body(runner.receive())["value"] == "x" * length

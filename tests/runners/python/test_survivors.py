@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evaluator_host.sandbox.linux.watchdog import child_pids
 from tests.runners.conftest import RunnerProcess, body
 from tests.runners.python.conftest import COMMAND
 
@@ -97,8 +98,8 @@ def evaluate(inputs, outputs, trace):
     zygote = body(runner.call({"zygote": 0}, False, None))["value"]
     assert body(runner.call({"zygote": zygote}, True, None))["value"] == zygote
     assert body(runner.call({"zygote": zygote}, False, None))["value"] == zygote
-    children = Path(f"/proc/{runner.process.pid}/task/{runner.process.pid}/children").read_text().split()
-    assert children == [str(zygote)]
+    children = child_pids(runner.process.pid)
+    assert children == [zygote]
 
 
 def test_stopped_zygote_goes_on(runner: RunnerProcess) -> None:

@@ -1,0 +1,183 @@
+"""Byte code of package sets: made by the Python that imports them, on every backend, and written nowhere else.
+
+Guards: the sandbox without packages in which it is compiled, and the descriptors by which it is written
+(`environments.build.byte_code`). A `.pyc` is trusted as the `.py` beside it is; where and how many bytes the host writes
+is what a package must not decide.
+"""
+
+import importlib.util
+import marshal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.environments.build import byte_code
+from evaluator_host.environments.build.byte_code import compile_sources
+from evaluator_host.model.evaluator import Evaluator, Row
+from evaluator_host.service import Service
+from tests.builds import building, installed
+from tests.engines import engine_address
+from tests.indexes import Index
+from tests.packages import wheel
+from tests.python_versions import OTHER, OWN
+
+ROOM = 1 << 20
+TAG = f"cpython-{OWN.replace('.', '')}"
+MANY = "\n".join(f"def f{number}(a, b={number}):\n    return [a, b, {{'c': a}}]" for number in range(1500))
+# How much less an import of `many` takes than compiling its text, in processor time of one process.
+IMPORTED = """
+import time
+def evaluate(inputs, outputs, trace):
+    started = time.process_time()
+    import many.text as it
+    imported = time.process_time()
+    compile(open(it.__file__).read(), it.__file__, "exec")
+    return {"score": (time.process_time() - imported) / (imported - started), "reason": it.__cached__}
+"""
+
+
+@pytest.fixture(scope="module")
+async def service(index: Index, home: Path) -> AsyncIterator[Service]:
+    async with building(home, index) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("python", [OWN, OTHER])
+async def test_a_set_is_compiled_by_its_own_python(service: Service, index: Index, home: Path, python: str) -> None:
+    index.add_python(wheel("many", {"many/__init__.py": "", "many/text.py": MANY}))
+    result = await service.evaluate(Evaluator(IMPORTED, packages=("many==1.0.0",), python=python), Row())
+    assert result.error is None, result.error
+    name = f"many/__pycache__/text.cpython-{python.replace('.', '')}.pyc"
+    assert result.reason == f"/opt/packages/{name}"
+    assert [files for files in installed(home) if (files / name).is_file()]
+    assert result.score is not None
+    assert result.score > 5, "it is read, not compiled"
+
+
+async def test_a_set_of_containers_is_compiled_by_the_python_of_their_image(index: Index, tmp_path: Path) -> None:
+    index.add_python(wheel("many", {"many/__init__.py": "", "many/text.py": MANY}))
+    address = engine_address()
+    async with building(tmp_path, index, sandbox="docker", docker_host=address) as containers:
+        result = await containers.evaluate(Evaluator(IMPORTED, packages=("many==1.0.0",)), Row())
+        assert result.error is None, result.error
+        assert result.reason == "/opt/packages/many/__pycache__/text.cpython-313.pyc"
+        assert result.score is not None
+        assert result.score > 5, "it is read, not compiled"
+        [verified] = await containers.environments.verify()
+        assert not verified.broken, "the image has what the folder has"
+
+
+async def compiled(service: Service, files: Path, *names: str, room_bytes: int = ROOM) -> list[str]:
+    """Have files compiled, and return what byte code there is then."""
+    await compile_sources(files, names, python=OWN, backend=service.pool.backend, room_bytes=room_bytes)
+    return byte_code_of(files)
+
+
+def byte_code_of(files: Path) -> list[str]:
+    return sorted(path.relative_to(files).as_posix() for path in files.rglob("*.pyc"))
+
+
+def laid_out(folder: Path, **texts: str) -> Path:
+    """A set with these modules."""
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+async def test_nothing_of_the_set_runs_while_it_is_compiled(service: Service, tmp_path: Path) -> None:
+    harm = "import os\nos._exit(7)"
+    files = laid_out(tmp_path / "set", sitecustomize=harm, marshal=harm, importlib=harm, encodings=harm)
+    (files / "runs.pth").write_text("import os; os._exit(7)")
+    names = sorted(path.name for path in files.glob("*.py"))
+    found = await compiled(service, files, *names)
+    assert found == [f"__pycache__/{name.removesuffix('.py')}.{TAG}.pyc" for name in names]
+
+
+async def test_byte_code_is_what_the_import_system_takes(service: Service, tmp_path: Path) -> None:
+    files = laid_out(tmp_path / "set")
+    (files / "latin.py").write_bytes("# coding: latin-1\nsaid = 'é'\n".encode("latin-1"))
+    [name] = await compiled(service, files, "latin.py")
+    code, about = (files / name).read_bytes(), (files / "latin.py").stat()
+    assert code[:4] == importlib.util.MAGIC_NUMBER
+    assert [int.from_bytes(code[at : at + 4], "little") for at in (4, 8, 12)] == [0, int(about.st_mtime), about.st_size]
+    said: dict[str, str] = {}
+    exec(marshal.loads(code[16:]), said)
+    assert said["said"] == "é"
+
+
+async def test_links_lead_no_byte_code_elsewhere(service: Service, tmp_path: Path) -> None:
+    files, elsewhere = laid_out(tmp_path / "set", linked="", shared=""), tmp_path / "elsewhere"
+    for folder in ("fine", "inner", "plain"):
+        (files / folder).mkdir()
+        (files / folder / "a.py").write_text("")
+    laid_out(elsewhere, target="")
+    (files / "inner/__pycache__").symlink_to(elsewhere)
+    (files / "plain/__pycache__").write_text("a file")
+    (files / "outer").symlink_to(elsewhere)
+    (files / "__pycache__").mkdir()
+    (elsewhere / "kept").write_text("kept")
+    (files / f"__pycache__/linked.{TAG}.pyc").symlink_to(elsewhere / "kept")
+    (files / f"__pycache__/shared.{TAG}.pyc").hardlink_to(elsewhere / "kept")
+    names = [
+        "fine/a.py",
+        "inner/a.py",
+        "plain/a.py",
+        "linked.py",
+        "shared.py",
+        "outer/target.py",
+        "../elsewhere/target.py",
+    ]
+    found = await compiled(service, files, *names)
+    assert found == [f"__pycache__/linked.{TAG}.pyc", f"__pycache__/shared.{TAG}.pyc", f"fine/__pycache__/a.{TAG}.pyc"]
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["kept", "target.py"]
+    assert (elsewhere / "kept").read_text() == "kept"
+    assert not any((files / name).is_symlink() for name in found)
+
+
+async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Service, tmp_path: Path) -> None:
+    harm = {
+        "deep": "(" * 100_000,
+        "nested": "-" * 500_000 + "1",
+        "nul": "a\0b",
+        "huge": "#" * (1 << 20) + "\n",
+        "text": "a b",
+    }
+    files = laid_out(tmp_path / "set", **harm, fine="said = 1\n")
+    long = "n" * 250
+    (files / f"{long}.py").write_text("")
+    await compiled(service, files, *(f"{name}.py" for name in harm), f"{long}.py", "gone.py")
+    assert await compiled(service, files, "fine.py") == [f"__pycache__/fine.{TAG}.pyc"]
+
+
+async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
+    """Each of three is small as text and takes 400 KB compiled; there is room for two, and for the last file."""
+    folded = "\n".join(f"v{number} = 'x' * 4000 + '{number}'" for number in range(100))
+    files = laid_out(tmp_path / "set", a=folded, b=folded, c=folded, d="")
+    found = await compiled(service, files, "a.py", "b.py", "c.py", "d.py", room_bytes=1_000_000)
+    assert found == [f"__pycache__/{name}.{TAG}.pyc" for name in ("a", "b", "d")]
+    assert sum((files / name).stat().st_size for name in found) <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "7",
+        "'00'",
+        "{'a.py': '00'}",
+        "[7, None]",
+        "['no digits', b'00'.hex() * 0 + 'ab\\x00']",
+        "['00'] * 9",
+        "[['00']]",
+    ],
+)
+async def test_what_a_sandbox_returns_is_not_trusted(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """Somebody escaped from the compiler, and answers for it."""
+    monkeypatch.setattr(byte_code, "_COMPILE", f"def main(sources):\n    return {said}\n")
+    files = laid_out(tmp_path / "set", a="", b="")
+    found = await compiled(service, files, "a.py", "b.py")
+    assert set(found) <= {f"__pycache__/a.{TAG}.pyc", f"__pycache__/b.{TAG}.pyc"}
+    assert all((files / name).read_bytes() == b"\0" for name in found)

@@ -1,0 +1,68 @@
+"""Asks the machine about processes: whether they run, their command lines, processor time and memory.
+
+Functions that return seconds or megabytes raise `psutil.NoSuchProcess` when the process is gone.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from evaluator_host.sandbox.linux.watchdog import process_tree
+
+_ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process lives; one that has ended and that nobody has waited for does not."""
+    try:
+        return psutil.Process(pid).status() not in _ENDED
+    except psutil.NoSuchProcess:
+        return False
+
+
+def command_of(pid: int) -> bytes:
+    """Return the command line of a process with a NUL after each argument, empty once it has ended.
+
+    Its number may be another's soon.
+    """
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def command_line(pid: int) -> str:
+    """Return the command line of a process as `ps` shows it, empty once it has ended."""
+    return command_of(pid).replace(b"\0", b" ").decode(errors="replace")
+
+
+def own_seconds(pid: int) -> float:
+    """Return the processor time of a process, without that of its children."""
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
+
+
+def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
+    """Yield a process and all below it, each with its processor time and that of the children it has waited for."""
+    for one in process_tree(pid):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = psutil.Process(one).cpu_times()
+            yield one, times.user + times.system + times.children_user + times.children_system
+
+
+def resident_mb(pid: int) -> float:
+    """Return the memory of a process now."""
+    return psutil.Process(pid).memory_info().rss / (1 << 20)
+
+
+def peak_mb(pid: int) -> float:
+    """Return the most memory that a process has had since its start, or since `restart_peak`."""
+    status = Path(f"/proc/{pid}/status").read_text()  # psutil does not read this one
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def restart_peak(pid: int) -> None:
+    """Let `peak_mb` of a process count from here."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
