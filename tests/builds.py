@@ -57,7 +57,7 @@ async def evaluated(service: Service, code: str, *pins: str, language: Language 
 
 
 async def value_of(service: Service, code: str, *pins: str, language: Language = PYTHON) -> Any:
-    """What an evaluator returned in `details`."""
+    """The `details` that an evaluator returned."""
     result = await evaluated(service, code, *pins, language=language)
     assert result.error is None, result.error
     return result.value
@@ -79,7 +79,7 @@ def installed(home: Path) -> list[Path]:
 
 
 def leftovers(home: Path) -> list[str]:
-    """What of builds is left: folders under way, processes that work below the data directory, cgroups."""
+    """The remains of builds: folders under way, processes that work below the data directory, cgroups."""
     return [*_folders(home), *processes_below(home), *_cgroups()]
 
 

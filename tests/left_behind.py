@@ -1,4 +1,4 @@
-"""What of a host process is still there: its processes, cgroups, containers, files; all are named after it."""
+"""Finds what a host has left behind: its processes, cgroups, containers, files; all are named after it."""
 
 import contextlib
 import fnmatch

@@ -30,7 +30,7 @@ async def lock_of(raw: Sequence[Any], language: Language, index: IndexSettings, 
 
 @dataclass
 class Site:
-    """What an index serves by path; `user` asks for credentials, `hang` never answers, `status` answers nothing else."""
+    """The responses of an index by path; `user` asks for credentials, `hang` never answers, `status` answers nothing else."""
 
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     user: str | None = None

@@ -94,7 +94,7 @@ class ModelServer:
             self._busy -= 1
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        """What the protocol answers to a request that is in order."""
+        """The protocol's answer to a valid request."""
         question = question_of(body)
         message: dict[str, Any] = {"role": "assistant", "content": f"answer to {question}", "refusal": None}
         finish_reason = "stop"
@@ -120,7 +120,7 @@ class ModelServer:
         }
 
     def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What the route answers to a request that is in order."""
+        """The route's answer to a valid request."""
         if path == "/v1/embeddings":
             texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
             data = [{"object": "embedding", "index": i, "embedding": [1.0, 0.5]} for i in range(len(texts))]

@@ -34,11 +34,11 @@ class Host:
 
     @property
     def shelf(self) -> Path:
-        """Where its sets lie."""
+        """The folder of its sets."""
         return self.home / "environments"
 
     def folder(self, digest: str) -> Path:
-        """Where a set lies."""
+        """The folder of a set."""
         return self.shelf / digest.removeprefix("sha256:")
 
     def settings(self, **changes: Any) -> Settings:
@@ -78,7 +78,7 @@ class Host:
 
 
 async def label(service: Service, code: str, *packages: str, python: str | None = None) -> str | None:
-    """What an evaluator says."""
+    """The value that an evaluator returns."""
     evaluator = Evaluator(code=code, packages=packages, python=python)
     result: EvaluationResult = await service.evaluate(evaluator, Row())
     assert result.error is None, result.error

@@ -40,7 +40,7 @@ class Index:
 
     @property
     def simple(self) -> str:
-        """What `pip_index_url` is set to."""
+        """The value for `pip_index_url`."""
         return f"{self.url}/simple"
 
     def answer(self, path: str, _authorization: str | None) -> tuple[int, str, bytes]:

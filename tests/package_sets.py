@@ -115,7 +115,7 @@ def labels_of(client: docker.APIClient, environment: Environment) -> dict[str, s
 
 
 async def answer(backend: DockerBackend, environment: Environment, code: str) -> Any:
-    """What an evaluator returns on an environment, or why it failed."""
+    """The value that an evaluator returns on an environment, or its error."""
     sandbox = await start_sandbox(backend, SandboxSpec(environment.language, environment), grace_s=2.0)
     try:
         order = LoadRequest(code, environment.language, Contract.MAIN, None, Policy.NONE, Limits(), 20.0)

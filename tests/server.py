@@ -114,7 +114,7 @@ class Server:
 
 
 def index_environment() -> dict[str, str]:
-    """How this machine reaches the package indexes."""
+    """The settings by which this machine reaches the package indexes."""
     names = {"SSL_CERT_FILE": "EVALUATOR_HOST_CA_FILE", "HTTPS_PROXY": "EVALUATOR_HOST_PROXY"}
     return {setting: os.environ[name] for name, setting in names.items() if name in os.environ}
 

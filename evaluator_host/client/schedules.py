@@ -11,7 +11,7 @@ from evaluator_host.schemas.jobs import JobReport
 
 
 class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
-    """Methods for the schedules in the workspace of the caller's key. The jobs of a deleted one stay."""
+    """Methods for the schedules in the workspace of the caller's key. Deleting a schedule keeps its jobs."""
 
     _PATH = "/v1/schedules"
     _REPORT = ScheduleReport

@@ -34,7 +34,7 @@ _RUNNING_PER_PROCESSOR: Final = 4
 
 
 class SandboxChoice(StrEnum):
-    """Which backend to use; `auto` takes bubblewrap when it works, else Docker, else refuses to start."""
+    """The backend to use; `auto` takes bubblewrap when it works, else Docker, else refuses to start."""
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
@@ -43,7 +43,7 @@ class SandboxChoice(StrEnum):
 
 
 class SandboxStart(StrEnum):
-    """How sandboxes for Python start: each interpreter anew, or forked from one that has imported the runner."""
+    """The way Python sandboxes start: a new interpreter each, or a fork of one that has imported the runner."""
 
     FRESH = "fresh"
     TEMPLATE = "template"

@@ -36,7 +36,7 @@ class BadRow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Where each row field comes from: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
+    """The source of each row field: `outputs=answer`, `correct_answer=expected`, `variables.target=meta.gold`.
 
     A source is a column (a dotted path reaches into objects) or a template: `outputs={{ first }} {{ last }}`.
     """
@@ -77,7 +77,7 @@ class Mapping:
     @classmethod
     def _checked(cls, sources: list[tuple[str, str]], *, named: str) -> "Mapping":
         if len(sources) > _FIELDS or sum(len(field) + len(source) for field, source in sources) > _CHARS:
-            raise InvalidRequest(f"a mapping may have {_FIELDS:,} fields, and {_CHARS >> 20} MB of text")
+            raise InvalidRequest(f"a mapping may have at most {_FIELDS:,} fields and {_CHARS >> 20} MB of text")
         problems = [problem for field, source in sources for problem in _problems(field, source, named)]
         if problems:
             raise InvalidRequest("a mapping cannot be taken", problems=tuple(problems))

@@ -128,7 +128,7 @@ def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
 
 @dataclass(slots=True)
 class _Lines:
-    """Where the lines of a file begin, and a hash of each."""
+    """The offsets of the lines of a file, and a hash of each line."""
 
     places: "array[int]"
     hashes: list[int]

@@ -288,7 +288,7 @@ def _wrapped(file: BinaryIO, max_row_bytes: int) -> list[Any]:
     text = file.read(max_row_bytes + 1)
     if len(text) > max_row_bytes:
         raise InvalidRequest(
-            f"an object around the rows may have {max_row_bytes >> 20} MB; send the array itself, or JSONL"
+            f"an object around the rows may have at most {max_row_bytes >> 20} MB; send the array itself, or JSONL"
         )
     body = _decoded(text)
     if isinstance(body, BadRow):
@@ -454,7 +454,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any]]:
             for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False):
                 if batch.nbytes > _BATCH_BYTES:
                     raise InvalidRequest(
-                        f"{_ROWS_AT_ONCE} rows of the Parquet file have {batch.nbytes >> 20} MB, and may have "
+                        f"{_ROWS_AT_ONCE} rows of the Parquet file have {batch.nbytes >> 20} MB, of at most "
                         f"{_BATCH_BYTES >> 20} MB; send them as JSONL"
                     )
                 large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES  # each row may repeat a shared value
@@ -464,7 +464,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any]]:
     except MemoryError:
         raise
     except pa.ArrowException as error:
-        raise InvalidRequest(f"the data file is not Parquet that can be read: {error}") from error
+        raise InvalidRequest(f"the data file cannot be read as Parquet: {error}") from error
 
 
 def _jsonable(value: Any) -> Any:

@@ -123,7 +123,7 @@ class RecordTemplate:
 
     def __init__(self, text: str) -> None:
         if len(text) > _TEMPLATE_CHARS:
-            raise BadTemplate(f"a template may have {_TEMPLATE_CHARS >> 10} KB")
+            raise BadTemplate(f"a template may have at most {_TEMPLATE_CHARS >> 10} KB")
         self._environment = _Environment()
         try:
             tree = self._environment.parse(text)

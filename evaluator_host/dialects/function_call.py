@@ -1,4 +1,4 @@
-"""How a platform calls an evaluator, as expressions over the arguments of `evaluate`.
+"""Describes a platform's call of an evaluator by expressions over the arguments of `evaluate`.
 
 `migrate` rewrites evaluators of a dialect by it. In an expression `{inputs}`, `{outputs}` and `{trace}` are the names
 of the new parameters, `{key}` is the name of the ground truth, as a literal, and `{truth}` in JavaScript reads it.
@@ -21,7 +21,7 @@ TRUTH_AS_OBJECT_JS: Final = "Object({truth}) === {truth} && !Array.isArray({trut
 
 @dataclass(frozen=True, slots=True)
 class ResultFields:
-    """How the platform's objects with a result become those of `evaluate`, where the code returns them literally.
+    """Maps a platform's result objects, where the code returns them literally, to those of `evaluate`.
 
     Attributes:
       fields: The new key of each key; without one it is left out. Other keys stay as they are.

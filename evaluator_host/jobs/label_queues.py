@@ -104,7 +104,7 @@ class LabelQueues:
             if chosen and not 0 <= chosen[0] <= chosen[-1] < count:
                 raise _refused("rows", f"the rows are numbered 0 to {count - 1}")
         if not chosen:
-            raise _refused("rows", f"there are no {rows} rows" if rows else "there are none")
+            raise _refused("rows", f"there are no {rows} rows" if rows else "the list of rows is empty")
         limit = min(limit, MOST_ROWS)
         if len(chosen) > limit:
             chosen = [chosen[place * len(chosen) // limit] for place in range(limit)]

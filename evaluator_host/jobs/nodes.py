@@ -68,7 +68,7 @@ class RayNodes:
 
     @property
     def at_once(self) -> int:
-        """How many chunks keep all nodes at work."""
+        """The number of chunks that keeps all nodes at work."""
         return 2 + 2 * sum(state == NodeState.READY for _, state, _ in self._found)
 
     async def evaluate(

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 
 class Access(StrEnum):
-    """How one use of a name accesses its variable."""
+    """The kind of access that one use of a name makes to its variable."""
 
     READ = "read"
     WRITE = "write"

@@ -25,7 +25,7 @@ class Language(StrEnum):
 
 
 class Contract(StrEnum):
-    """How an evaluator is called and what it may return. Each member names a dialect.
+    """The interface of an evaluator: how it is called and what it may return. Each member names a dialect.
 
     Each member but `auto`, which a sandbox resolves, has a folder in `evaluator_host/dialects`.
     """

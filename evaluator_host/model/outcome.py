@@ -85,7 +85,7 @@ class FixCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """How code that does not parse was probably meant."""
+    """A guess at the intended code or language, for code that does not parse."""
 
     code: str | None
     diff: str | None

@@ -16,7 +16,7 @@ from evaluator_host.sandbox.linux.work_clock import Look
 
 
 class Weight(float, Enum):
-    """How much of a busy processor a sandbox gets, beside the other sandboxes of its host."""
+    """A sandbox's share of a busy processor, relative to the other sandboxes of its host."""
 
     USUAL = 1.0
     LONG = 0.125  # it has computed for a while: many such sandboxes must not keep short rows waiting

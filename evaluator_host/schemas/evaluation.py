@@ -79,7 +79,7 @@ class EditorName:
 
 @dataclass(frozen=True, slots=True)
 class EditorSignature:
-    """How a function is called, and the parameter at the cursor, if one is."""
+    """The signature of a function, and the parameter at the cursor, if there is one."""
 
     text: str
     parameter: str | None = None

@@ -27,7 +27,7 @@ class JobStatus(StrEnum):
 
 
 class Executor(StrEnum):
-    """Where the rows of a job are evaluated."""
+    """The place where a job evaluates its rows."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -55,7 +55,7 @@ class JobNode:
 
 
 class Failures(StrEnum):
-    """How failed rows count in the mean score and the pass rate: not at all, or as a score of 0 that did not pass."""
+    """The weight of failed rows in the mean score and the pass rate: none, or a score of 0 that did not pass."""
 
     EXCLUDE = "exclude"
     ZERO = "zero"
@@ -183,6 +183,7 @@ class EvaluatorScore:
     version: Annotated[int | None, Doc("Version of the evaluator.")]
     finished_at: Annotated[datetime | None, Doc("In UTC.")]
     score: Annotated[JobScore, Doc("Counts, mean and pass rate.")]
+    created_at: Annotated[datetime | None, Doc("In UTC; None from a host of an older version.")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class RowDiff:
-    """How one row differs between two jobs, for one evaluator."""
+    """The difference of one row between two jobs, for one evaluator."""
 
     row: Annotated[int, Doc("Its number in the data set, from 0.")]
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
@@ -178,7 +178,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class AgreementCell:
-    """How often one class of people met one of the evaluator."""
+    """The number of rows that have one pair of classes: the people's and the evaluator's."""
 
     human: str
     judged: str
@@ -200,7 +200,7 @@ class ClassAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How one evaluator of a job agrees with labels of people. Intervals are of 95 %."""
+    """The agreement of one evaluator of a job with people's labels. Intervals are of 95 %."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
     label: Annotated[str, Doc("Column of the labels, or `queue NAME`, or `label queues`.")]

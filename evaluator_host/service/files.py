@@ -13,7 +13,7 @@ OWN_PATHS: Final = {
     Language.JAVASCRIPT: "evaluator.js",
     Language.TYPESCRIPT: "evaluator.ts",
 }
-"""Where the code lies among its files when the caller says nothing."""
+"""The path of the code among its files, unless the caller gives one."""
 SUFFIXES: Final = {
     Language.PYTHON: (".py",),
     Language.JAVASCRIPT: (".js", ".mjs", ".cjs", ".jsx"),

@@ -104,7 +104,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """How the rows of one call or job may use granted models."""
+    """The rules by which the rows of one call or job use granted models."""
 
     replay: Replay = Replay.OFF  # whether answers are recorded and reused
     meter: Meter | None = None  # of the job; None for a single call or batch

@@ -48,7 +48,7 @@ class Objects(Repository):
         require_name(name, _noun(kind))
         counting = select(func.count()).select_from(EntityTable).where(_of(kind), _in(workspace_id))
         if int(await self._database.fetch_value(counting)) >= most:
-            raise InUse(f"a workspace may have {most} {_noun(kind)}s; remove one first")
+            raise InUse(f"a workspace may have at most {most} {_noun(kind)}s; remove one first")
         now = datetime.now(UTC)
         made = StoredObject(f"{kind[:3]}-{secrets.token_hex(8)}", workspace_id, name, content, now)
         values: dict[str, Any] = {**row_values(made), "kind": kind, "namespace": "", "updated_at": now}

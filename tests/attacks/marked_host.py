@@ -39,7 +39,7 @@ os.execv(sys.executable, command)
 
 @dataclass(frozen=True)
 class Words:
-    """What one host is called and knows; no two hosts share a word."""
+    """The names and secrets of one host; no two hosts share a word."""
 
     hostname: str = field(default_factory=lambda: f"host-{secrets.token_hex(8)}")
     folder: str = field(default_factory=lambda: f"folder-{secrets.token_hex(8)}")

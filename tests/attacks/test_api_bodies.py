@@ -33,7 +33,7 @@ def the_next_caller_is_served(server: Server) -> Iterator[None]:
 
 
 def resident_mb(server: Server) -> float:
-    """What the host has now; its peak is counted anew from here."""
+    """The host's memory now; its peak counts from here."""
     restart_peak(server.process.pid)
     return peak_mb(server.process.pid)
 

@@ -1,4 +1,4 @@
-"""What a web page could make a browser send to a host on its user's own machine: none of it runs anything.
+"""Requests that a web page could make a browser send to a host on its user's own machine: none runs anything.
 
 Two ways in: a page of another origin posts to http://127.0.0.1:8710 (cross-site request forgery), or a name of the
 attacker's is pointed at 127.0.0.1 once the page is loaded, so that the browser takes the host for the same origin

@@ -1,4 +1,4 @@
-"""What a build's processes can see, take and do, looked at from inside; as root and as an ordinary user.
+"""A build's processes see, take and do only what they may, seen from inside; as root and as an ordinary user.
 
 Each guard was taken away once to see its test fail: a bind more, a limit left out, the filter not passed, no `_ENTER`.
 """

@@ -96,7 +96,7 @@ async def permissive(
 
 
 def marks(home: Path) -> list[Path]:
-    """What scripts have left outside of a sandbox, or in what builds share."""
+    """The files that scripts have left outside of a sandbox, or where builds share them."""
     return [*home.rglob("ran"), *home.rglob("*poisoned*"), *([MARK] if MARK.exists() else [])]
 
 

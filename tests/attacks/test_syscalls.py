@@ -110,7 +110,7 @@ def question() -> dict[str, Any]:
 
 @cache
 def without_a_filter() -> list[Outcome]:
-    """What these calls answer to a process that has as few rights, but no filter."""
+    """The answers of these calls to a process that has as few rights, but no filter."""
     script = (
         "import ctypes, json, os, sys\n"
         "asked = json.load(sys.stdin)\n"

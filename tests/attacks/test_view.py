@@ -1,4 +1,4 @@
-"""What a guest can see names neither its host nor the service's secrets, and is the same wherever it runs.
+"""A guest's view names neither its host nor the service's secrets, and is the same wherever it runs.
 
 Two hosts are started whose every name and secret is a word of its own (host name, folders, home, environment, index
 credentials). Guests write down all they see: twice on the one, for two tenants, and once on the other. What may hold a
@@ -68,7 +68,7 @@ def seen_fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 
 def real_names() -> tuple[str, ...]:
-    """What names this very machine, whoever runs the test."""
+    """The names of this very machine, whoever runs the test."""
     texts = [Path(name).read_text().strip() for name in REAL_NAMES if Path(name).exists()]
     paths = (f"{PROJECT}/", f"{Path(sys.base_prefix).resolve()}/")
     return tuple(text for text in (*texts, *paths) if len(text) >= LEAST_CHARACTERS)
@@ -100,7 +100,7 @@ def test_two_hosts_and_two_tenants_look_alike(seen: Seen, language: str) -> None
 
 
 def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """Where two views differ though they should not."""
+    """The places in which two views differ though they should not."""
     expected = [
         key for pattern in (COUNTERS, PROCESS, ANSWERS) for key in one.keys() | other.keys() if pattern.fullmatch(key)
     ]

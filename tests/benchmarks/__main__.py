@@ -50,7 +50,7 @@ class Line:
 
     @property
     def judged(self) -> float:
-        """What the bar is for: the ratio where there is a floor, else the figure."""
+        """The number held against the bar: the ratio where there is a floor, else the figure."""
         return self.value / self.floor if self.floor else self.value
 
     @property

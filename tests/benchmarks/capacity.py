@@ -1,4 +1,4 @@
-"""How much one core and one gigabyte carry: processor time of a call and of a row, and memory of an evaluator that stays warm.
+"""The load that one core and one gigabyte carry: processor time of a call and of a row, and memory of an evaluator that stays warm.
 
 All of it is counted, over a real host and its sandboxes, so that other work of the machine changes little of it.
 """

@@ -1,4 +1,4 @@
-"""What an engine that moves rows costs: rows per second of one node's pool alone, over Dask, Ray Core and Ray Data.
+"""The cost of an engine that moves rows: rows per second of one node's pool alone, over Dask, Ray Core and Ray Data.
 
 Each has one worker with the same pool of sandboxes; a round of each follows that of another, since the machine may have
 other work. A round measures one chunk, then many: the difference is what the other chunks cost, without the start of a
@@ -28,7 +28,7 @@ Run = Callable[[ChunkScorer, list[Rows]], int]
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What one engine came to: rows per second after the first chunk, and the seconds of the first chunk."""
+    """The figures of one engine: rows per second after the first chunk, and the seconds of the first chunk."""
 
     rows_per_s: float
     first_s: float

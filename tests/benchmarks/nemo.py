@@ -56,7 +56,7 @@ print(taken)
 
 
 async def light_packages(service: Service) -> Path:
-    """Where what the light modules need is installed."""
+    """The folder with the packages that the light modules need."""
     needs = sdk_needs(Evaluator(METRIC))
     assert needs is not None
     known = await service.environments.require_locked(needs.lock(service.environments.queries.target(Language.PYTHON)))
@@ -65,7 +65,7 @@ async def light_packages(service: Service) -> Path:
 
 
 async def real_packages(service: Service) -> Path:
-    """Where NeMo's own package is installed."""
+    """The folder with NeMo's own package."""
     known = await service.environments.require(REAL, Language.PYTHON)
     assert known.environment.path is not None
     return known.environment.path

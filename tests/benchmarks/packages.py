@@ -120,7 +120,7 @@ def bare_install_ms(settings: Settings, language: Language, *, lock: str, times:
 
 
 async def requests_of_an_installed_set(settings: Settings) -> int:
-    """How many connections to an index a new host makes for new evaluators on sets that are installed."""
+    """The number of connections to an index that a new host makes for new evaluators on installed sets."""
     async with open_service(settings, prewarm=False) as service:
         for pins, language in ((NUMPY, PYTHON), (INSTALLED[JAVASCRIPT], JAVASCRIPT)):
             await service.environments.require(pins, language)

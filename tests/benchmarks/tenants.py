@@ -20,7 +20,7 @@ ZIPF_EXPONENT, ZIPF_EVALUATORS = 1.1, 1000
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a load did: calls per second, milliseconds of processor time per call, and the part of the calls that was warm."""
+    """The figures of a load: calls per second, milliseconds of processor time per call, and the part of the calls that was warm."""
 
     calls_per_s: float
     cpu_ms: float

@@ -1,4 +1,4 @@
-"""What a wire costs over the same call by this host's own route, and beside the executor that it replaces.
+"""The cost of a wire over the same call by this host's own route, and beside the executor that it replaces.
 
 Calls of both take turns, in blocks; what is compared is processor time of the host and all its sandboxes.
 """

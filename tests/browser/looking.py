@@ -118,6 +118,6 @@ async def picture(page: Page, name: str) -> None:
 
 
 async def widest_overflow(page: Page) -> int:
-    """How many pixels the page is wider than its window, once it has been drawn: 0 when it fits."""
+    """The number of pixels by which the drawn page is wider than its window: 0 when it fits."""
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return max(0, int(await page.evaluate("document.documentElement.scrollWidth - innerWidth")))

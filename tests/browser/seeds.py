@@ -1,4 +1,4 @@
-"""What the pages of records are looked at with: evaluators, data sets, jobs, traces, hostile names and texts among them."""
+"""Records for the tests of pages: evaluators, data sets, jobs, traces, hostile names and texts among them."""
 
 import json
 import time

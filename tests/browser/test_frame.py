@@ -1,4 +1,4 @@
-"""What every page of the workbench has: the frame, deep links, themes, a key when one is needed, and its policy."""
+"""The parts that every page of the workbench has: the frame, deep links, themes, a key when one is needed, and its policy."""
 
 import json
 from collections.abc import Iterator

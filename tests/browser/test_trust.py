@@ -1,4 +1,4 @@
-"""What is shown is what is: old verdicts and results look old, failed rows are beside the mean, drafts and runs are not lost."""
+"""The pages show the truth: old verdicts and results look old, failed rows are beside the mean, drafts and runs are not lost."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What people do in the workbench: write code, fill in a row, run it, read the result."""
+"""Actions of people in the workbench: write code, fill in a row, run it, read the result."""
 
 from playwright.async_api import Locator, Page, expect
 

@@ -87,7 +87,7 @@ GAPS_S: Final = {"host": (10, 25), "sandboxes": (0.5, 4), "engine": (12, 30), "s
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What decides a plan, besides the seed.
+    """The options that decide a plan, besides the seed.
 
     Attributes:
       seconds: Length of the run.

@@ -46,7 +46,7 @@ _SHORT_MINUTES: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is asked for.
+    """The options of a run.
 
     Attributes:
       ordinary: The host runs as a user without rights.
@@ -66,7 +66,7 @@ class Run:
 
     @property
     def packages(self) -> int:
-        """How many programs with packages there are; each is built once for the baseline."""
+        """The number of programs with packages; each is built once for the baseline."""
         return 2 if self.minutes < _SHORT_MINUTES else PACKAGES
 
 

@@ -1,4 +1,4 @@
-"""What a bubblewrap sandbox shows and allows, asked from inside; as root and as an ordinary user, on the real thing."""
+"""A bubblewrap sandbox shows and allows only its own, seen from inside; as root and as an ordinary user, for real."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""How a bubblewrap sandbox ends, whoever ends it, and what it leaves; as root and as an ordinary user, for real."""
+"""The end of a bubblewrap sandbox, whoever ends it, and what it leaves; as root and as an ordinary user, for real."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""How a bubblewrap sandbox is limited: disk, processes, memory, what it says; as root and as an ordinary user, for real."""
+"""The limits of a bubblewrap sandbox: disk, processes, memory, output; as root and as an ordinary user, for real."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Which modules of the standard library light modules may import: those that cost no more than a few milliseconds.
+"""Light modules import only those modules of the standard library that cost no more than a few milliseconds.
 
 `.ci/import_cost.py` measures the time; a list of modules is what a busy machine cannot change.
 """

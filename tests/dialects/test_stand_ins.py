@@ -1,4 +1,4 @@
-"""Which evaluators are given light modules of an SDK, and which packages come with these."""
+"""The host gives light modules of an SDK to the right evaluators, with the packages that these need."""
 
 import pytest
 

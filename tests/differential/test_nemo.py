@@ -73,7 +73,7 @@ NOT_OF_JOBS: Final = ("figures",)  # whose option is of a run in this process
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What each way to run the cases returned: `real`, and those of `RELATIVE`."""
+    """The results of the cases by the way they ran: `real`, and those of `RELATIVE`."""
     folder = tmp_path_factory.mktemp("nemo")
     environment = {"EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]'}
     with model_server() as model, Server(log=folder / "log", environment=environment) as host:

@@ -37,7 +37,7 @@ FIELDS: Final = {
     "weave": ("result", "summary"),
     "ragas": ("name", "value", "reason"),
 }
-"""What is compared of each score."""
+"""The compared fields of each score."""
 NEEDS: Final = {
     "langsmith": "def judge(",
     "phoenix": "phoenix.evals",
@@ -48,7 +48,7 @@ NEEDS: Final = {
     "weave": "weave",
     "ragas": "ragas",
 }
-"""What programs have that the package itself runs; others are run by the platform's server alone."""
+"""A mark of programs that the package itself runs; the platform's server alone runs the others."""
 ROWS: Final = {
     "langsmith": "run",
     "phoenix": "output",

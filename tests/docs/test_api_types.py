@@ -17,7 +17,7 @@ UI = DIST.parent
 
 @pytest.fixture(scope="module")
 def document() -> Any:
-    """What `.ci/openapi.py` prints for `make check`."""
+    """The output of `.ci/openapi.py` for `make check`."""
     return json.loads(json.dumps(described_app().openapi()))
 
 

@@ -190,7 +190,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def faults(value: Any, schema: Any, description: Any, path: str = "$") -> list[str]:
-    """Where a value is not what a schema describes: the part of JSON Schema that FastAPI writes."""
+    """The places in which a value differs from its schema: the part of JSON Schema that FastAPI writes."""
     schema = resolved(schema, description)
     if "anyOf" in schema:
         fits = any(not faults(value, option, description, path) for option in schema["anyOf"])

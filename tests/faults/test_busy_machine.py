@@ -70,7 +70,7 @@ SPINS_AT_LOAD = {
 
 
 class Machine:
-    """What is done to each sandbox of one service from its start on."""
+    """An attack on each sandbox of one service, from the sandbox's start on."""
 
     def __init__(self, service: Service) -> None:
         self.service = service

@@ -1,4 +1,4 @@
-"""What is wrong with a machine or a data directory: `doctor` and `serve` say which it is, where, and what to do."""
+"""Faults of a machine or a data directory: `doctor` and `serve` say which it is, where, and what to do."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What the sandboxes of several hosts weigh on one processor, beside each other and beside an ordinary process."""
+"""The processor shares of several hosts' sandboxes, beside each other and beside an ordinary process."""
 
 import os
 import subprocess

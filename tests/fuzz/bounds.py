@@ -1,4 +1,4 @@
-"""How much is tried, and with what: the same cases every run, so that a failure of one run is one of every run."""
+"""The number and the size of tried cases: the same every run, so that a failure of one run is one of every run."""
 
 from typing import Any
 

@@ -64,7 +64,7 @@ def age(host: Host, digest: str, hours: int) -> None:
 
 
 def images(client: docker.APIClient, *digests: str) -> list[bool]:
-    """Which of the sets are images on the engine."""
+    """The sets that are images on the engine."""
     present = {name for image in client.images() for name in image["RepoTags"] or ()}
     return [layer_tag(digest) in present for digest in digests]
 

@@ -1,4 +1,4 @@
-"""What people do every day with one running host: names and figures of jobs, schedules, edits of data sets, labels."""
+"""People's everyday work with one running host: names and figures of jobs, schedules, edits of data sets, labels."""
 
 import io
 import os

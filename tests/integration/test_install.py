@@ -178,7 +178,7 @@ def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str
 
 
 def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
-    """What `make setup` makes counts as made: other tests run from it."""
+    """The files that `make setup` makes count as made: other tests run from them."""
     serve, ask = commands_of("From a checkout")
     port = str(free_port())
     made = {

@@ -1,4 +1,4 @@
-"""What pages and commands read of a job: single rows, a text, failures by group, what ran, pairs of two jobs."""
+"""Pages and commands read a job: single rows, a text, failures by group, what ran, pairs of two jobs."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What evaluators share of an installed set, and what they do not: no second install, no network, no other version."""
+"""Evaluators share an installed set: no second install, no network, no other version."""
 
 import asyncio
 import json

@@ -59,7 +59,7 @@ def command(server: Server, *arguments: str, text: str = "") -> str:
 
 
 def everything_said(client: Client, job: JobReport) -> Iterator[str]:
-    """What the API says of a job and of secrets, as text."""
+    """The API's answers about a job and about secrets, as text."""
     for path in (
         f"/v1/jobs/{job.id}",
         f"/v1/jobs/{job.id}/results",
@@ -190,7 +190,7 @@ def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -
 
 
 def pieces(terminal: RawIOBase) -> Iterator[bytes]:
-    """What is written to a terminal until its last writer is gone."""
+    """The text written to a terminal until its last writer is gone."""
     with contextlib.suppress(OSError):
         while piece := terminal.read(1 << 16):
             yield piece

@@ -1,4 +1,4 @@
-"""What no record refers to is removed from a data directory; not where another database may know it."""
+"""The host removes files of a data directory to which no record refers, unless another database may know them."""
 
 import asyncio
 import logging

@@ -20,7 +20,7 @@ from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
 
 
 class Gate:
-    """Where a search stops until it is let on; whoever waits there on the event loop is never let on."""
+    """A gate at which a search waits until a test opens it; on the event loop it would wait for ever."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()

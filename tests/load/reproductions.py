@@ -55,7 +55,7 @@ export function evaluate(inputs, outputs, trace) {
 
 @dataclass
 class Waits:
-    """What the neighbour met during one attack.
+    """The neighbour's waits and wrong answers during one attack.
 
     Attributes:
       longest_s: Of a `/healthz`, by the wall clock.

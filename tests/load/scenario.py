@@ -20,7 +20,7 @@ _SETTLES_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to."""
+    """The result of a run."""
 
     tallies: dict[str, Tally]
     watch: Watch

@@ -58,7 +58,7 @@ GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
 @dataclass
 class Calls:
-    """What happened to the calls of the neighbour in one phase."""
+    """The answers to the neighbour's calls in one phase."""
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)

@@ -64,7 +64,7 @@ class RunnerProcess:
 
     @property
     def stderr(self) -> str:
-        """What the runner wrote to its own standard error so far."""
+        """The runner's own standard error so far."""
         size = os.fstat(self._stderr).st_size
         return os.pread(self._stderr, size, 0).decode("utf-8", "replace")
 

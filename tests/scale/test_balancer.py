@@ -30,7 +30,7 @@ FIRST = EVALUATORS[0]
 
 
 class Host(ThreadingHTTPServer):
-    """What a balancer sees of a host: it is ready, and answers calls with its number."""
+    """A host as a balancer sees it: it is ready, and answers calls with its number."""
 
     daemon_threads = True
     request_queue_size = 128

@@ -1,4 +1,4 @@
-"""What workspaces store, on both databases: sums of every kind, quotas, free disk, space that comes back."""
+"""The storage of workspaces, on both databases: sums of every kind, quotas, free disk, space that comes back."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -25,7 +25,7 @@ KINDS = {bool: Kind.BOOL, int: Kind.NUMBER, float: Kind.NUMBER, str: Kind.STRING
 
 
 def returned(value: Any, **changes: Any) -> Returned:
-    """What an honest runner says of a value."""
+    """An honest runner's report of a value."""
     return Returned(**({"kind": KINDS.get(type(value), Kind.NULL), "value": value} | changes))
 
 

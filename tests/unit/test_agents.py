@@ -1,4 +1,4 @@
-"""How the answers of agents are read: JSONPaths, streams, and what is refused before anything is asked."""
+"""Reading the answers of agents: JSONPaths, streams, and requests that are refused before they are sent."""
 
 import pytest
 from evaluator_host.sdk.agent_inference import AgentAnswerError, find_path, read_stream

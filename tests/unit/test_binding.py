@@ -1,4 +1,4 @@
-"""How a row becomes the body of a call."""
+"""A row becomes the body of a call."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where control groups go and what is written into them, on copies of /proc and of both kernel interfaces."""
+"""The places and contents of control groups, on copies of /proc and of both kernel interfaces."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Which Python files of an installed package set are compiled."""
+"""The Python files of an installed package set that are compiled."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the command line prints arrives whole."""
+"""The output of the command line arrives whole."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What an engine's words, errors and addresses mean, on the strings that real engines give."""
+"""The meaning of an engine's words, errors and addresses, on the strings that real engines give."""
 
 import errno
 import socket

@@ -20,7 +20,7 @@ def forker() -> Iterator[Forker]:
 
 
 def worker(end: socket.socket, word: str) -> None:
-    """What runs in the worker: answers calls until the test ends."""
+    """The worker's program: answers calls until the test ends."""
 
     async def answer(name: str, args: tuple[int, ...]) -> object:
         match name:

@@ -1,4 +1,4 @@
-"""Which modules a source names, and which package each of them is in."""
+"""The modules that a source names, and the package of each."""
 
 import pytest
 from hypothesis import given, settings

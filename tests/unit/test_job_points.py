@@ -1,4 +1,4 @@
-"""What two jobs' rows and a job's failures are put together to, whatever their number."""
+"""Two jobs' rows become points and a job's failures become groups, whatever their number."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What fails because the machine has run out of something is said so, and nothing lasting is concluded from it."""
+"""Failures of a machine that has run out of something say so, and nothing lasting follows from them."""
 
 import asyncio
 import errno

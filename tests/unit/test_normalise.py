@@ -1,4 +1,4 @@
-"""What each returned value becomes under each contract, read from the runner's word for it; no code runs here."""
+"""The result of each returned value under each contract, read from the runner's report; no code runs here."""
 
 import json
 import time

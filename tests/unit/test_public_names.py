@@ -1,4 +1,4 @@
-"""What `import evaluator_host` offers."""
+"""The names that `import evaluator_host` offers."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""How often a key may ask."""
+"""The rate at which a key may call."""
 
 import pytest
 
@@ -14,7 +14,7 @@ class Clock:
 
 
 def taken(rates: RateLimiter, key: str | None, times: int) -> int:
-    """How many of so many requests were let in."""
+    """The number of requests, of so many, that were let in."""
     count = 0
     for _ in range(times):
         try:

@@ -1,4 +1,4 @@
-"""What the tools that resolve pins are told and what is told of them, and the locks that they make."""
+"""The tools that resolve pins: their arguments, the messages about them, and the locks that they make."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a PEP 723 block in a file pins, and which Python it requires."""
+"""A PEP 723 block in a file gives pins and the Python that it requires."""
 
 import pytest
 

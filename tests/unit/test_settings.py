@@ -1,4 +1,4 @@
-"""Which variables set what, and what an empty one means."""
+"""Variables of the environment set settings; an empty one means the default."""
 
 from pathlib import Path
 from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""What is taken off a paste, what is left alone, and that positions stay the user's."""
+"""Cleaning a paste removes its wrapping, leaves its code alone, and keeps the user's positions."""
 
 import time
 

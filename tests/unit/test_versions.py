@@ -1,4 +1,4 @@
-"""Which versions of a package somebody may choose from."""
+"""The versions of a package that a user may choose from."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How many evaluators stay warm: idle sandboxes count by what they use, and the least used go first."""
+"""The number of evaluators that stay warm: idle sandboxes count by what they use, and the least used go first."""
 
 import asyncio
 import random

@@ -57,7 +57,7 @@ class EvalSet:
     Attributes:
       evaluators: Ids, in the order of the set.
       weights: By evaluator id, where the set gives one.
-      notes: What the set asks for and this host does not do.
+      notes: Requests of the set that this host does not carry out.
     """
 
     id: str

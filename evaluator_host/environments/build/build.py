@@ -175,7 +175,7 @@ async def adopt(
     have byte code already.
 
     Raises:
-      PackagesFailed: the files are none that a sandbox may be shown, or a package cannot be used.
+      PackagesFailed: a sandbox may not be shown the files, or a package cannot be used.
       SandboxUnavailable: no sandbox can be started.
     """
     files = stage / "files"

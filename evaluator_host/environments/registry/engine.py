@@ -72,7 +72,7 @@ def publish(
     reference = f"{repository}:{tag}"
     labels = image_labels(client, reference)
     if labels is not None and LABEL_SET not in labels:
-        raise InvalidRequest(f"The engine has another image of the name {reference}; push to a name of its own.")
+        raise InvalidRequest(f"The engine has a different image named {reference}; push under another name.")
     recipe = f"FROM {below}\nCOPY environment.json {RECORD_PATH}\n".encode()
     context = tar_stream({"Dockerfile": recipe, "environment.json": record}, trees={})
     run_build(client, context, tag=reference, labels={LABEL_SET: digest}, network_mode="none")

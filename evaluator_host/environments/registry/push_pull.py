@@ -284,10 +284,10 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
             member = tar.next()
             content = tar.extractfile(member) if member is not None and member.isreg() else None
             if member is None or content is None or member.size > max_bytes:
-                raise PackagesFailed("the record of the package set is no file, or too large")
+                raise PackagesFailed("the record of the package set is not a regular file, or is too large")
             return content.read()
     except (tarfile.TarError, RecursionError) as error:
-        raise PackagesFailed(f"the record of the package set is no whole tar: {error}") from error
+        raise PackagesFailed(f"the record of the package set is not a complete tar file: {error}") from error
 
 
 def _inside(folder: Path, name: str) -> Path:

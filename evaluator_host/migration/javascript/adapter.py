@@ -23,7 +23,7 @@ _TYPES: Final = "Record<string, any>"
 
 @dataclass(frozen=True, slots=True)
 class _Old:
-    """Where the old function is found after its program was edited.
+    """The old function in its edited program, as the new function calls it.
 
     Attributes:
       callee: The expression that calls it.

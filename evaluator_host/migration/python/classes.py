@@ -25,10 +25,10 @@ def adapt_class(draft: Draft, contract: str, call: ClassCall) -> Rewritten:
     found = [name for name in scorers if name not in below]
     named = [name for name in found if name == draft.wish.entry] or found
     if len(named) != 1:
-        raise Unreadable("which class the platform calls cannot be told; name it as the entry", missing=True)
+        raise Unreadable("it is not clear which class the platform calls; name that class as the entry", missing=True)
     [name] = named
     if "evaluate" in draft.names.module.bound:
-        raise refuse(None, "it defines evaluate too")
+        raise refuse(None, "it defines evaluate too, the name that the new function needs")
     method = next((one for wanted in call.methods if (one := _method(classes, name, wanted)) is not None), None)
     if method is None:
         raise refuse(classes[name], f"{name} has no method {' or '.join(call.methods)}")

@@ -99,7 +99,7 @@ class RequestReader:
                         self._proceed()
                 case h11.Data():
                     if len(self._body) + len(event.data) > BODY_BYTES:
-                        raise Refused(413, f"a request may have {BODY_BYTES >> 20} MB")
+                        raise Refused(413, f"a request may have at most {BODY_BYTES >> 20} MB")
                     if not self._room(len(event.data)):
                         raise Refused(413, "the row's requests together are too large")
                     self._body += event.data

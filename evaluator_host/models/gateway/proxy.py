@@ -170,10 +170,10 @@ def _hello_of(data: bytes) -> bytes | None:
     while len(data) >= 5:
         size = int.from_bytes(data[3:5])
         if data[0] != _HANDSHAKE or data[1] != 3 or not 0 < size <= 1 << 14:
-            raise Refused(400, "no TLS")
+            raise Refused(400, "the connection does not begin with a TLS record")
         message, data = message + data[5 : 5 + size], data[5 + size :]
         if message[:1] != bytes([_CLIENT_HELLO]):
-            raise Refused(400, "no ClientHello")
+            raise Refused(400, "the connection does not begin with a TLS ClientHello")
         if len(message) >= 4 and len(message) >= (end := 4 + int.from_bytes(message[1:4])):
             return message[:end]
     return None

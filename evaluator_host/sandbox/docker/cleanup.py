@@ -24,7 +24,7 @@ _ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that ended so long ago
 
 @dataclass(frozen=True, slots=True)
 class ContainerExit:
-    """How a container ended, as the engine reported before it was removed."""
+    """The end of a container, as the engine reported it before the container was removed."""
 
     found: bool = False  # the engine had it; otherwise somebody else has removed it
     ended: bool = False  # it had ended by itself

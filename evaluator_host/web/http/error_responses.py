@@ -29,7 +29,7 @@ SECURITY_HEADERS: Final = (
 """Headers of every response."""
 
 FOREIGN: Final = "evaluator_host.foreign"
-"""Where the scope of a request in another platform's format has what reads and refuses it (`dialects/wires`)."""
+"""The key in a request's scope whose value answers errors in another platform's format (`dialects/wires`)."""
 
 _OTHER_NAMES: Final = {
     "input": "inputs",

@@ -1,4 +1,4 @@
-"""What arrives in the entry: positions, names, falsy outputs, missing answers."""
+"""The arguments that reach the entry: positions, names, falsy outputs, missing answers."""
 
 from evaluator_host.model.evaluator import Contract
 from tests.contract.cases.case import Case, failed, javascript, python, scored, typescript

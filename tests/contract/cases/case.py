@@ -1,4 +1,4 @@
-"""What a case is: an evaluator, a row, and what a user would see; and how a result is held against it."""
+"""A case: an evaluator, a row, and the result that a user would see; and the comparison of a result with it."""
 
 from dataclasses import dataclass, field
 from textwrap import dedent
@@ -18,7 +18,7 @@ _DECIDED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What must be in the result.
+    """The required content of a result.
 
     Attributes:
       error: Code of the error; None when the row must have scored.

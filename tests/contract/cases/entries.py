@@ -1,4 +1,4 @@
-"""How an author may write the entry in Python, and what an evaluator that cannot be called says."""
+"""Ways to write the entry in Python, and the errors of evaluators that cannot be called."""
 
 from evaluator_host.model.evaluator import Contract
 from tests.contract.cases.case import failed, python, scored

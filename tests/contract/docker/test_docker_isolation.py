@@ -1,4 +1,4 @@
-"""What a guest of the Docker backend can see and do, and how it is held to its limits."""
+"""A guest of the Docker backend sees and does only what it may, and is held to its limits."""
 
 import asyncio
 

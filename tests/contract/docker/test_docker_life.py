@@ -1,4 +1,4 @@
-"""How a container ends, whoever ends it, what is left of it, and what an engine that is not there is told as."""
+"""The end of a container, whoever ends it, what is left of it, and the errors when no engine is there."""
 
 import asyncio
 import os

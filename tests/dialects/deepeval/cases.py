@@ -26,7 +26,7 @@ def metric(body: str, base: str = "BaseMetric", more: str = "") -> str:
 
 
 def one(score: Any, success: Any, **more: Any) -> dict[str, Any]:
-    """What DeepEval stores."""
+    """The values that DeepEval stores."""
     return {"name": "Mine", "score": score, "threshold": 0.5, "success": success, "reason": None, "error": None, **more}
 
 

@@ -1,4 +1,4 @@
-"""What the model server says to judges: a score and a label by the words of the question."""
+"""The model server's answers to judges: a score and a label by the words of the question."""
 
 import json
 

@@ -22,7 +22,7 @@ def model() -> Iterator[Expressions]:
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory, model: Expressions) -> tuple[str, dict[str, Any]]:
-    """What a session with the client printed and found."""
+    """The output and findings of a session with the client."""
     folder = tmp_path_factory.mktemp("session")
     models = {"default/my-model": {"base_url": model.url, "model": "m-1"}}
     environment = {

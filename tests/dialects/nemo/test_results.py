@@ -1,4 +1,4 @@
-"""What the host makes of a metric's outputs, honest and forged."""
+"""The host's results for a metric's outputs, honest and forged."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What NeMo's client may send wrong is refused by name, before anything of it runs; nothing leads out of a workspace."""
+"""The routes refuse each wrong field by name before anything runs; nothing leads out of a workspace."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What the rows of a job, and of a data file, have together: once, whatever dies meanwhile, in every place that shows it."""
+"""Scores over all rows of a job or data file: computed once, whatever dies meanwhile, and shown in every place."""
 
 import json
 import os

@@ -20,7 +20,7 @@ javascript = partial(case, language=Language.JAVASCRIPT)
 
 
 def refused(reason: str, **more: Any) -> dict[str, Any]:
-    """What a case expects for a value that promptfoo refuses."""
+    """The expected result of a value that promptfoo refuses."""
     return {
         "status": "failed",
         "error": "invalid_result",
@@ -30,7 +30,7 @@ def refused(reason: str, **more: Any) -> dict[str, Any]:
 
 
 def plain(passed: bool, score: float, language: Language = Language.PYTHON) -> dict[str, Any]:
-    """What a case expects for a bool or a number."""
+    """The expected result of a bool or a number."""
     native = {"pass": passed, "score": score, "reason": "Assertion passed" if passed else FALSE[language]}
     return {"native": [native], "score": score, "passed": passed}
 

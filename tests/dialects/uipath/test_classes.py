@@ -1,4 +1,4 @@
-"""Which class of pasted code is the evaluator, what each says of itself, and what is wrong with those that cannot be used."""
+"""Pasted code with classes: the host finds the evaluator, describes it, and says why others cannot be used."""
 
 import json
 import re

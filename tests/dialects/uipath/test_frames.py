@@ -1,4 +1,4 @@
-"""What the host believes of a sandbox that speaks of UiPath's evaluators."""
+"""The host checks what a sandbox reports about UiPath's evaluators."""
 
 import json
 from typing import Any

@@ -87,7 +87,7 @@ class Hello(BaseHTTPRequestHandler):
 
 
 def host_address(backend: str) -> str:
-    """Where this machine is from inside a sandbox that has network."""
+    """This machine's address, as seen from inside a sandbox with network."""
     if backend == "bubblewrap":
         return "127.0.0.1"
     engine = docker.APIClient(base_url=engine_address())

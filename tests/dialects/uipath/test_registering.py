@@ -1,4 +1,4 @@
-"""What a sandbox says of classes is not trusted: no name leads out of the project, and no files are written twice."""
+"""The host distrusts a sandbox's report about classes: no name leads out of the project, no file is written twice."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an eval set came to: figures on one scale, and UiPath's own format with its raw numbers; its evaluators' files."""
+"""The result of an eval set: figures on one scale, and UiPath's own format with its raw numbers; its evaluators' files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What evaluators of UiPath read from traces, and what functions leave there, in a sandbox and on the golden spans."""
+"""Evaluators of UiPath read traces, and functions write them, in a sandbox and on the golden spans."""
 
 import json
 from typing import Any

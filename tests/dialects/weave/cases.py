@@ -22,7 +22,7 @@ def op(value: str, head: str = "output") -> str:
 
 
 def native(result: Any, summary: Any) -> list[dict[str, Any]]:
-    """What is stored for a result."""
+    """The stored form of a result."""
     return [{"result": result, "summary": summary}]
 
 

@@ -95,7 +95,7 @@ class Object:
 
 
 class Seen:
-    """What a metric sees of its row and of the output, as labels."""
+    """A metric whose labels show its row and its output."""
 
     type = "seen"
 
@@ -205,7 +205,7 @@ class Whole:
 
 
 class Response:
-    """What a metric sees of a model's response."""
+    """A metric whose labels show a model's response."""
 
     type = "response"
 

@@ -1,4 +1,4 @@
-"""What a run of a case returned, as plain JSON, in the real package as here."""
+"""Turns the result of a case's run into plain JSON, in the real package as here."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Which code loads, what is found in it, and what is said when nothing is."""
+"""Code that loads, the entry found in it, and the error when there is none."""
 
 import pytest
 

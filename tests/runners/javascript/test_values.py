@@ -1,4 +1,4 @@
-"""What a returned value becomes on the wire."""
+"""The wire form of a returned value."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an author may try against the runner: at most their own row is spoiled, and the next one is right."""
+"""Attacks of an author on the runner: at most their own row is spoiled, and the next one is right."""
 
 from typing import Any
 

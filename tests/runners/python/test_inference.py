@@ -1,4 +1,4 @@
-"""Which contract a function has, as a table: what an author wrote, what is called."""
+"""The inferred contract of a function, as a table: the author's code, the call."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a returned value becomes, whatever its own methods claim."""
+"""The wire form of a returned value, whatever its own methods claim."""
 
 import collections
 import dataclasses

@@ -204,7 +204,7 @@ class Records(Repository):
             await self._end_leases(record, content)
 
     async def delete(self, record: Record) -> None:
-        """Forget a sandbox."""
+        """Delete a sandbox's record, and end the leases of what runs in it."""
         gone = delete(EntityTable).where(_named(record.workspace, record.id)).returning(EntityTable.content)
         async with self._database.transaction() as connection:
             text = await connection.scalar(gone)

@@ -25,7 +25,7 @@ _DEPTH: Final = 16
 
 
 class AgentIn(BaseModel):
-    """How an agent is asked, and which part of its answer is the output."""
+    """The request to an agent, and the part of its answer that is the output."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

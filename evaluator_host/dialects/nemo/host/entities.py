@@ -45,7 +45,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where entities are stored: their kind, namespace and workspace."""
+    """The key under which entities are stored: their kind, namespace and workspace."""
 
     workspace_id: str
     kind: Kind

@@ -111,7 +111,7 @@ class FieldMappingIn(BaseModel):
 
 
 class ReasoningIn(BaseModel):
-    """How the reasoning part of a model's response is handled."""
+    """Options for the reasoning part of a model's response."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -166,7 +166,7 @@ class GenericAgentIn(BaseModel):
 
 
 class NatConfigIn(BaseModel):
-    """How an agent of NeMo Agent Toolkit is asked."""
+    """The request to an agent of NeMo Agent Toolkit."""
 
     model_config = _STRICT
 

@@ -136,7 +136,7 @@ def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
             why = _NEEDS_MORE.get(str(value), "it is one of " + ", ".join(wanted))
             raise _invalid(f"{path}.{name}", f"{str(value)[:40]!r} is not known here: {why}")
     if given.get("image_tag") not in (None, _IMAGE):
-        raise _invalid(f"{path}.image_tag", f"{str(given['image_tag'])[:40]!r} is not known; there is {_IMAGE}")
+        raise _invalid(f"{path}.image_tag", f"{str(given['image_tag'])[:40]!r} is not known; use {_IMAGE}")
     if kind == "multi":
         _parts(given, path)
     return given

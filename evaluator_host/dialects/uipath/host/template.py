@@ -20,13 +20,13 @@ from uipath.eval.models import EvaluationResult, NumericEvaluationResult
 
 
 class {stem}Criteria(BaseEvaluationCriteria):
-    """What differs from test case to test case; eval sets give it in camelCase: expectedText."""
+    """The values that differ from test case to test case; eval sets give them in camelCase: expectedText."""
 
     expected_text: str
 
 
 class {stem}Config(BaseEvaluatorConfig[{stem}Criteria]):
-    """What is the same for all test cases; set it in the evaluator's JSON file."""
+    """The values that all test cases share; set them in the evaluator's JSON file."""
 
     name: str = "{class_name}"
     case_sensitive: bool = False

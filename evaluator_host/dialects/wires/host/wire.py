@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evaluator_host.dialects.wires.host.calls import WireCalls
 
 MARGIN_S: Final = 0.5
-"""How long before its caller gives up a wire has answered, and before that a row has ended."""
+"""A row ends this long before its wire must answer, and the wire answers this long before its caller gives up."""
 
 _SKEW_S: Final = 300
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"

@@ -239,6 +239,6 @@ def _check_platform(tools: Tools, *, arch: str) -> None:
         machine = int.from_bytes(head[18:20], "little") if head[:4] == b"\x7fELF" else None
         if machine is None or (expected is not None and machine != expected):
             raise Misconfigured(
-                f"{path} is no Linux program for {arch or 'the engine'}; "
+                f"{path} is not a Linux program for {arch or 'the engine'}; "
                 "build the image on a machine of the engine's platform, push it, and pull it here"
             )
