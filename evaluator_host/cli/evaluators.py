@@ -22,6 +22,15 @@ app = typer.Typer(name="evaluators", help="Evaluators stored on a host.", no_arg
 
 _MIGRATE: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migration.host.stored_command:migrate")
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
+_HEADER: Final = (
+    *("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "BY", "TAGS"),
+    *("LAST JOB", "MEAN", "PACKAGES", "DESCRIPTION"),
+)
+_DescriptionOption = Annotated[str | None, typer.Option(help="Description for people.")]
+_SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")]
+_TagOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Word to find it by. Repeatable; replaces the tags.")
+]
 _ReferenceArgument = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="Default: the newest version.")]
 
 
@@ -32,8 +41,10 @@ def store(
     name: _NameArgument,
     file: options.FileArgument,
     *,
-    description: Annotated[str | None, typer.Option(help="Description for people.")] = None,
-    sampling: Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")] = None,
+    description: _DescriptionOption = None,
+    sampling: _SamplingOption = None,
+    tag: _TagOption = None,
+    message: Annotated[str, typer.Option("--message", "-m", help="Why this version is made.")] = "",
     language: options.LanguageOption = None,
     contract: options.ContractOption = Contract.AUTO,
     entry: options.EntryOption = None,
@@ -69,23 +80,52 @@ def store(
         requests=budget_requests, tokens=budget_tokens, cost=budget_cost,
     )  # fmt: skip
     cases = [case for path in case_files(file) for case in read_cases(path, load_settings())]
-    how: dict[str, Any] = {"force": force, "cases": cases or None, "require_cases": require_cases}
+    how: dict[str, Any] = {"force": force, "cases": cases or None, "require_cases": require_cases, "message": message}
     with host(url) as client:
         if context.info_name == "update":
-            made = client.evaluators.update(name, given.evaluator, description=description, sampling=sampling, **how)
+            how |= {"description": description, "sampling": sampling, "tags": tag}
+            made = client.evaluators.update(name, given.evaluator, **how)
         else:
-            shown, share = description or "", 1.0 if sampling is None else sampling
-            made = client.evaluators.create(name, given.evaluator, description=shown, sampling=share, **how)
+            how |= {"description": description or "", "sampling": 1.0 if sampling is None else sampling}
+            made = client.evaluators.create(name, given.evaluator, tags=tag or (), **how)
     _say(made, as_json=as_json)
 
 
 @app.command(name="list")
-def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
-    """List the newest version of each evaluator, by name."""
+def list_(
+    *,
+    tag: Annotated[str | None, typer.Option(help="Only those that have this tag.")] = None,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """List the newest version of each evaluator, by name, with its last job."""
     with host(url) as client:
-        found = client.evaluators.all()
+        found = client.evaluators.all(tag=tag)
     none = "there are no evaluators; create one with evaluator-host evaluators create NAME FILE"
-    _list(found, as_json=as_json, none=none)
+    _list(found, as_json=as_json, none=none if tag is None else f"no evaluator has the tag {tag}")
+
+
+@app.command()
+def describe(
+    name: _NameArgument,
+    *,
+    description: _DescriptionOption = None,
+    sampling: _SamplingOption = None,
+    tag: _TagOption = None,
+    no_tags: Annotated[bool, typer.Option("--no-tags", help="Remove all tags.")] = False,
+    url: HostOption = DEFAULT_URL,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Change description, sampling rate or tags of an evaluator, without a new version."""
+    tags = [] if no_tags else tag
+    if description is None and sampling is None and tags is None:
+        raise InvalidRequest("nothing to change: give --description, --sampling, --tag or --no-tags")
+    with host(url) as client:
+        made = client.evaluators.describe(name, description=description, sampling=sampling, tags=tags)
+    if as_json:
+        print_json(made)
+    else:
+        out.print(_described(made, code=False))
 
 
 @app.command()
@@ -183,8 +223,7 @@ def _say(made: EvaluatorReport, *, as_json: bool) -> None:
 
 
 def _list(found: list[EvaluatorReport], *, as_json: bool, none: str) -> None:
-    header = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "PACKAGES", "DESCRIPTION")
-    print_found(found, lambda reports: table(header, list(map(_row, reports))), as_json=as_json, none=none)
+    print_found(found, lambda reports: table(_HEADER, list(map(_row, reports))), as_json=as_json, none=none)
 
 
 def _trace_row(one: TraceReport) -> tuple[object, ...]:
@@ -198,17 +237,26 @@ def _trace_row(one: TraceReport) -> tuple[object, ...]:
 
 def _row(one: EvaluatorReport) -> tuple[object, ...]:
     return (
-        *(one.name, one.version, one.evaluator.language, one.contract, format_time(one.created_at)),
-        *(", ".join(one.evaluator.packages) or None, one.description or None),
+        *(one.name, one.version, one.evaluator.language, one.contract, format_time(one.created_at), one.author),
+        *(", ".join(one.tags) or None, *_last_job(one.last_job)),
+        *(", ".join(one.evaluator.packages) or None, one.message or one.description or None),
     )
 
 
-def _described(one: EvaluatorReport) -> Any:
+def _last_job(last: EvaluatorScore | None) -> tuple[object, object]:
+    if last is None:
+        return None, None
+    return last.created_at and format_time(last.created_at), last.score.mean
+
+
+def _described(one: EvaluatorReport, *, code: bool = True) -> Any:
     packages = ", ".join(f"{package.name} {package.version}" for package in one.environment.packages) if one.environment else None  # fmt: skip # noqa: E501
     return facts(
         (
             ("evaluator", f"{one.name}@{one.version}" + ("" if one.version == one.latest else f" of {one.latest}")),
             ("description", one.description),
+            ("tags", ", ".join(one.tags)),
+            ("message", one.message),
             ("sampling", f"{one.sampling:g} of live traces" if one.sampling != 1 else None),
             ("language", one.evaluator.language),
             ("contract", f"{one.contract} ({one.contract_source})" if one.contract else "does not load"),
@@ -217,8 +265,9 @@ def _described(one: EvaluatorReport) -> Any:
             ("packages", packages),
             ("migrated", f"from version {one.origin.version}: {one.origin.proof.text}" if one.origin else None),
             ("digest", one.digest),
-            ("created", f"{format_time(one.created_at)}" + (f" by key {one.created_by}" if one.created_by else "")),
+            ("created", format_time(one.created_at)),
+            ("by", one.author or one.created_by),
             ("cases", "\n".join(map(case_text, one.cases, range(len(one.cases))))),
-            ("code", one.evaluator.code),
+            ("code", one.evaluator.code if code else None),
         )
     )

@@ -1,5 +1,6 @@
 """`serve`: the host over HTTP. An address that other machines reach needs a key first."""
 
+import atexit
 import errno
 import faulthandler
 import gc
@@ -49,6 +50,7 @@ def serve(
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
     faulthandler.enable()  # a crash of native code is in the log, too
+    atexit.register(_only_free_memory)  # as the first, so it is called last
 
     def end_in_time() -> None:
         """End the process after its grace, whatever does not end then: a thread that computes, a system call."""
@@ -57,6 +59,12 @@ def serve(
     with listen(settings.host, settings.port) as listener:
         part = Workers(forker, settings, listener, debug=cli_state.debug)
         run_async(lambda: serve_http(settings, listener, greet=out.print, on_stop=end_in_time, part=part))
+
+
+def _only_free_memory() -> None:
+    """End in any time: all is stored and no thread runs. On a busy machine the interpreter may take seconds to end."""
+    faulthandler.cancel_dump_traceback_later()
+    gc.freeze()
 
 
 def require_descriptors() -> str:

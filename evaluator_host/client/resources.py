@@ -27,6 +27,11 @@ _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16
 
 
+def _given(**fields: object) -> dict[str, Any]:
+    """Return the fields that are not empty: older hosts do not know them."""
+    return {name: value for name, value in fields.items() if value}
+
+
 class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
     """Methods for the named evaluators in the workspace of the caller's key. Jobs keep copies of those they ran."""
 
@@ -41,6 +46,8 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         *,
         description: str = "",
         sampling: float = 1.0,
+        tags: Sequence[str] = (),
+        message: str = "",
         force: bool = False,
         cases: Sequence[Mapping[str, Json]] | None = None,
         require_cases: bool = False,
@@ -52,6 +59,8 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           evaluator: The code and its settings.
           description: Description for people.
           sampling: Share of live traces to score, 0 to 1.
+          tags: Words to find it by: `all(tag="tone")`.
+          message: Why this version is made.
           force: Whether one that does not load is stored too.
           cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
           require_cases: Whether it is refused when a case does not hold.
@@ -62,7 +71,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         """
         body: dict[str, Any] = {"name": name, "description": description, "sampling": sampling}
         path = f"/v1/evaluators{query(force=force, require_cases=require_cases)}"
-        body |= pasted_body(evaluator) | given_cases(cases)
+        body |= pasted_body(evaluator) | given_cases(cases) | _given(tags=tags, message=message)
         return await self._transport.send(Call("POST", path, EvaluatorReport, encode(body)))
 
     @verb
@@ -73,6 +82,8 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         *,
         description: str | None = None,
         sampling: float | None = None,
+        tags: Sequence[str] | None = None,
+        message: str = "",
         force: bool = False,
         cases: Sequence[Mapping[str, Json]] | None = None,
         require_cases: bool = False,
@@ -84,6 +95,8 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           evaluator: The code and its settings.
           description: For people; None keeps it as it is.
           sampling: Share of live traces to score, 0 to 1; None keeps it as it is.
+          tags: Words to find it by; None keeps them as they are.
+          message: Why this version is made.
           force: Whether one that does not load is stored too.
           cases: Rows with `expect`, and `case`, a name; None keeps those of the newest version.
           require_cases: Whether it is refused when a case does not hold.
@@ -92,6 +105,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           InvalidRequest: it does not load; `problems` says why.
         """
         body = {"description": description, "sampling": sampling, **pasted_body(evaluator), **given_cases(cases)}
+        body |= _given(message=message) | ({} if tags is None else {"tags": tags})
         path = self._path(name) + query(force=force, require_cases=require_cases)
         return await self._transport.send(Call("PUT", path, EvaluatorReport, encode(body)))
 
@@ -108,6 +122,35 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         """
         at = "" if version is None else f"/versions/{version}"
         return await self._transport.send(Call("GET", self._path(name) + at, EvaluatorReport))
+
+    @verb
+    async def describe(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        sampling: float | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> EvaluatorReport:
+        """Change what belongs to the name, without a new version, and return the newest one.
+
+        Args:
+          name: Name of the evaluator.
+          description: For people; None keeps it as it is.
+          sampling: Share of live traces to score, 0 to 1; None keeps it as it is.
+          tags: Words to find it by; None keeps them as they are.
+        """
+        body = {"description": description, "sampling": sampling, "tags": tags}
+        return await self._transport.send(Call("PATCH", self._path(name), EvaluatorReport, encode(body)))
+
+    @verb
+    async def all(self, *, tag: str | None = None) -> list[EvaluatorReport]:
+        """Return the newest version of each evaluator, by name, with its last job.
+
+        Args:
+          tag: Only those that have this tag.
+        """
+        return await self._transport.send(Call("GET", self._PATH + query(tag=tag), list[EvaluatorReport]))
 
     @verb
     async def versions(self, name: str) -> list[EvaluatorReport]:

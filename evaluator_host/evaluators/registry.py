@@ -1,6 +1,7 @@
 """Stores named evaluators in versions, after checking that they load, and resolves references (`exact-match@3`)."""
 
 import asyncio
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from evaluator_host.schemas.evaluation import CaseProblem, CheckReport
 from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
 from evaluator_host.service.prepared import evaluator_digest
-from evaluator_host.store.evaluators import Evaluators, StoredVersion, VersionContent
+from evaluator_host.store.evaluators import NO_CHANGE, Evaluators, NameFacts, StoredVersion, VersionContent
 from evaluator_host.store.usage import StorageUsage
 
 _REFERENCE: Final = re.compile(r"(?P<name>[^@]+)(?:@(?P<version>[0-9]{1,9}|latest))?")
@@ -63,8 +64,8 @@ class EvaluatorRegistry:
         name: str,
         evaluator: Evaluator,
         *,
-        description: str = "",
-        sampling: float = 1.0,
+        about: NameFacts = NO_CHANGE,
+        message: str = "",
         force: bool = False,
         key_id: str | None = None,
         cases: Cases = (),
@@ -85,9 +86,7 @@ class EvaluatorRegistry:
         report, content = await self._content(
             workspace_id, evaluator, cases=cases, force=force, require_cases=require_cases, key_id=key_id
         )
-        stored = await self.store.create_evaluator(
-            workspace_id, name, content, description=description, sampling=sampling
-        )
+        stored = await self.store.create_evaluator(workspace_id, name, replace(content, message=message), about)
         return _report(stored, report.failing_cases)
 
     async def update_evaluator(
@@ -96,8 +95,8 @@ class EvaluatorRegistry:
         name: str,
         evaluator: Evaluator,
         *,
-        description: str | None = None,
-        sampling: float | None = None,
+        about: NameFacts = NO_CHANGE,
+        message: str = "",
         force: bool = False,
         key_id: str | None = None,
         origin: Origin | None = None,
@@ -106,8 +105,7 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store the next version and return it; content equal to the newest version adds none.
 
-        Description and sampling rate belong to the name, and stay as they were unless given; so do the cases of the
-        newest version. `origin` is set for a migrated version.
+        The cases of the newest version stay unless given. `origin` is set for a migrated version.
 
         Raises:
           InvalidRequest: the evaluator does not load.
@@ -119,10 +117,13 @@ class EvaluatorRegistry:
         report, content = await self._content(
             workspace_id, evaluator, cases=cases, force=force, require_cases=require_cases, key_id=key_id
         )
-        if origin is not None:
-            content = replace(content, origin=encode_json(origin).decode())
-        stored = await self.store.add_version(workspace_id, name, content, description=description, sampling=sampling)
-        return _report(stored, report.failing_cases)
+        made_from = None if origin is None else encode_json(origin).decode()
+        content = replace(content, origin=made_from, message=message)
+        return _report(await self.store.add_version(workspace_id, name, content, about), report.failing_cases)
+
+    async def describe_evaluator(self, workspace_id: str, name: str, about: NameFacts) -> EvaluatorReport:
+        """Change description, sampling rate or tags of an evaluator, and return its newest version."""
+        return _report(await self.store.describe_evaluator(workspace_id, name, about))
 
     async def get_evaluator(self, workspace_id: str, name: str, version: int | None = None) -> EvaluatorReport:
         """Return a version of an evaluator, by default the newest."""
@@ -217,4 +218,7 @@ def _report(stored: StoredVersion, failing_cases: tuple[CaseProblem, ...] | None
         origin=None if content.origin is None else _ORIGIN.validate_json(content.origin),
         cases=tuple(_CASES.validate_json(content.cases)),
         failing_cases=failing_cases,
+        tags=tuple(json.loads(stored.tags)),
+        message=content.message,
+        author=stored.author,
     )

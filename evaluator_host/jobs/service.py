@@ -182,10 +182,11 @@ class JobService:
     ) -> list[EvaluatorScore]:
         """Return what a stored evaluator scored in completed jobs, the newest first; none for an unknown name."""
         found = await self.jobs.scores_of(workspace_id, evaluator, dataset=dataset, limit=limit)
-        return [
-            EvaluatorScore(job.id, job.name, job.dataset_name, one.version, job.finished_at, _score(job, one))
-            for job, one in found
-        ]
+        return [_point(job, one) for job, one in found]
+
+    async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
+        """Return what each stored evaluator scored in its newest job, by its name; running jobs count as well."""
+        return {one.name or "": _point(job, one) for job, one in await self.jobs.last_scores(workspace_id)}
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:
         """Yield a job at once, then after every change, until it has ended or was deleted."""
@@ -326,6 +327,11 @@ def _report(overview: JobOverview) -> JobReport:
         finished_at=job.finished_at,
         nodes=tuple(nodes_of(job)),
     )
+
+
+def _point(job: Job, one: EvaluatorTally) -> EvaluatorScore:
+    made = (one.version, job.finished_at, _score(job, one), job.created_at)
+    return EvaluatorScore(job.id, job.name, job.dataset_name, *made)
 
 
 def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> JobScore:

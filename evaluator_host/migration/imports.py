@@ -27,6 +27,7 @@ from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import module_specifiers, read_script
 from evaluator_host.packages.slices import find_slices
 from evaluator_host.service import Service
+from evaluator_host.store.evaluators import NameFacts
 from evaluator_host.system.limited_process import CallLimits, LimitedProcesses
 
 _LIMITS: Final = CallLimits(cpu_s=30, memory_mb=1024)
@@ -320,7 +321,7 @@ async def _stored(
                 context.workspace,
                 one.name,
                 evaluator,
-                sampling=one.sampling,
+                about=NameFacts(sampling=one.sampling),
                 **more,  # type: ignore[arg-type]
             )
         except NotFound:
@@ -329,7 +330,7 @@ async def _stored(
             return report.version, report.contract
     report = await registry.create_evaluator(
         context.workspace, one.name, evaluator,
-        description=one.description, sampling=1.0 if one.sampling is None else one.sampling, **more,  # type: ignore[arg-type]
+        about=NameFacts(one.description, one.sampling), **more,  # type: ignore[arg-type]
     )  # fmt: skip
     return report.version, report.contract
 

@@ -8,6 +8,7 @@ from evaluator_host.model.doc import Doc
 from evaluator_host.model.evaluator import Contract, Evaluator, Json
 from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.schemas.evaluation import CaseProblem
+from evaluator_host.schemas.jobs import EvaluatorScore
 from evaluator_host.schemas.proof import Proof
 
 
@@ -43,6 +44,12 @@ class EvaluatorReport:
     failing_cases: Annotated[
         tuple[CaseProblem, ...] | None,
         Doc("The cases that did not hold when they were run to store this; None in other answers."),
+    ] = None
+    tags: Annotated[tuple[str, ...], Doc("In order; they belong to the name.")] = ()
+    message: Annotated[str, Doc("Why this version was made.")] = ""
+    author: Annotated[str | None, Doc("Name of the key that created it; None on a host without keys.")] = None
+    last_job: Annotated[
+        EvaluatorScore | None, Doc("The newest job with any version of it; None without one, and outside of lists.")
     ] = None
 
 

@@ -1,9 +1,11 @@
 """Stores named evaluators and their versions. A version never changes; an update adds the next one."""
 
+import json
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -11,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound, Problem
 from evaluator_host.store.database import Repository, columns_of, row_values
-from evaluator_host.store.tables import EvaluatorTable, EvaluatorVersionTable
+from evaluator_host.store.tables import ApiKeyTable, EvaluatorTable, EvaluatorVersionTable
 from evaluator_host.store.workspaces import require_name
 
 
@@ -30,19 +32,40 @@ class VersionContent:
     created_by: str | None  # id of the key that created it; None on a host without keys
     origin: str | None = None  # the version it was migrated from, and the proof; None for one that was not migrated
     cases: str = "[]"  # rows with what it has to make of them
+    message: str = ""  # why it was made, for people
+
+
+@dataclass(frozen=True, slots=True)
+class NameFacts:
+    """What belongs to the name of an evaluator; None leaves it as it is, or as it is for a new one."""
+
+    description: str | None = None  # for people; empty for a new one
+    sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
+    tags: Sequence[str] | None = None  # none for a new one
+
+    def columns(self) -> dict[str, Any]:
+        """Return what is given, as columns of the table."""
+        tags = None if self.tags is None else json.dumps(sorted(set(self.tags)), ensure_ascii=False)
+        given = {"description": self.description, "sampling": self.sampling, "tags": tags}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+NO_CHANGE: Final = NameFacts()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """One version of a named evaluator. `description` and `sampling` belong to the name."""
+    """One version of a named evaluator. `description`, `sampling` and `tags` (JSON) belong to the name."""
 
     evaluator_id: str
     name: str
     description: str
     sampling: float
+    tags: str
     version: int
     newest: int
     created_at: datetime
+    author: str | None  # name of the key that created it; None on a host without keys
     content: VersionContent
 
 
@@ -56,9 +79,9 @@ class Evaluators(Repository):
     """
 
     async def create_evaluator(
-        self, workspace_id: str, name: str, content: VersionContent, *, description: str = "", sampling: float = 1.0
+        self, workspace_id: str, name: str, content: VersionContent, about: NameFacts = NO_CHANGE
     ) -> StoredVersion:
-        """Store an evaluator under a name, as version 1. `sampling` is the share of live traces to score, 0 to 1.
+        """Store an evaluator under a name, as version 1.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -66,7 +89,7 @@ class Evaluators(Repository):
         """
         require_name(name, "evaluator")
         evaluator_id, now = f"ev_{secrets.token_hex(8)}", datetime.now(UTC)
-        values = {"workspace_id": workspace_id, "name": name, "description": description, "sampling": sampling}
+        values = {"workspace_id": workspace_id, "name": name, "description": "", "sampling": 1.0, **about.columns()}
         times = {"created_at": now, "updated_at": now}
         try:
             async with self._database.transaction() as connection:
@@ -77,42 +100,32 @@ class Evaluators(Repository):
                 f"there is an evaluator named {name}; make its next version (PUT, `evaluators update`), "
                 "or take another name"
             ) from error
-        return StoredVersion(evaluator_id, name, description, sampling, 1, 1, now, content)
+        return await self.get_version(workspace_id, name, 1)
 
     async def add_version(
-        self,
-        workspace_id: str,
-        name: str,
-        content: VersionContent,
-        *,
-        description: str | None = None,
-        sampling: float | None = None,
+        self, workspace_id: str, name: str, content: VersionContent, about: NameFacts = NO_CHANGE
     ) -> StoredVersion:
-        """Store the next version and return it; content equal to the newest version adds none.
-
-        Description and sampling rate stay as they were unless given.
-        """
+        """Store the next version and return it; content equal to the newest version adds none."""
         this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
             bump = update(EvaluatorTable).where(this).values(newest=EvaluatorTable.newest + 1, updated_at=now)
             await connection.execute(bump)  # also locks the row against other updates
             newest = _found((await connection.execute(_versions(workspace_id, name, newest_but=1))).first(), name)
-            newest = replace(
-                newest,
-                description=newest.description if description is None else description,
-                sampling=newest.sampling if sampling is None else sampling,
-            )
-            of_the_name = {"description": newest.description, "sampling": newest.sampling}
-            await connection.execute(update(EvaluatorTable).where(this).values(**of_the_name))
             same = newest.content.digest == content.digest and newest.content.lock == content.lock
-            same &= newest.content.problem == content.problem
-            if same and newest.content.cases == content.cases:
-                await connection.execute(update(EvaluatorTable).where(this).values(newest=newest.version))
-                return replace(newest, newest=newest.version)
-            await _insert(connection, newest.evaluator_id, newest.version + 1, content, now)
-        number = newest.version + 1
-        return replace(newest, version=number, newest=number, created_at=now, content=content)
+            same &= newest.content.problem == content.problem and newest.content.cases == content.cases
+            number = newest.version if same else newest.version + 1
+            await connection.execute(update(EvaluatorTable).where(this).values(newest=number, **about.columns()))
+            if not same:
+                await _insert(connection, newest.evaluator_id, number, content, now)
+        return await self.get_version(workspace_id, name, number)
+
+    async def describe_evaluator(self, workspace_id: str, name: str, about: NameFacts) -> StoredVersion:
+        """Change what belongs to the name, and return the newest version."""
+        this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
+        if changes := about.columns():
+            await self._database.change_rows(update(EvaluatorTable).where(this).values(**changes))
+        return await self.get_version(workspace_id, name)
 
     async def get_version(self, workspace_id: str, name: str, version: int | None = None) -> StoredVersion:
         """Return a version of an evaluator, by default the newest.
@@ -155,11 +168,12 @@ async def _insert(
 def _selected() -> Select[Any]:
     evaluator, version = EvaluatorTable, EvaluatorVersionTable
     columns: Any = (
-        *(evaluator.id, evaluator.name, evaluator.description, evaluator.sampling),
-        *(version.version, evaluator.newest, version.created_at),
+        *(evaluator.id, evaluator.name, evaluator.description, evaluator.sampling, evaluator.tags),
+        *(version.version, evaluator.newest, version.created_at, ApiKeyTable.name),
         *columns_of(version, VersionContent),
     )
-    return select(*columns).join(version, version.evaluator_id == evaluator.id)
+    made = select(*columns).join(version, version.evaluator_id == evaluator.id)
+    return made.outerjoin(ApiKeyTable, ApiKeyTable.id == version.created_by)
 
 
 def _versions(workspace_id: str, name: str, version: int | None = None, *, newest_but: int = 0) -> Select[Any]:
@@ -172,9 +186,9 @@ def _versions(workspace_id: str, name: str, version: int | None = None, *, newes
 
 
 def _version(row: Any) -> StoredVersion:
-    evaluator_id, name, description, sampling, version, newest, created_at, *content = row
-    made = VersionContent(*content)
-    return StoredVersion(evaluator_id, name, description, sampling, version, newest, created_at, made)
+    evaluator_id, name, description, sampling, tags, version, newest, created_at, author, *content = row
+    of_the_name = (evaluator_id, name, description, sampling, tags)
+    return StoredVersion(*of_the_name, version, newest, created_at, author, VersionContent(*content))
 
 
 def _found(row: Any, sought: str) -> StoredVersion:

@@ -271,16 +271,23 @@ class Jobs(Repository):
 
         `dataset` is a name that the data set has, or had.
         """
-        jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
-        query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
-        query = query.where(
-            JobEvaluatorTable.name == evaluator,
-            JobTable.workspace_id == workspace_id,
-            JobTable.status == JobStatus.COMPLETED,
-        )
+        chosen = (JobTable.workspace_id == workspace_id) & (JobEvaluatorTable.name == evaluator)
+        query = _scored(chosen & (JobTable.status == JobStatus.COMPLETED))
         if dataset is not None:
             query = query.where(JobTable.dataset_name == dataset)
-        query = query.order_by(JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position).limit(limit)
+        query = query.order_by(*_NEWEST_FIRST).limit(limit)
+        return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
+
+    async def last_scores(self, workspace_id: str) -> list[tuple[Job, EvaluatorTally]]:
+        """Return the newest job of each stored evaluator that jobs ran, whether it has ended or not."""
+        table = JobEvaluatorTable
+        place = func.row_number().over(partition_by=table.name, order_by=_NEWEST_FIRST).label("place")
+        placed = select(table.job_id, table.position, place).join(JobTable, JobTable.id == table.job_id)
+        placed = placed.where(JobTable.workspace_id == workspace_id, table.name.is_not(None))
+        last = placed.subquery()
+        query = _scored(last.c.place == 1).join(
+            last, (last.c.job_id == table.job_id) & (last.c.position == table.position)
+        )
         return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> None:
@@ -369,6 +376,13 @@ def _tallies() -> Select[Any]:
     )
 
 
+def _scored(chosen: ColumnElement[bool]) -> Select[Any]:
+    """Return the query for evaluators of jobs with their tallies and their jobs, whose columns have a prefix."""
+    jobs = [column.label(f"job__{column.key}") for column in columns_of(JobTable, Job)]
+    query = _tallies().add_columns(*jobs).join(JobTable, JobTable.id == JobEvaluatorTable.job_id)
+    return query.where(chosen)
+
+
 def _tally(row: Any) -> EvaluatorTally:
     names = [field.name for field in fields(Tally)]
     before = None if row.before_scored is None else Tally(*(getattr(row, f"before_{name}") for name in names))
@@ -385,5 +399,6 @@ def _not_found(job_id: str) -> NotFound:
     return NotFound(f"there is no job {job_id[:80]}; `evaluator-host jobs list` has their ids")
 
 
+_NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
 _DELETED_AT_ONCE: Final = 2000  # rows
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

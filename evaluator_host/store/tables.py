@@ -132,7 +132,7 @@ class PackageSetUseTable(Table):
 
 
 class EvaluatorTable(Table):
-    """Named evaluators; `sampling` is the share of live traces to score. Deleting one deletes its versions."""
+    """Named evaluators. Deleting one deletes its versions. JSON: `tags`; `sampling`: share of live traces to score."""
 
     __tablename__ = "evaluators"
     __table_args__ = (UniqueConstraint("workspace_id", "name"),)
@@ -145,6 +145,7 @@ class EvaluatorTable(Table):
     newest: Mapped[int]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    tags: Mapped[str] = mapped_column(server_default="[]")
 
 
 class EvaluatorVersionTable(Table):
@@ -169,6 +170,7 @@ class EvaluatorVersionTable(Table):
     created_by: Mapped[str | None]
     origin: Mapped[str | None]
     cases: Mapped[str] = mapped_column(server_default="[]")
+    message: Mapped[str] = mapped_column(server_default=text("''"))
 
 
 class SecretTable(Table):

@@ -173,7 +173,7 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
         return Response(await service.metrics.text_of_host(), media_type="text/plain; version=0.0.4")
 
     router.routes.extend(environments_api(service, access).routes)
-    router.routes.extend(evaluators_api(records.evaluators, access).routes)
+    router.routes.extend(evaluators_api(records.evaluators, records.jobs, access).routes)
     router.routes.extend(packages_api(service).routes)
     router.routes.extend(traces_api(records.traffic, access, body_bytes=traces_bytes).routes)
     router.routes.extend(datasets_api(records.datasets, records.jobs, records.traffic, access).routes)

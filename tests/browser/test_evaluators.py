@@ -26,6 +26,35 @@ async def test_evaluators_are_found_and_the_address_says_so(page: Page, seeds: S
     assert await page.title() == "Evaluators · Evaluator Host"
 
 
+async def test_tags_messages_and_the_last_job_are_shown(page: Page, host: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return 0.25\n"
+    with Client(host.url) as client:
+        await asyncio.to_thread(client.evaluators.create, "browser-tagged", Evaluator(code), tags=["browser-tone"])
+        changed = Evaluator(code + "# same\n")
+        await asyncio.to_thread(client.evaluators.update, "browser-tagged", changed, message="says the same")
+        job = await asyncio.to_thread(client.jobs.create, ["browser-tagged"], [{"inputs": {}, "outputs": 1}])
+        await asyncio.to_thread(client.jobs.wait, job.id)
+    await page.goto("/evaluators")
+    await page.get_by_role("group", name="Tags").get_by_role("button", name="browser-tone").click()
+    lines = page.get_by_role("region", name="Evaluators").locator("tbody tr")
+    await expect(lines).to_have_count(1)
+    await page.reload()
+    await expect(lines).to_have_count(1)
+    await expect(lines.get_by_role("link", name="0.25")).to_have_attribute("href", f"/jobs/{job.id}")
+    await lines.get_by_role("link", name="browser-tagged").click()
+    await expect(page.get_by_role("region", name="About it")).to_contain_text("says the same")
+    await page.get_by_role("button", name="Description and tags…").click()
+    await page.get_by_role("textbox", name="Tags").fill("browser-tone, slow")
+    await page.get_by_role("textbox", name="Description").fill("Says a quarter")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_role("link", name="slow")).to_be_visible()
+    await expect(page.get_by_text("Says a quarter")).to_be_visible()
+    await page.get_by_label("Version", exact=True).select_option("1")
+    await page.get_by_role("button", name="Restore as version 3").click()
+    await expect(page.get_by_role("region", name="About it")).to_contain_text("Version 1 again")
+    await expect(page.get_by_role("region", name="About it")).to_contain_text("3 of 3")
+
+
 async def test_versions_are_read_and_compared(page: Page, seeds: Seeds) -> None:
     await page.goto("/evaluators/length")
     await expect(page.get_by_role("heading", name="length")).to_be_visible()

@@ -45,6 +45,7 @@ async def test_rows_are_filtered_and_sorted_by_the_host(page: Page, seeds: Seeds
 
 async def test_a_bar_of_the_histogram_shows_its_rows(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
+    await page.get_by_text("Distribution, slowest rows").click()
     canvas = page.locator("canvas[data-drawn=true]")
     box = await canvas.bounding_box()
     assert box is not None
@@ -154,6 +155,7 @@ async def test_a_result_of_a_megabyte_is_shown_in_part_and_in_whole_when_asked(p
 
 async def test_bars_are_chosen_by_keyboard_too(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
+    await page.get_by_text("Distribution, slowest rows").press("Enter")
     await page.get_by_text("Data as a table").press("Enter")
     await page.get_by_role("button", name="Show line 10", exact=True).press("Enter")
     await expect(page.get_by_role("button", name="Remove the filter score 0.9 to 1")).to_be_visible()

@@ -70,6 +70,19 @@ async def test_rows_of_ones_own_prove_it_and_what_is_left_is_listed(page: Page) 
     await picture(page, "migrated-unresolved")
 
 
+async def test_a_migration_is_cancelled(page: Page) -> None:
+    await page.goto("/migrate")
+    await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(1)
+    await write(page, LEGACY, EXACT.replace("    return", "    import time\n    time.sleep(2)\n    return"))
+    await page.get_by_role("button", name="Migrate", exact=True).click()
+    await expect(page.get_by_text("scoring rows with both versions, for")).to_be_visible()
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(page.get_by_text("scoring rows with both versions")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Migrate", exact=True)).to_be_enabled()
+    await expect(page.get_by_role("heading", name="Rewritten")).to_have_count(0)
+    await expect(page.get_by_role("alert")).to_have_count(0)
+
+
 async def test_chance_cannot_be_compared(page: Page) -> None:
     await migrate(page, CHANCE)
     await expect(page.get_by_text("not comparable")).to_be_visible()

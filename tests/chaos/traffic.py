@@ -215,7 +215,7 @@ class Traffic:
     async def _send_traces(self) -> None:
         """Send whole traces, and remember those that were taken."""
         evaluator = {"name": "live", "code": _LIVE}
-        await self._until_answered("POST", "/v1/evaluators?force=true", json=evaluator)
+        await self._until_answered("POST", "/v1/evaluators?force=true", refused=409, json=evaluator)  # made before
         async for chance in self._turns("traces", pause_s=1.0):
             sizes = {f"{chance.getrandbits(128):032x}": chance.randint(1, 3) for _ in range(_TRACES)}
             spans = [span for trace_id, size in sizes.items() for span in _spans(trace_id, size)]

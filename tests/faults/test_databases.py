@@ -217,12 +217,17 @@ def began(host: Scene) -> JobReport:
     with Client(host.server.url) as client:
         for _ in range(5):
             job = client.jobs.create([SLOWLY], [{"n": number} for number in range(ROWS)], parallelism=4)
-            host.until(lambda: client.jobs.get(job.id).progress.done > ROWS // 20)  # noqa: B023 - called here alone
-            if client.jobs.get(job.id).progress.done < ROWS // 2:
+            if rows_done_at_first(host, client, job) < ROWS // 2:
                 return job
             client.jobs.cancel(job.id)
             client.jobs.wait(job.id)
     raise AssertionError("no job was found in the middle")
+
+
+def rows_done_at_first(host: Scene, client: Client, job: JobReport) -> int:
+    """Wait until a job has a few results, and return how many rows are done then."""
+    host.until(lambda: client.jobs.get(job.id).progress.done > ROWS // 20)
+    return client.jobs.get(job.id).progress.done
 
 
 def assert_answered(host: Scene) -> None:

@@ -83,6 +83,25 @@ def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None
     until_nothing_is_left(server.process.pid, docker=[])
 
 
+SLOW_TO_FREE = """
+import sys, time
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(8)
+sys.slow = Slow()
+"""
+
+
+def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tmp_path: Path) -> None:
+    """All is stored by then; the busier the machine, the longer it takes."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_TO_FREE)
+    environment = {"EVALUATOR_HOST_STOP_GRACE_S": "0.5", "PYTHONPATH": str(tmp_path)}
+    with Server(command=COMMAND, log=tmp_path / "log", environment=environment) as server:
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0, server.log
+    assert "Timeout (" not in server.log
+
+
 def test_a_crash_of_native_code_says_in_the_log_where_it_was(tmp_path: Path) -> None:
     """As the file system of a SQLite file does, when it becomes read-only under the host's mapped memory."""
     with Server(log=tmp_path / "log") as server:

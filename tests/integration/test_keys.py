@@ -101,6 +101,20 @@ def test_a_new_key_works_at_once(keyed: Keyed) -> None:
     assert keyed.get(key=key).status_code == 200
 
 
+def test_a_version_names_the_key_that_made_it(keyed: Keyed) -> None:
+    code = {"code": BODY["evaluator"]["code"], "tags": ["é"]}
+    post, headers = keyed.server.client.post, bearer(keyed.key)
+    made = post("/v1/evaluators", json={"name": "authored", **code}, headers=headers).json()
+    assert (made["author"], made["created_by"]) == ("first", keyed.key.split("_")[1])
+    other = bearer(make_key("second", "acme", url=keyed.url))
+    changed = {**code, "code": code["code"] + "# two\n", "message": "by another"}
+    keyed.server.client.put("/v1/evaluators/authored", json=changed, headers=other)
+    row = {"inputs": BODY["inputs"], "outputs": BODY["outputs"]}
+    job = post("/v1/jobs", json={"evaluators": ["authored"], "dataset": {"rows": [row]}}, headers=headers).json()
+    [listed] = keyed.get("/v1/evaluators?tag=é", key=keyed.key).json()
+    assert (listed["author"], listed["message"], listed["last_job"]["job"]) == ("second", "by another", job["id"])
+
+
 def test_an_expired_key_stops_working_while_the_host_knows_it(keyed: Keyed) -> None:
     key = make_key("brief", "acme", url=keyed.url, expires_s=2)
     assert keyed.get(key=key).status_code == 200

@@ -105,6 +105,53 @@ def test_versions_stay_as_they_were(either: Client) -> None:
         either.evaluate("versioned", inputs={}, outputs="a")
 
 
+def test_tags_belong_to_the_name_and_messages_to_versions(either: Client, url: str, tmp_path: Path) -> None:
+    made = either.evaluators.create("tagged", Evaluator(EXACT), tags=["tone", "a-b", "tone"], message="the first")
+    assert (made.tags, made.message, made.author, made.last_job) == (("a-b", "tone"), "the first", None, None)
+    second = either.evaluators.update("tagged", Evaluator(KIND), message="ignore spaces")
+    assert (second.tags, second.message) == (("a-b", "tone"), "ignore spaces")
+    assert either.evaluators.update("tagged", Evaluator(KIND), message="the same code").message == "ignore spaces"
+    assert [one.message for one in either.evaluators.versions("tagged")] == ["ignore spaces", "the first"]
+    described = either.evaluators.describe("tagged", description="for capitals", tags=["tone"])
+    assert (described.version, described.description, described.tags) == (2, "for capitals", ("tone",))
+    assert either.evaluators.describe("tagged", sampling=0.5).tags == ("tone",)
+    assert [one.name for one in either.evaluators.all(tag="tone")] == ["tagged"]
+    assert either.evaluators.all(tag="a-b") == []
+    for tags in ([""], ["x" * 51], ["a"] * 21):
+        with pytest.raises(InvalidRequest):
+            either.evaluators.describe("tagged", tags=tags)
+    with pytest.raises(NotFound):
+        either.evaluators.describe("nobody", tags=["tone"])
+    (tmp_path / "kind.py").write_text(KIND + "# again\n")
+    how = ("--tag", "spaces", "--message", "by command")
+    command(url, "evaluators", "update", "tagged", str(tmp_path / "kind.py"), *how)
+    listed = command(url, "evaluators", "list", "--tag", "spaces").stdout
+    assert "tagged" in listed
+    assert "by command" in listed
+    assert "tone" in command(url, "evaluators", "describe", "tagged", "--tag", "tone").stdout
+    assert command(url, "evaluators", "describe", "tagged", "--no-tags", "--json").stdout.count('"tags": []') == 1
+    either.evaluators.delete("tagged")
+
+
+def test_the_last_job_of_an_evaluator_is_its_newest_however_many_there_are(client: Client) -> None:
+    rows = [{"inputs": {"correct_answer": "a"}, "outputs": "a"}, {"inputs": {"correct_answer": "a"}, "outputs": "b"}]
+    for name in ("seldom", "often"):
+        client.evaluators.create(name, Evaluator(EXACT))
+    first = client.jobs.wait(client.jobs.create(["seldom", "often"], rows).id)
+    client.evaluators.update("often", Evaluator(KIND))
+    second = client.jobs.wait(client.jobs.create(["often", "often@1"], rows[:1]).id)
+    found = {one.name: one.last_job for one in client.evaluators.all()}
+    seldom, often = found["seldom"], found["often"]
+    assert seldom is not None
+    assert often is not None
+    assert (seldom.job, seldom.version, seldom.score.mean, seldom.dataset) == (first.id, 1, 0.5, None)
+    assert (often.job, often.version, often.score.mean, often.created_at) == (second.id, 2, 1.0, second.created_at)
+    client.jobs.delete(second.id)
+    last = {one.name: one.last_job for one in client.evaluators.all()}["often"]
+    assert last is not None
+    assert last.job == first.id
+
+
 def test_what_does_not_load_is_refused_with_its_reason_unless_forced(either: Client) -> None:
     broken = Evaluator("def evaluate(inputs, outputs, trace:\n    return 1\n")
     with pytest.raises(InvalidRequest, match="does not load") as refused:

@@ -449,6 +449,11 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        EvaluatorFactsIn: {
+            description?: string | null;
+            sampling?: number | null;
+            tags?: string[] | null;
+        };
         EvaluatorFigures: {
             errors: components["schemas"]["ErrorCount"][];
             evaluator: string;
@@ -494,6 +499,7 @@ export interface components {
             version: number | null;
         };
         EvaluatorReport: {
+            author: string | null;
             cases: {
                 [key: string]: unknown;
             }[];
@@ -507,14 +513,18 @@ export interface components {
             environment: components["schemas"]["EnvironmentInfo"] | null;
             evaluator: components["schemas"]["Evaluator"];
             failing_cases: components["schemas"]["CaseProblem"][] | null;
+            last_job: components["schemas"]["EvaluatorScore"] | null;
             latest: number;
+            message: string;
             name: string;
             origin: components["schemas"]["Origin"] | null;
             problem: components["schemas"]["EvaluationError"] | null;
             sampling: number;
+            tags: string[];
             version: number;
         };
         EvaluatorScore: {
+            created_at: string | null;
             dataset: string | null;
             finished_at: string | null;
             job: string;
@@ -1043,6 +1053,7 @@ export interface components {
             judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            message?: string;
             models?: string[];
             name: string;
             network?: string[];
@@ -1055,6 +1066,7 @@ export interface components {
                 [key: string]: components["schemas"]["CodeSecretIn"] | string;
             };
             settings?: components["schemas"]["SettingsIn"];
+            tags?: string[] | null;
             threshold?: number | null;
         };
         NewVersionIn: {
@@ -1069,6 +1081,7 @@ export interface components {
             judge?: components["schemas"]["JudgeIn"] | null;
             language?: components["schemas"]["Language"];
             limits?: components["schemas"]["LimitsIn"];
+            message?: string;
             models?: string[];
             network?: string[];
             packages?: (string | components["schemas"]["PinIn"])[];
@@ -1080,6 +1093,7 @@ export interface components {
                 [key: string]: components["schemas"]["CodeSecretIn"] | string;
             };
             settings?: components["schemas"]["SettingsIn"];
+            tags?: string[] | null;
             threshold?: number | null;
         };
         /** @enum {string} */

@@ -1,15 +1,25 @@
 """Routes of stored evaluators: create, list, show, create versions, delete."""
 
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
+from evaluator_host.jobs.service import JobService
 from evaluator_host.schemas.results import JobEvaluatorReport
 from evaluator_host.schemas.stored import EvaluatorReport
-from evaluator_host.web.api.bodies import EXACT_MATCH, CasesIn, EvaluatorIn, WholeNumber, case_dicts, example
+from evaluator_host.store.evaluators import NameFacts
+from evaluator_host.web.api.bodies import (
+    EXACT_MATCH,
+    CasesIn,
+    EvaluatorIn,
+    WholeNumber,
+    Wire,
+    case_dicts,
+    example,
+)
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
@@ -21,6 +31,12 @@ _TAKEN = describe_error(409, "There is already an evaluator of that name.")
 _SAME: dict[int | str, dict[str, Any]] = {
     200: {"model": EvaluatorReport, "description": "Nothing changed: this is the newest version."}
 }
+
+MOST_TAG: Final = 50  # characters
+TagsIn = Annotated[
+    list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_TAG)]] | None,
+    Field(max_length=20),
+]
 
 _Force = Annotated[bool, Query(description="Store it even if it does not load.")]
 _Require = Annotated[bool, Query(description="Store it only if all its cases hold.")]
@@ -35,13 +51,14 @@ class NewVersionIn(EvaluatorIn):
     sampling: float | None = Field(
         None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged, 1 for a new evaluator."
     )
+    tags: TagsIn = Field(None, description="Words to find it by. Default: unchanged.")
+    message: str = Field("", max_length=1000, description="Why this version is made, for people.")
     cases: CasesIn = Field(None, description="Rows with what it has to make of them. Default: unchanged.")
 
     def more(self) -> dict[str, Any]:
         """Return the arguments of the registry that are given."""
-        cases = None if self.cases is None else case_dicts(self.cases)
-        given = {"description": self.description, "sampling": self.sampling, "cases": cases}
-        return {name: value for name, value in given.items() if value is not None}
+        given = {} if self.cases is None else {"cases": case_dicts(self.cases)}
+        return {"about": NameFacts(self.description, self.sampling, self.tags), "message": self.message, **given}
 
 
 class NewEvaluatorIn(NewVersionIn):
@@ -52,7 +69,19 @@ class NewEvaluatorIn(NewVersionIn):
     name: str = Field(description="Letters, digits, dots, dashes and underscores, at most 63.")
 
 
-def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
+class EvaluatorFactsIn(Wire):
+    """Body of `PATCH /v1/evaluators/{name}`: what belongs to the name. No version is created."""
+
+    model_config = example(tags=["regression", "tone"])
+
+    description: str | None = Field(None, max_length=4000, description="Text for people. Default: unchanged.")
+    sampling: float | None = Field(
+        None, ge=0, le=1, description="Fraction of live traces to score. Default: unchanged."
+    )
+    tags: TagsIn = Field(None, description="Words to find it by; [] removes all. Default: unchanged.")
+
+
+def evaluators_api(registry: EvaluatorRegistry, jobs: JobService, access: Access) -> APIRouter:
     """Return the routes of stored evaluators. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
@@ -68,9 +97,15 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
         return json_response(shown(report), 201, {"Location": f"/v1/evaluators/{report.name}"})
 
     @router.get("", response_model=list[EvaluatorReport])
-    async def evaluators(request: Request) -> Response:
-        """List the newest version of each evaluator, by name."""
-        return json_response([shown(one) for one in await registry.list_evaluators(caller_of(request.scope).workspace)])
+    async def evaluators(
+        request: Request,
+        tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only those that have this tag.")] = None,
+    ) -> Response:
+        """List the newest version of each evaluator, by name, with its last job."""
+        workspace = caller_of(request.scope).workspace
+        found, last = await registry.list_evaluators(workspace), await jobs.last_scores(workspace)
+        chosen = (one for one in found if tag is None or tag in one.tags)
+        return json_response([{**shown(one), "last_job": last.get(one.name)} for one in chosen])
 
     @router.get("/{name}", response_model=EvaluatorReport, responses=_MISSING)
     async def newest(name: str, request: Request) -> Response:
@@ -93,6 +128,18 @@ def evaluators_api(registry: EvaluatorRegistry, access: Access) -> APIRouter:
             how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
             report = await registry.update_evaluator(caller.workspace, name, evaluator, **how)
         return json_response(shown(report), 200 if report.version == before.version else 201)
+
+    @router.patch(
+        "/{name}",
+        response_model=EvaluatorReport,
+        responses={**_MISSING, **describe_error(422, "The request is invalid; every faulty field is named.")},
+    )
+    async def describe(name: str, body: EvaluatorFactsIn, request: Request) -> Response:
+        """Change description, sampling rate or tags of an evaluator, without a new version."""
+        about = NameFacts(body.description, body.sampling, body.tags)
+        with AuditedCall(access, caller_of(request.scope), "evaluators.describe") as caller:
+            report = await registry.describe_evaluator(caller.workspace, name, about)
+        return json_response(shown(report))
 
     @router.delete("/{name}", status_code=204, responses=_MISSING)
     async def delete(name: str, request: Request) -> Response:

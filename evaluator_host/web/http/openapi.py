@@ -23,6 +23,7 @@ _WORDS: Final = {
     "GET /v1/datasets/{name}/file": "downloadDataset",
     "GET /v1/environments/{digest}/events": "watchEnvironment",
     "GET /v1/jobs/{job_id}/events": "watchJob",
+    "PATCH /v1/evaluators/{name}": "describeEvaluator",
     "PATCH /v1/jobs/{job_id}": "renameJob",
     "GET /v1/jobs/{job_id}/results": "getJobResults",
     "GET /v1/jobs/{job_id}/rows.{file_format}": "downloadJobRows",

@@ -45,6 +45,7 @@ interface FieldProps extends Around {
   autocomplete?: "off";
   spellcheck?: boolean;
   disabled?: boolean;
+  maxlength?: number;
 }
 
 /** A line of text, or a number. */

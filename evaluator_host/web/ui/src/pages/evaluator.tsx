@@ -10,8 +10,9 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
 import { EvaluatorFacts } from "../resources/evaluator-facts";
-import { ago, counted } from "../resources/format";
-import { PageHead, Panel, Segments } from "../resources/parts";
+import { DescribeDialog } from "../resources/describe-dialog";
+import { ago, counted, oneLine } from "../resources/format";
+import { PageHead, Panel, Segments, Tags } from "../resources/parts";
 import { ScoreTrend } from "../resources/score-trend";
 import { Traces } from "../resources/traces";
 import { Link, navigate, setQuery } from "../router";
@@ -34,6 +35,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
   const route = `/v1/evaluators/${encodeURIComponent(name)}`;
   const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", `${route}/versions`, { signal }), [name]);
   const [restoring, setRestoring] = useState(false);
+  const [describing, setDescribing] = useState(false);
   const up = { to: "/evaluators", label: "Evaluators" };
   if (found.value === null) {
     return (
@@ -53,7 +55,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
     try {
       const { code, ...evaluator } = withEvaluator(shown).evaluator;
       const { judge } = shown.evaluator;
-      await call("PUT", route, { body: { ...(judge === null ? { code } : { judge }), ...evaluator, description: shown.description, cases: shown.cases }, query: { force: true } });
+      await call("PUT", route, { body: { ...(judge === null ? { code } : { judge }), ...evaluator, message: `Version ${shown.version} again`, cases: shown.cases }, query: { force: true } });
       toast(`Version ${shown.version} is the newest again`);
       setQuery({ version: null });
       found.reload();
@@ -90,7 +92,14 @@ export default function EvaluatorPage({ params, query }: PageProps) {
           All {counted(versions.length, "version")} and the scored live traces are deleted. Jobs keep the code that they ran.
         </Confirm>
       </PageHead>
-      {shown.description && <p class="record-description">{shown.description}</p>}
+      <div class="record-description">
+        {shown.description && <p>{shown.description}</p>}
+        <Tags tags={shown.tags} />
+        <Button kind="quiet" small onClick={() => setDescribing(true)}>
+          Description and tags…
+        </Button>
+      </div>
+      {describing && <DescribeDialog report={shown} onClose={() => setDescribing(false)} onSaved={found.reload} />}
       <div class="record-bar">
         <Segments label="What to show" value={tab} options={TABS} onValue={(value) => setQuery({ tab: value === "code" ? null : value })} />
         {tab === "code" && (
@@ -110,7 +119,7 @@ function withEvaluator(report: EvaluatorReport) {
 }
 
 function versionOptions(versions: readonly EvaluatorReport[]) {
-  return versions.map((one) => ({ value: String(one.version), label: `Version ${one.version}, ${ago(one.created_at)}` }));
+  return versions.map((one) => ({ value: String(one.version), label: [`Version ${one.version}`, ago(one.created_at), one.author ?? "", oneLine(one.message, 60)].filter(Boolean).join(", ") }));
 }
 
 function Version({ report }: { report: EvaluatorReport }) {

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
+import { Button } from "../components/button";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Field } from "../components/field";
@@ -7,26 +8,22 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { counted, figure } from "../resources/format";
-import { PageHead, When } from "../resources/parts";
+import { PageHead, Tags, When } from "../resources/parts";
 import { LANGUAGES } from "../page-words";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport, JobReport, JobScore } from "../api/types";
-
-const JOBS = 200; // the newest, in which the last one of each evaluator is looked for
-
-interface LastJob {
-  job: JobReport;
-  score: JobScore;
-}
+import type { EvaluatorReport } from "../api/types";
 
 /** The list of stored evaluators. */
 export default function EvaluatorsPage({ query }: PageProps) {
   const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
-  const jobs = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: JOBS } }), []);
   const [text, setText] = useState(query.get("find") ?? "");
   const words = text.trim().toLowerCase();
-  const shown = (found.value ?? []).filter((one) => `${one.name} ${one.description} ${one.evaluator.language}`.toLowerCase().includes(words)).sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
+  const tag = query.get("tag");
+  const tags = [...new Set((found.value ?? []).flatMap((one) => one.tags))].sort();
+  const shown = (found.value ?? [])
+    .filter((one) => (tag === null || one.tags.includes(tag)) && textOf(one).includes(words))
+    .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
   const find = (value: string) => {
     setText(value);
     setQuery({ find: value });
@@ -51,24 +48,34 @@ export default function EvaluatorsPage({ query }: PageProps) {
           </p>
         </Empty>
       )}
-      {shown.length > 0 && <Evaluators evaluators={shown} last={lastJobs(jobs.value ?? [])} />}
-      {words !== "" && shown.length === 0 && found.value !== null && <Empty title={`No evaluator has “${text.trim()}” in its name or description`} />}
+      {tags.length > 0 && <TagFilter tags={tags} chosen={tag} />}
+      {shown.length > 0 && <Evaluators evaluators={shown} />}
+      {found.value !== null && found.value.length > 0 && shown.length === 0 && (
+        <Empty title={tag === null ? `No evaluator has “${text.trim()}” in its name, tags or description` : `No evaluator with the tag ${tag}${words && ` has “${text.trim()}” in its name or description`}`}>
+          <Button onClick={() => (setText(""), setQuery({ find: null, tag: null }))}>Show all evaluators</Button>
+        </Empty>
+      )}
     </div>
   );
 }
 
-/** The newest job of each evaluator, by its name. */
-function lastJobs(jobs: readonly JobReport[]): ReadonlyMap<string, LastJob> {
-  const found = new Map<string, LastJob>();
-  for (const job of jobs)
-    for (const score of job.scores) {
-      const name = /^(.*)@\d+$/.exec(score.evaluator)?.[1];
-      if (name !== undefined && !found.has(name)) found.set(name, { job, score });
-    }
-  return found;
+function textOf(one: EvaluatorReport): string {
+  return [one.name, one.description, one.evaluator.language, one.author ?? "", ...one.tags].join(" ").toLowerCase();
 }
 
-function Evaluators({ evaluators, last }: { evaluators: readonly EvaluatorReport[]; last: ReadonlyMap<string, LastJob> }) {
+function TagFilter({ tags, chosen }: { tags: readonly string[]; chosen: string | null }) {
+  return (
+    <div class="chips" role="group" aria-label="Tags">
+      {tags.map((tag) => (
+        <button key={tag} type="button" class="chip chip-button" aria-pressed={tag === chosen} onClick={() => setQuery({ tag: tag === chosen ? null : tag })}>
+          {tag}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Evaluators({ evaluators }: { evaluators: readonly EvaluatorReport[] }) {
   const head = (
     <>
       <th scope="col">Name</th>
@@ -88,6 +95,7 @@ function Evaluators({ evaluators, last }: { evaluators: readonly EvaluatorReport
           <th scope="row" class="cell-name">
             <Link to={`/evaluators/${encodeURIComponent(one.name)}`}>{one.name}</Link>
             {one.problem && <span class="chip chip-fail">does not load</span>}
+            <Tags tags={one.tags} />
           </th>
           <td class="number">
             <span class="brief-word">version </span>
@@ -100,10 +108,11 @@ function Evaluators({ evaluators, last }: { evaluators: readonly EvaluatorReport
           </td>
           <td class={one.description === "" ? "cell-minor" : "cell-text"}>{one.description || <span class="muted">–</span>}</td>
           <td class="nowrap">
-            <Last of={last.get(one.name)} />
+            <Last of={one.last_job} />
           </td>
           <td class="cell-minor">
             <When at={one.created_at} />
+            {one.author !== null && <span class="muted"> by {one.author}</span>}
           </td>
         </tr>
       ))}
@@ -111,13 +120,12 @@ function Evaluators({ evaluators, last }: { evaluators: readonly EvaluatorReport
   );
 }
 
-function Last({ of }: { of: LastJob | undefined }) {
-  if (of === undefined) return <span class="muted">–</span>;
-  const { job, score } = of;
+function Last({ of }: { of: EvaluatorReport["last_job"] }) {
+  if (of === null) return <span class="muted">none</span>;
   return (
-    <Link to={`/jobs/${job.id}`} title={`${score.evaluator}: the mean of the newest of the last ${JOBS} jobs`}>
-      {score.mean !== null && <strong>{figure(score.mean)} </strong>}
-      <When at={job.created_at} />
+    <Link to={`/jobs/${of.job}`} title={`${of.score.evaluator}: the mean of its newest job`}>
+      {of.score.mean !== null && <strong>{figure(of.score.mean)} </strong>}
+      {of.created_at !== null && <When at={of.created_at} />}
     </Link>
   );
 }

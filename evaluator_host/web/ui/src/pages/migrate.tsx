@@ -1,11 +1,12 @@
 /** Rewrites a legacy evaluator to the new signature and shows the difference and the proof. */
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort } from "../api/http";
 import { Button } from "../components/button";
 import { CodeEditor } from "../components/code-editor";
 import { Diff } from "../components/diff";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
+import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useRunKey } from "../components/use-run-key";
 import { acceptStored, EXAMPLE, type Legacy, migrate, NOTHING, proofRows } from "../migrate/legacy";
@@ -95,6 +96,7 @@ export default function MigratePage(_: PageProps) {
           <Field label="Correct answer key" value={legacy.answerKey} onValue={(answerKey) => change({ answerKey })} placeholder="correct_answer" spellcheck={false} autocomplete="off" />
           <ProofChoice legacy={legacy} change={change} fault={fault} />
           <div class="migrate-start">
+            {busy && <Button onClick={() => abort.current?.abort()}>Cancel</Button>}
             <Button kind="primary" busy={busy} disabled={legacy.code.trim() === "" || fault !== null} onClick={() => start()}>
               Migrate
             </Button>
@@ -103,10 +105,21 @@ export default function MigratePage(_: PageProps) {
       </section>
       <div aria-live="polite" class="migrate-answer">
         {error !== null && <ErrorNote title="The migration failed" error={error} />}
+          {busy && <Progress />}
         {answer !== null && <Shown answer={answer} busy={busy} adapt={() => start(true)} />}
       </div>
     </div>
   );
+}
+
+/** How long the migration has run. The host rewrites first, then scores rows with both versions. */
+function Progress() {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds((before) => before + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return <Spinner label={`Rewriting the code and scoring rows with both versions, for ${seconds} s`} />;
 }
 
 function Shown({ answer, busy, adapt }: { answer: Answer; busy: boolean; adapt: () => void }) {

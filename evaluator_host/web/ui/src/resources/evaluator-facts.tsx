@@ -28,6 +28,7 @@ export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
       <Facts
         facts={[
           ["Version", `${report.version} of ${report.latest}`],
+          report.message !== "" && ["Message", report.message],
           ["Language", environment?.runtime ? `${LANGUAGES[evaluator.language]}, ${environment.runtime}` : LANGUAGES[evaluator.language]],
           ["Contract", report.contract ? `${report.contract} (${report.contract_source ?? "declared"})` : "unknown"],
           ["Pass threshold", evaluator.threshold === null ? "none" : String(evaluator.threshold)],
@@ -42,7 +43,7 @@ export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
           evaluator.policy !== "none" && ["Restrictions", evaluator.policy === "restricted" ? "RestrictedPython" : evaluator.policy],
           ["Live traffic", `${percent(report.sampling)} of traces`],
           ["Created", <When key="made" at={report.created_at} />],
-          report.created_by !== null && ["By key", report.created_by],
+          report.created_by !== null && ["By", report.author ?? `key ${report.created_by}`],
           origin !== null && ["Migrated from", `version ${origin.version}: ${origin.proof.verdict.replace("_", " ")} on ${origin.proof.rows} rows`],
           ["Digest", <code key="digest">{shortId(report.digest)}</code>],
         ]}

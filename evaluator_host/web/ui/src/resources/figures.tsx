@@ -5,6 +5,7 @@ import { Field, Select } from "../components/field";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
+import { keep, recall } from "../storage";
 import { Failures } from "./failures";
 import { count, figure, milliseconds, oneLine, percent } from "./format";
 import { Panel, Verdict } from "./parts";
@@ -21,33 +22,59 @@ interface FiguresProps {
   stamp: string;
 }
 
+/** The figures of an evaluator in a job: a headline, why rows failed, and more on request, so that the rows are near. */
 export function Figures({ job, figures, metric, stamp }: FiguresProps) {
-  const shown = figures.metrics.find((one) => one.name === metric) ?? figures.metrics.find((one) => one.name === "score") ?? figures.metrics[0];
-  const score = figures.metrics.find((one) => one.name === "score");
   return (
     <>
-      <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
-        <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score, job.config.failures === "zero")} />
-        <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? "not reported" : figures.failed > 0 ? over(figures) : ""} />
-        <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
-        <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
-        <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
-        {figures.usage && <Tile name="Cost of models" value={figure(figures.usage.cost)} note={usageInWords({ ...figures.usage, cost: null }).replace(" · cost not known", "")} />}
-      </ul>
+      <Headline job={job} figures={figures} />
       {figures.together && (
         <Panel title="All rows combined">
           <ResultView result={figures.together} />
         </Panel>
       )}
-      <div class="figure-columns">
-        {shown && <Distribution job={job} metrics={figures.metrics} shown={shown} />}
-        <div class="figure-side">
-          {figures.failed > 0 && <Failures job={job} evaluator={figures.evaluator} stamp={isFinal(job.status) ? "end" : stamp} />}
-          <Slowest job={job} evaluator={figures.evaluator} stamp={stamp} />
-        </div>
-      </div>
-      {figures.metrics.length > 1 && <Metrics metrics={figures.metrics} />}
+      {figures.failed > 0 && <Failures job={job} evaluator={figures.evaluator} stamp={isFinal(job.status) ? "end" : stamp} />}
+      <Details job={job} figures={figures} metric={metric} stamp={stamp} />
     </>
+  );
+}
+
+function Headline({ job, figures }: Pick<FiguresProps, "job" | "figures">) {
+  const score = figures.metrics.find((one) => one.name === "score");
+  return (
+    <ul class="tiles" aria-label={`Figures of ${figures.evaluator}`}>
+      <Tile name="Mean score" value={figure(score?.mean)} tone={figures.failed > 0 ? "warn" : ""} note={meanNote(figures, score, job.config.failures === "zero")} />
+      <Tile name="Passed" value={percent(figures.pass_rate)} tone={figures.failed > 0 && figures.pass_rate !== null ? "warn" : ""} note={figures.pass_rate === null ? "not reported" : figures.failed > 0 ? over(figures) : ""} />
+      <Tile name="Scored" value={count(figures.scored)} note={figures.skipped > 0 ? `${count(figures.skipped)} skipped` : ""} />
+      <Tile name="Failed" value={count(figures.failed)} tone={figures.failed > 0 ? "fail" : ""} note={figures.rows > 0 ? percent(figures.failed / figures.rows) : ""} />
+      <Tile name="Run time, median" value={milliseconds(figures.run_ms?.p50)} note={figures.run_ms ? `p99 ${milliseconds(figures.run_ms.p99)}` : ""} />
+      {figures.usage && <Tile name="Cost of models" value={figure(figures.usage.cost)} note={usageInWords({ ...figures.usage, cost: null }).replace(" · cost not known", "")} />}
+    </ul>
+  );
+}
+
+const OPEN = "job-plots";
+
+/** Plot, slowest rows and metrics; this browser keeps whether they are shown. */
+function Details({ job, figures, metric, stamp }: FiguresProps) {
+  const [open, setOpen] = useState(recall(OPEN) === "open" || metric !== null);
+  const shown = figures.metrics.find((one) => one.name === metric) ?? figures.metrics.find((one) => one.name === "score") ?? figures.metrics[0];
+  const toggle = (isOpen: boolean) => {
+    setOpen(isOpen);
+    keep(OPEN, isOpen ? "open" : null);
+  };
+  return (
+    <details class="job-plots" open={open} onToggle={(event) => event.currentTarget.open !== open && toggle(event.currentTarget.open)}>
+      <summary>Distribution, slowest rows{figures.metrics.length > 1 && `, ${count(figures.metrics.length)} metrics`}</summary>
+      {open && (
+        <>
+          <div class="figure-columns">
+            {shown && <Distribution job={job} metrics={figures.metrics} shown={shown} />}
+            <Slowest job={job} evaluator={figures.evaluator} stamp={stamp} />
+          </div>
+          {figures.metrics.length > 1 && <Metrics metrics={figures.metrics} />}
+        </>
+      )}
+    </details>
   );
 }
 

@@ -124,6 +124,20 @@ export function JobChip({ job }: { job: JobOutcome }) {
   return <span class={`chip ${failed === done ? "chip-fail" : "chip-warn"}`}>{`${job.status}, ${failed === done ? "all" : percent(failed / done)} failed`}</span>;
 }
 
+/** The tags of an evaluator, each a link to the list of those that have it. */
+export function Tags({ tags }: { tags: readonly string[] }) {
+  if (tags.length === 0) return null;
+  return (
+    <span class="chips tags">
+      {tags.map((tag) => (
+        <Link key={tag} to={`/evaluators?tag=${encodeURIComponent(tag)}`} class="chip">
+          {tag}
+        </Link>
+      ))}
+    </span>
+  );
+}
+
 /** The outcome of a row as a chip: passed, not passed, or an error code. */
 export function Verdict({ result }: { result: Result }) {
   if (result.status === "failed") return <span class="chip chip-fail">{result.error?.code ?? "failed"}</span>;

@@ -12,6 +12,7 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import type { EvaluatorIn, EvaluatorReport } from "../api/types";
 import { counted } from "../resources/format";
+import { tagsOf } from "../resources/describe-dialog";
 import { Segments, When } from "../resources/parts";
 import { type Draft, earlierDrafts } from "./draft";
 import { casesOf, type TestRow } from "./test-rows";
@@ -66,7 +67,7 @@ function EarlierDrafts({ onDraft }: { onDraft: (draft: Draft) => void }) {
 function Stored({ onOpen }: { onOpen: (report: EvaluatorReport) => void }) {
   const [wanted, setWanted] = useState("");
   const all = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
-  const shown = (all.value ?? []).filter((one) => `${one.name} ${one.description}`.toLowerCase().includes(wanted.toLowerCase()));
+  const shown = (all.value ?? []).filter((one) => `${one.name} ${one.description} ${one.tags.join(" ")}`.toLowerCase().includes(wanted.toLowerCase()));
   return (
     <>
       {all.error !== null && <ErrorNote error={all.error} onRetry={all.reload} />}
@@ -120,6 +121,8 @@ interface SaveDialogProps {
 export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: SaveDialogProps) {
   const [name, setName] = useState(given);
   const [description, setDescription] = useState("");
+  const [message, setMessage] = useState("");
+  const [tags, setTags] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const all = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
@@ -130,7 +133,7 @@ export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: S
     try {
       const cases = casesOf(rows ?? []);
       const kept = cases.length > 0 || (rows !== undefined && given !== "" && name.trim() === given) ? { ...evaluator, cases } : evaluator;
-      const report = await keepAs(name.trim(), kept as EvaluatorIn, { description: description.trim(), force, exists: before !== undefined });
+      const report = await keepAs(name.trim(), kept as EvaluatorIn, { description: description.trim(), message: message.trim(), tags: tagsOf(tags), force, exists: before !== undefined });
       for (const one of report.failing_cases ?? []) toast(`${one.case}: ${one.problem}`);
       onSaved(report, before === undefined || report.version !== before.version);
     } catch (fault) {
@@ -159,15 +162,18 @@ export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: S
       }
     >
       <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
+      {before !== undefined && <Field label="What changed" value={message} onValue={setMessage} placeholder="Why this version is made" maxlength={1000} autocomplete="off" />}
       <Field label="Description" value={description} onValue={setDescription} placeholder={before?.description || "What it scores"} />
+      <Field label="Tags" value={tags} onValue={setTags} placeholder={before?.tags.join(", ") || "tone, regression"} hint="Words to find it by, with commas between them." autocomplete="off" />
       {error !== null && <ErrorNote title="The evaluator was not saved" error={error} />}
     </Dialog>
   );
 }
 
 /** Create version 1 or the next version. If the name was taken in the meantime, the host refuses. */
-export async function keepAs(name: string, evaluator: EvaluatorIn, how: { description: string; force: boolean; exists: boolean }): Promise<EvaluatorReport> {
-  const body = { ...evaluator, ...(how.description === "" ? {} : { description: how.description }) };
+export async function keepAs(name: string, evaluator: EvaluatorIn, how: { description: string; message?: string; tags?: readonly string[]; force: boolean; exists: boolean }): Promise<EvaluatorReport> {
+  const given = { description: how.description, message: how.message ?? "", tags: how.tags ?? [] };
+  const body = { ...evaluator, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value.length > 0)) };
   const query = { force: how.force || null };
   if (how.exists) return call("PUT", `/v1/evaluators/${encodeURIComponent(name)}`, { body, query });
   return call("POST", "/v1/evaluators", { body: { name, ...body }, query });
