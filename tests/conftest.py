@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings as settings_of_hypothesis
@@ -18,9 +18,13 @@ from tests.authorities import share_authorities
 from tests.databases import EACH_ENGINE, Databases
 from tests.distribution import ByGroup, longest_first
 from tests.engines import ENGINE_DIR, engine_address, remove_unused_engines
+from tests.forked import APART
 from tests.leftovers import begin_run, remove_leftovers
 from tests.processor_time import Meter, Recorder
 from tests.workers import fork_workers
+
+if TYPE_CHECKING:
+    from tests.over_http import Host
 
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
@@ -40,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     begin_run()
     share_authorities()
     if config.getoption("--write-seconds"):
+        os.environ[APART] = "1"
         config.pluginmanager.register(Meter())
         if not hasattr(config, "workerinput") and not config.option.collectonly:
             config.pluginmanager.register(Recorder())
@@ -103,8 +108,16 @@ def own_database(databases: Databases) -> None:
 
 
 @pytest.fixture(scope="session", params=BACKENDS)
-async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    """A running service on each backend in turn."""
+async def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator["Service | Host"]:
+    """A running service on each backend in turn; with `EVALUATOR_HOST_WORKERS=2`, a host of two processes in its place."""
+    if Settings().workers > 1:
+        from tests.over_http import served  # noqa: PLC0415 - it imports this module
+
+        async with served(request.param, tmp_path_factory.mktemp("host")) as host:
+            yield host
+        return
     idle = {"max_sandboxes": 64, "max_running_sandboxes": Settings().running_sandboxes}  # else hundreds stay to the end
     async with open_service(settings(request.param, **idle)) as opened:
         yield opened

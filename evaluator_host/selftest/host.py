@@ -1,7 +1,8 @@
 """Attacks on the host's own API: what one caller sends must neither stop the host nor change another caller's answers.
 
-A second host with the settings of the deployment runs in a process of its own, with a database, a data folder and a
-port of its own. While an attack's requests run, another workspace asks `/healthz` and evaluates.
+A second host with the settings of the deployment runs in processes of its own, as many as `serve` starts, with a
+database, a data folder and a port of its own. While an attack's requests run, another workspace asks `/healthz` and
+evaluates.
 """
 
 import asyncio
@@ -22,13 +23,16 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import SandboxUnavailable
+from evaluator_host.sandbox.linux.watchdog import child_pids, read_text
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import ATTACKS_DIR, expand
 from evaluator_host.selftest.hostile_files import FILES, package_index
 from evaluator_host.selftest.trial import AttackResult, Verdict
+from evaluator_host.system.forker import Forker
 from evaluator_host.system.tree import temporary_folder
 from evaluator_host.wiring.server import serve_http
 from evaluator_host.wiring.store import open_store
+from evaluator_host.wiring.workers import Workers
 
 ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
@@ -118,8 +122,8 @@ async def attack_host(
         for attack in attacks:
             results.append(await host.attacked(attack, tables[attack.name]))
             progress(results[-1])
-        memory_mb = host.peak_memory_mb()
-    problems = (f"the host under attack took {memory_mb:.0f} MB",) if memory_mb > _MOST_MEMORY_MB else ()
+    memory_mb = host.peak_memory_mb
+    problems = (f"a process of the host under attack took {memory_mb:.0f} MB",) if memory_mb > _MOST_MEMORY_MB else ()
     return tuple(results), problems
 
 
@@ -127,6 +131,7 @@ class _Host:
     """The host under attack, as its two workspaces see it."""
 
     def __init__(self, process: Any, attacker: httpx.AsyncClient, neighbour: httpx.AsyncClient) -> None:
+        self.peak_memory_mb = 0.0  # the most that one of its processes had
         self._process = process
         self._attacker = attacker
         self._neighbour = neighbour
@@ -154,6 +159,7 @@ class _Host:
             await asyncio.wait([sending], timeout=_PAUSE_S)
         problems += await sending
         problems += [f"afterwards, {problem}" async for problem in self._disturbed(_ANSWER_S)]
+        self.peak_memory_mb = max(self.peak_memory_mb, *map(_peak_memory_mb, self._processes()))
         verdict = Verdict.GOT_THROUGH if problems else Verdict.STOPPED
         told = tuple(dict.fromkeys(problems))
         return AttackResult(attack, verdict, told, "the neighbour was served", time.monotonic() - started)
@@ -183,11 +189,14 @@ class _Host:
                 return
 
     def _used_s(self) -> float:
-        """Return the processor time that the host's process has used, its children left out."""
-        with suppress(OSError):
-            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(") ")[2].split()
-            return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-        return 0.0
+        """Return the processor time that the host's processes have used, their sandboxes left out."""
+        return sum(map(_used_s, self._processes()))
+
+    def _processes(self) -> list[int]:
+        """Return the first process of the host and those that its forker has started, of calls and of jobs."""
+        first = self._process.pid
+        forked = [pid for forker in child_pids(first) for pid in child_pids(forker)]
+        return [first, *(pid for pid in forked if _command(pid) == _command(first))]
 
     async def _send(self, requests: Sequence[Request]) -> list[str]:
         problems: list[str] = []
@@ -231,11 +240,19 @@ class _Host:
         for part in ("results", "rows?limit=1000&brief=true"):
             await self._attacker.get(f"{path}/{part}", timeout=_ATTACK_S)
 
-    def peak_memory_mb(self) -> float:
-        """Return the peak resident memory of the host's process."""
-        status = Path(f"/proc/{self._process.pid}/status")
-        found = re.search(r"VmHWM:\s*(\d+)", status.read_text() if status.exists() else "")
-        return int(found[1]) / 1024 if found else 0.0
+
+def _used_s(pid: int) -> float:
+    fields = read_text(f"/proc/{pid}/stat").rpartition(") ")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_memory_mb(pid: int) -> float:
+    found = re.search(r"VmHWM:\s*(\d+)", read_text(f"/proc/{pid}/status"))
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def _command(pid: int) -> str:
+    return read_text(f"/proc/{pid}/cmdline")
 
 
 @asynccontextmanager
@@ -288,4 +305,5 @@ def _process(settings: Settings, listener: socket.socket) -> Iterator[Any]:
 
 
 def _serve(settings: Settings, listener: socket.socket) -> None:
-    asyncio.run(serve_http(settings, listener))
+    part = Workers(Forker(), settings, listener, debug=False)
+    asyncio.run(serve_http(settings, listener, part=part))

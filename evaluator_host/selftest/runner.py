@@ -82,7 +82,7 @@ async def attack_deployment(
         open_judges(canaries.granting(settings), None) as models,
         open_service(settings, prewarm=False, models=models) as service,
     ):
-        results = await _run_all(service, canaries, attacks, at_once=at_once, progress=progress, again=again)
+        results = await run_attacks(service, canaries, attacks, at_once=at_once, progress=progress, again=again)
         problems = [problem async for problem in _host_problems(service, canaries, before)]
     problems += await _left_behind(before, engine)
     if on_host:
@@ -105,7 +105,7 @@ async def _settled_on_a_backend(settings: Settings) -> Settings:
     return settings.model_copy(update={"sandbox": SandboxChoice(backend.name)})
 
 
-async def _run_all(
+async def run_attacks(
     service: Service,
     canaries: Canaries,
     attacks: Sequence[Attack],
@@ -114,6 +114,7 @@ async def _run_all(
     progress: Callable[[AttackResult], None],
     again: int,
 ) -> tuple[AttackResult, ...]:
+    """Run attacks on a service; arguments and exceptions as for `attack_deployment`."""
     turn = asyncio.Semaphore(at_once)
 
     async def one(attack: Attack) -> AttackResult:

@@ -104,7 +104,10 @@ class Results(Repository):
         table = ResultTable
         light = {column: _unless_long(column) for column in (table.metrics, table.result)}
         if brief:
-            light = {table.metrics: func.coalesce(light[table.metrics], "{}"), table.result: _beginning(table.result)}
+            light = {
+                table.metrics: func.coalesce(light[table.metrics], "{}"),
+                table.result: func.substr(table.result, 1, _LONG),
+            }
         columns = [light.get(column, column) for column in columns_of(table, StoredResult)]
         for start in range(0, len(keys), _AT_ONCE):
             block = keys[start : start + _AT_ONCE]
@@ -252,10 +255,6 @@ class _Order:
 def _unless_long(column: Any) -> Any:
     """Return an expression for a text that is null where the text is too long to be read with many others."""
     return case((func.length(column) <= _LONG, column))
-
-
-def _beginning(column: Any) -> Any:
-    return func.substr(column, 1, _LONG)
 
 
 def _stored(row: Any) -> StoredResult:

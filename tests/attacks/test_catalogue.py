@@ -2,6 +2,8 @@
 
 All of them run over bubblewrap. Over the other deployments run those that meet a guard of the deployment itself, one of
 each kind that the system call filter stops (test_syscalls.py tries every call over each), and one of each kind that the runner stops.
+With `EVALUATOR_HOST_WORKERS=2` a host of two processes is attacked over HTTP, with `EVALUATOR_HOST_SANDBOX_START=template` one that
+forks its sandboxes; `test_processes.py` and `test_template.py` always do that with some of them.
 """
 
 from typing import Any
@@ -14,6 +16,7 @@ from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.host import load_host_attacks
 from evaluator_host.selftest.runner import attack_deployment
 from tests.attacks.deployments import DEPLOYMENTS, ORDINARY_USER, report_as_ordinary_user
+from tests.attacks.processes import attack_processes
 from tests.attacks.shared_sandboxes import in_shared_sandboxes
 from tests.attacks.weakened import LOAD_TIMEOUT_S
 from tests.conftest import settings
@@ -67,14 +70,17 @@ CASES = [(deployment, attack) for deployment in DEPLOYMENTS for attack in chosen
 
 
 @pytest.fixture(scope="module")
-async def told(request: pytest.FixtureRequest) -> Any:
+async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Verdict and problems of each attack by its name, and the problems of the host by none."""
     attacks = chosen(request.param)
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])
         return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
     host = settings(request.param, load_timeout_s=LOAD_TIMEOUT_S)
-    made = await attack_deployment(host, in_shared_sandboxes(attacks), at_once=6)
+    if host.workers > 1:
+        made = await attack_processes(host, in_shared_sandboxes(attacks), tmp_path_factory.mktemp("host"), at_once=6)
+    else:
+        made = await attack_deployment(host, in_shared_sandboxes(attacks), at_once=6)
     return {"": list(made.host), **{one.attack.name: (one.verdict, list(one.problems)) for one in made.results}}
 
 

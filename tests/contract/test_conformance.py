@@ -71,10 +71,10 @@ BEHAVE = {PYTHON: "if outputs == 'behave': return 1.0\n", JAVASCRIPT: "if (outpu
 HOSTILE = [
     ("infinite loop", PYTHON, "while True: pass", {"timeout_s": 0.3}, "timeout"),
     ("infinite loop", JAVASCRIPT, "for (;;) {}", {"timeout_s": 0.3}, "timeout"),
-    ("memory in a child", PYTHON, "import os, time\nif os.fork() == 0:\n    h = []\n    while True: h.append(bytearray(1 << 20))\nos.wait()\nreturn 0.25", {"memory_mb": 128}, {"bubblewrap": None, "docker": None}),
+    ("memory in a child", PYTHON, "import os, time\nif os.fork() == 0:\n    h = []\n    while True: h.append(bytearray(1 << 20))\nos.wait()\nreturn 0.25", {"memory_mb": 128}, dict.fromkeys(("bubblewrap", "docker", "template"))),
     ("hard exit", PYTHON, "import os; os._exit(0)", {}, "crashed"),
-    # bubblewrap's runner dies with everybody; Docker's is process 1, which the kernel shields, and the row goes on
-    ("everybody's death", PYTHON, "import os; os.kill(-1, 9); return 0.25", {}, {"bubblewrap": "crashed", "docker": None}),
+    # bubblewrap's runner dies with everybody; Docker's and a template's is process 1, which the kernel shields, and the row goes on
+    ("everybody's death", PYTHON, "import os; os.kill(-1, 9); return 0.25", {}, {"bubblewrap": "crashed", "docker": None, "template": None}),
     ("segfault", PYTHON, "import ctypes; ctypes.string_at(0)", {}, "crashed"),
     ("result too large", PYTHON, "return {'score': 1, 'x': 'x' * (2 << 20)}", {"result_kb": 1024}, "result_too_large"),
     ("disk full", JAVASCRIPT, "const fs = require('fs'); for (;;) fs.appendFileSync('/tmp/big', Buffer.alloc(1 << 20))", {"disk_mb": 8}, "disk_limit"),
@@ -97,7 +97,9 @@ async def test_hostile_code_gets_its_documented_outcome_and_the_next_calls_are_r
     hostile = evaluator_of_cases(language, [BEHAVE[language] + one for one in bodies], **limits)
     case = {"case": bodies.index(body)}
     result = await service.evaluate(hostile, Row(case, outputs="attack"))
-    expected = code if isinstance(code, str) else code[service.pool.backend.name]
+    backend = service.pool.backend.name
+    kind = "template" if (backend, service.settings.sandbox_start) == ("bubblewrap", "template") else backend
+    expected = code if isinstance(code, str) else code[kind]
     if expected is None:
         scored(result, 0.25)
     else:

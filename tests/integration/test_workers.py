@@ -1,6 +1,5 @@
 """A host of several processes behind one port (`serve --workers`): callers see one host, also when one of them dies."""
 
-import contextlib
 import os
 import signal
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from evaluator_host.sandbox.linux.watchdog import child_pids
+from tests.over_http import calling_processes
 from tests.server import Server, new_home
 
 EVALUATORS, CALLERS, EACH = 4, 6, 12
@@ -31,26 +30,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     }
     with Server(data_dir=new_home(folder), log=folder / "log", environment=environment) as server:
         until = time.monotonic() + 60
-        while len(workers(server)) < 1 and time.monotonic() < until:
+        while len(calling_processes(server)) < 1 and time.monotonic() < until:
             time.sleep(0.05)
         yield server
-
-
-def workers(server: Server) -> list[int]:
-    """The processes that answer calls besides the first: those of its forker that listen where it does."""
-    return [pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if listens(pid, server.port)]
-
-
-def listens(pid: int, port: int) -> bool:
-    with contextlib.suppress(OSError):
-        inodes = {line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if _port(line) == port}
-        links = [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
-        return any(link == f"socket:[{inode}]" for link in links for inode in inodes)
-    return False
-
-
-def _port(line: str) -> int:
-    return int(line.split()[1].rpartition(":")[2], 16)
 
 
 def call(client: httpx.Client, number: int) -> dict[str, object]:
@@ -110,19 +92,19 @@ def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
 
 
 def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(host: Server) -> None:
-    (first,) = workers(host)
+    (first,) = calling_processes(host)
     os.kill(first, signal.SIGKILL)
     many(host)
     until = time.monotonic() + 30
-    while workers(host) in ([], [first]) and time.monotonic() < until:
+    while calling_processes(host) in ([], [first]) and time.monotonic() < until:
         time.sleep(0.05)
-    assert workers(host) not in ([], [first])
+    assert calling_processes(host) not in ([], [first])
     many(host)
     assert "a process of calls was lost" in host.log
 
 
 def test_it_stops_as_one(host: Server) -> None:
-    pids = workers(host)
+    pids = calling_processes(host)
     assert host.stop() == 0
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert "Traceback" not in host.log

@@ -71,7 +71,12 @@ HOSTILE = (
     _hostile("flood of errors", _python("while True: os.write(2, b'\\xff' * 65536)"), "timeout"),
     _hostile("crash", _python("os.kill(os.getpid(), 11)"), "crashed"),
     _hostile("exit", _python("os._exit(0)"), "crashed"),
-    _hostile("kill everything", _python("os.kill(-1, 9)"), "crashed"),
+    # Where the runner is process 1 (Docker, a template), the kernel shields it, and the row goes on: it returns nothing there.
+    _hostile(
+        "kill everything",
+        _python("os.kill(-1, 9); return inputs['number'] if open('/proc/1/comm').read() == 'bwrap\\n' else None"),
+        "crashed invalid_result",
+    ),
     _hostile("raise", _python("raise ValueError('no')"), "user_exception"),
     _hostile("every descriptor", _python("[os.write(n, b'{}' * 9) for n in range(3, 99)]"), "user_exception crashed"),
     _hostile("no syntax", "def evaluate(", "syntax_error"),

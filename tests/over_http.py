@@ -1,0 +1,130 @@
+"""A host of several processes (`serve --workers`), asked over HTTP by those who else ask a service of this process.
+
+    async with served("docker", folder) as host:
+        result = await host.evaluate(evaluator, row)
+
+Each call has a connection of its own, so that any of the host's processes may accept it.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from evaluator_host.client import AsyncClient
+from evaluator_host.config.settings import Settings
+from evaluator_host.model.evaluator import EncodedRow, Evaluator, Isolation, Row
+from evaluator_host.model.json_values import decode_json
+from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.sandbox.linux.watchdog import child_pids
+from evaluator_host.wiring.store import open_store
+from tests.conftest import settings
+from tests.server import Server, new_home
+
+PROCESSES = 2
+WORKSPACE = "default"
+_BEGINS_S = 60
+_AT_ANY_RATE = {"rate_limit_per_s": 10_000, "rate_limit_burst": 10_000}
+
+
+class Host:
+    """Those verbs and facts of a `Service` that its tests ask for. `server` is the process."""
+
+    def __init__(self, server: Server, own: Settings, keys: Mapping[str, str]) -> None:
+        self.server = server
+        self.settings = own
+        self.pool = SimpleNamespace(backend=SimpleNamespace(name=str(own.sandbox)))
+        self._keys = keys
+
+    async def evaluate(
+        self, evaluator: Evaluator, row: Row | EncodedRow, *, workspace: str = WORKSPACE
+    ) -> EvaluationResult:
+        """Evaluate a row."""
+        async with self._client(workspace) as client:
+            return await client.evaluate(evaluator, **_fields(row))
+
+    async def evaluate_batch(
+        self,
+        evaluator: Evaluator,
+        rows: Sequence[Row],
+        *,
+        isolation: Isolation = Isolation.ROW,
+        workspace: str = WORKSPACE,
+    ) -> list[EvaluationResult]:
+        """Evaluate rows in one request."""
+        async with self._client(workspace) as client:
+            return list((await client.evaluate_batch(evaluator, rows, isolation=isolation)).results)
+
+    def waiting(self) -> float:
+        """Return how many calls wait for a sandbox, in all processes."""
+        return self._metric("evaluator_host_queue")
+
+    def _metric(self, name: str) -> float:
+        lines = self.server.client.get("/metrics").text.splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
+    def _client(self, workspace: str) -> AsyncClient:
+        return AsyncClient(self.server.url, key=self._keys[workspace])
+
+
+def _fields(row: Row | EncodedRow) -> dict[str, Any]:
+    if isinstance(row, EncodedRow):
+        return {name: decode_json(bytes(value)) for name, value in row.fields.items()}
+    names = ("inputs", "outputs", "trace", "variables", "criteria", "messages")
+    return {name: getattr(row, name) for name in names}
+
+
+@asynccontextmanager
+async def served(
+    backend: str, folder: Path, *, workspaces: Sequence[str] = (WORKSPACE,), **changes: Any
+) -> AsyncIterator[Host]:
+    """Run a host of as many processes as `EVALUATOR_HOST_WORKERS` says, or of two, with a key for each workspace.
+
+    Args:
+      folder: A new one, for its data.
+      changes: More of its settings.
+    """
+    own = settings(backend, **changes).model_copy(update={"data_dir": new_home(folder)})
+    count = max(own.workers, PROCESSES)
+    engine = {"docker_host": own.docker_host} if own.docker_host else {}
+    variables = _variables(workers=count, **_AT_ANY_RATE, **engine, **changes)
+    async with open_store(own) as store:
+        name = f"tests-{secrets.token_hex(4)}"
+        keys = {workspace: (await store.keys.create_key(name, workspace))[1] for workspace in workspaces}
+    server = Server(backend, log=folder / "log", data_dir=own.data_dir, environment=variables)
+    server.client.headers["Authorization"] = f"Bearer {keys[workspaces[0]]}"
+    with server:
+        async with asyncio.timeout(_BEGINS_S):
+            while len(calling_processes(server)) < count - 1:
+                await asyncio.sleep(0.05)
+        yield Host(server, own, keys)
+
+
+def _variables(**changes: Any) -> dict[str, str]:
+    return {
+        f"EVALUATOR_HOST_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+        for name, value in changes.items()
+    }
+
+
+def calling_processes(server: Server) -> list[int]:
+    """Return the processes of a host that answer calls besides the first: those of its forker that listen where it does."""
+    return [
+        pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if _listens(pid, server.port)
+    ]
+
+
+def _listens(pid: int, port: int) -> bool:
+    with suppress(OSError):
+        inodes = {line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if _port(line) == port}
+        links = [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
+        return any(link == f"socket:[{inode}]" for link in links for inode in inodes)
+    return False
+
+
+def _port(line: str) -> int:
+    return int(line.split()[1].rpartition(":")[2], 16)
