@@ -15,7 +15,7 @@ from tests.browser.looking import grave_findings, looking, picture, widest_overf
 from tests.browser.writing import CODE, loads, open_workbench, run, score, write
 from tests.server import Server, new_home
 
-ROWS = [("question", "gold", "answer"), *((f"question {n}", f"g{n}", f"g{n}" if n % 3 else "wrong") for n in range(30))]
+ROWS = [("question", "gold", "Antwort"), *((f"question {n}", f"g{n}", f"g{n}" if n % 3 else "wrong") for n in range(30))]
 MATCH = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
 
 
@@ -48,11 +48,11 @@ async def test_a_newcomer_gets_to_a_weekly_job_with_an_alert(
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
         "EVALUATOR_HOST_WEBHOOK_HOSTS": json.dumps(["127.0.0.1"]),
     }
-    write_xlsx(tmp_path / "my answers.xlsx")
+    write_xlsx(tmp_path / "meine Prüfung.xlsx")
     with Server(log=tmp_path / "log", data_dir=new_home(tmp_path), environment=settings) as host:
         async with looking(browser, host.url) as look:
             page = await look.page(width=1440, height=900)
-            await upload(page, tmp_path / "my answers.xlsx")
+            await upload(page, tmp_path / "meine Prüfung.xlsx")
             await write_and_save(page)
             await run_on_the_data(page)
             await schedule(page, url)
@@ -94,6 +94,7 @@ async def upload(page: Page, file: Path) -> None:
     await (await chooser.value).set_files(file)
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_label("Format")).to_have_value("xlsx")
+    await expect(dialog.get_by_label("Name")).to_have_value("meine-Prufung")
     await dialog.get_by_role("button", name="Upload").click()
     await expect(dialog.get_by_text("30 rows with 3 columns")).to_be_visible()
 

@@ -9,7 +9,7 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { counted } from "../resources/format";
-import { readsOf, suggested, unmapped, type MappingLine } from "../resources/mapping-advice";
+import { lacksOutputs, readsOf, suggested, unmapped, type MappingLine } from "../resources/mapping-advice";
 import { MappingFields } from "../resources/mapping-fields";
 import { watchJob } from "../resources/watched-jobs";
 import type { DatasetReport, EvaluatorIn, EvaluatorReport, JobReport } from "../api/types";
@@ -83,7 +83,7 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
             />
             <Field label="First N rows" type="number" min={1} placeholder="All rows" value={limit} onValue={setLimit} />
           </div>
-          <details open={lines.length > 0 || unmapped(set.columns, reads, lines).length > 0}>
+          <details open={lines.length > 0 || lacksOutputs(set.columns, lines) || unmapped(set.columns, reads, lines).length > 0}>
             <summary>Mapping</summary>
             <MappingFields mapping={lines} columns={set.columns} reads={reads} isSuggested={mapping === null} onMapping={setMapping} />
           </details>

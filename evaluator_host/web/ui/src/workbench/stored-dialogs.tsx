@@ -142,7 +142,7 @@ export function SaveDialog({ evaluator, name: given, rows, onClose, onSaved }: S
       setBusy(false);
     }
   };
-  const doesNotLoad = error instanceof ApiError && error.status === 422;
+  const doesNotLoad = error instanceof ApiError && error.status === 422 && error.problems.some(({ field }) => field.startsWith("evaluator"));
   return (
     <Dialog
       title="Save the evaluator"

@@ -22,7 +22,7 @@ const OUTPUT_NAMES = ["outputs", "output", "answer", "response", "completion", "
 
 /** The column that most likely has the outputs; null when none is named like one. */
 export function outputColumn(columns: readonly string[]): string | null {
-  return OUTPUT_NAMES.find((name) => columns.includes(name)) ?? columns.find((column) => /output|answer|response|completion|prediction/i.test(column) && !/correct|expected|gold|true|target|reference/i.test(column)) ?? null;
+  return OUTPUT_NAMES.find((name) => columns.includes(name)) ?? columns.find((column) => /output|answer|response|completion|prediction|antwort|ausgabe|réponse|respuesta|risposta|resposta/i.test(column) && !/correct|expected|gold|true|target|reference|erwartet|richtig|soll|attendu|esperad|atteso|attesa/i.test(column)) ?? null;
 }
 
 /** A record of a data set as a row whose outputs are in `column`. */
