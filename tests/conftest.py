@@ -18,6 +18,7 @@ from tests.authorities import share_authorities
 from tests.databases import EACH_ENGINE, Databases
 from tests.distribution import ByGroup, longest_first
 from tests.engines import ENGINE_DIR, engine_address, remove_unused_engines
+from tests.forked import APART
 from tests.leftovers import begin_run, remove_leftovers
 from tests.processor_time import Meter, Recorder
 from tests.workers import fork_workers
@@ -43,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     begin_run()
     share_authorities()
     if config.getoption("--write-seconds"):
+        os.environ[APART] = "1"
         config.pluginmanager.register(Meter())
         if not hasattr(config, "workerinput") and not config.option.collectonly:
             config.pluginmanager.register(Recorder())

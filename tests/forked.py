@@ -6,7 +6,8 @@
 
 Each is a process of its own, with its own environment, arguments, files, signals and exit code. Its `/proc/PID/cmdline` and
 `environ` are those of the process that it was forked from; a test that reads them, or that is about how a start goes, runs
-`tests.server.COMMAND` instead. When the tests end, however they end, processes that still run are killed.
+`tests.server.COMMAND` instead. When the tests end, however they end, processes that still run are killed. All processes of a run
+share one that has imported it (`_template`).
 """
 
 import atexit
@@ -31,8 +32,14 @@ from typing import Any, NoReturn, cast
 
 import httpx
 
+from evaluator_host.sandbox.linux.instance import is_dead
 from tests.authorities import share_authorities
+from tests.leftovers import begin_run
 
+APART = "EVALUATOR_HOST_TEST_APART"
+"""Set where each process of a run has commands forked from one of its own, so that their processor time is its own."""
+
+_LOOK_EVERY_S = 2.0
 _MESSAGE_BYTES = 1 << 20
 _HANGS_S = 250.0  # beside many others a command takes minutes; a test may take five
 _MODULES = (
@@ -175,23 +182,56 @@ sys.exit(code if code >= 0 else 128 - code)
 
 @cache
 def _template() -> socket.socket:
-    """Return the connection to the process that all are forked from; it ends with this one."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for end in (ours, theirs):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MESSAGE_BYTES)
-    with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            cwd=Path(__file__).parents[1],
-        )
+    """Return a connection to the process that all commands of this one are forked from; that ends with this one.
 
-    def stop() -> None:
-        ours.close()
-        process.wait()
-
-    atexit.register(stop)
+    It is forked from one that the processes of a run share, since the imports take some seconds.
+    """
+    apart = f"-{os.getpid()}" if APART in os.environ else ""
+    name = f"\0{begin_run()}-forked-{os.geteuid()}{apart}"
+    ours = _seqpacket()
+    while True:
+        with contextlib.suppress(ConnectionRefusedError):
+            ours.connect(name)
+            break
+        with contextlib.suppress(OSError), _seqpacket() as listener:  # another process was first
+            listener.bind(name)
+            listener.listen()
+            _start_shared(listener.fileno())
+    atexit.register(ours.close)
     return ours
+
+
+def _seqpacket() -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MESSAGE_BYTES)
+    return made
+
+
+def _start_shared(listener: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__, str(listener)],
+        pass_fds=[listener],
+        stdin=subprocess.DEVNULL,  # this and the next are xdist's, which must not stay open
+        stdout=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[1],
+    )
+    process.returncode = 0  # nobody waits for it
+
+
+def _share(listener: socket.socket) -> socket.socket:
+    """Fork a process for each connection. Returns the connection in each of those; exits with the run."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        if not select.select([listener], [], [], _LOOK_EVERY_S)[0]:
+            if is_dead(begin_run()):
+                os._exit(0)
+            continue
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return connection
+        connection.close()
 
 
 def _serve(connection: socket.socket) -> list[str]:
@@ -316,7 +356,7 @@ if __name__ == "__main__":
     gc.freeze()
     from evaluator_host import __main__ as command
 
-    sys.argv = ["evaluator-host", *_serve(socket.socket(fileno=int(sys.argv[1])))]
+    sys.argv = ["evaluator-host", *_serve(_share(socket.socket(fileno=int(sys.argv[1]))))]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.argv[1:2] == ["-c"]:
         _, _, program = sys.argv

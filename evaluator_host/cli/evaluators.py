@@ -8,7 +8,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.develop import case_files, read_cases
-from evaluator_host.cli.jobs import OWN_ROWS, SCORE_HEADER, score_cells
+from evaluator_host.cli.job_tables import OWN_ROWS, SCORE_HEADER, score_cells
 from evaluator_host.cli.remote_service import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.dialects.base import EntryPoint

@@ -11,7 +11,7 @@ from evaluator_host.cli.remote_service import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.client.clients import Client
 from evaluator_host.model.errors import InvalidRequest
-from evaluator_host.schemas.labels import LabelEntry, LabelKind, LabelPage, LabelQueue, LabelRow, LabelTask, RowChoice
+from evaluator_host.schemas.labels import LabelEntry, LabelKind, LabelQueue, LabelRow, LabelTask, RowChoice
 
 app = typer.Typer(name="labels", help="Rows that wait for labels of people, on a host.", no_args_is_help=True)
 
@@ -96,7 +96,8 @@ def rows(
     """List the rows of a queue with their labels."""
     with host(url) as client:
         found = client.labels.rows(name, state=state, after=after, limit=limit)
-    print_found(found, _rows_table, as_json=as_json)
+    header = ("ROW", "STATE", "LABEL", "BY", "AT", "NOTE")
+    print_found(found, lambda page: table(header, list(map(_entry_row, page.rows))), as_json=as_json)
 
 
 @app.command(name="next")
@@ -243,10 +244,6 @@ def _queue_row(one: LabelQueue) -> tuple[object, ...]:
         *(one.name, one.rows, one.labelled, one.skipped, one.waiting),
         *(one.job, one.dataset, format_time(one.created_at)),
     )
-
-
-def _rows_table(page: LabelPage) -> object:
-    return table(("ROW", "STATE", "LABEL", "BY", "AT", "NOTE"), list(map(_entry_row, page.rows)))
 
 
 def _entry_row(one: LabelEntry) -> tuple[object, ...]:

@@ -21,7 +21,7 @@ from evaluator_host.dialects.table import all_dialects
 _COMMANDS: Final = {
     "serve": "cli.serve",
     "run": "cli.run",
-    "check": "cli.run",
+    "check": "cli.check",
     "test": "cli.develop",
     "watch": "cli.develop",
     "login": "cli.develop",

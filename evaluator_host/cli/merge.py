@@ -14,10 +14,11 @@ from evaluator_host.cli import options
 from evaluator_host.cli.console import err, out, print_json
 from evaluator_host.cli.summary import Summary
 from evaluator_host.datasets.rows import Shard
-from evaluator_host.dialects.table import dialect_of
+from evaluator_host.dialects.table import has_corpus_scores
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import EvaluationResult
+from evaluator_host.system.files import open_file
 
 _NONE: Final = (1 << 64) - 1
 _read_result: Final = TypeAdapter(EvaluationResult).validate_python
@@ -53,12 +54,12 @@ def merge(
     summary = Summary()
     together = False
     with ExitStack() as stack:
-        merged = stack.enter_context(_open(target, "wb")) if target is not None else None
-        opened = {part.shard.number: stack.enter_context(_open(part.path, "rb")) for part in parts}
+        merged = stack.enter_context(open_file(target, "wb")) if target is not None else None
+        opened = {part.shard.number: stack.enter_context(open_file(part.path, "rb")) for part in parts}
         for entry, line in _lines(parts, opened):
             result = _read_result(entry["result"])
             summary.add(result, line=entry.get("line", entry["index"] + 1))
-            together = together or _scores_together(result)
+            together = together or has_corpus_scores(result.evaluator.contract)
             if merged is not None:
                 merged.write(line)
     bad_lines = max(part.bad_lines for part in parts)
@@ -71,11 +72,6 @@ def merge(
     raise typer.Exit(summary.exit_code(bad_lines=bad_lines, fail_under=fail_under, strict=strict))
 
 
-def _scores_together(result: EvaluationResult) -> bool:
-    contract = result.evaluator.contract
-    return contract is not None and dialect_of(contract).bind_one_of_many is not None
-
-
 def _read_part(path: Path) -> _Part:
     """Return where the results of a shard are.
 
@@ -85,7 +81,7 @@ def _read_part(path: Path) -> _Part:
     places: dict[int, int] = {}
     closing: dict[str, Any] | None = None
     place, number = 0, 0
-    with _open(path, "rb") as file:
+    with open_file(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             entry = _entry(path, number, line)
             if "shard" in entry:
@@ -149,10 +145,3 @@ def _lines(parts: list[_Part], opened: dict[int, BinaryIO]) -> Iterator[tuple[di
         file.seek(place)
         line = file.readline()
         yield decode_json(line), line
-
-
-def _open(path: Path, mode: str) -> BinaryIO:
-    try:
-        return path.open(mode)  # type: ignore[return-value] # both modes are binary
-    except OSError as error:
-        raise InvalidRequest(f"cannot {'read' if mode == 'rb' else 'write'} {path}: {error.strerror}") from error

@@ -14,6 +14,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import ModelKind
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.schemas.models import DayUsage, RegisteredModel
+from evaluator_host.system.files import reading
 
 app = typer.Typer(name="models", help="Models that evaluators may be granted, on a host.", no_args_is_help=True)
 
@@ -153,10 +154,8 @@ def import_answers(
 ) -> None:
     """Record the answers in a file, in place of those of the same requests."""
     try:
-        with file.open("rb") as lines, host(url) as client:
+        with reading(file), file.open("rb") as lines, host(url) as client:
             kept = client.models.import_answers(decode_json(line) for line in lines if line.strip())
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
     except InvalidJson as error:
         raise InvalidRequest(f"{file} has a line that is {error}; import what export printed") from error
     if as_json:

@@ -24,6 +24,7 @@ from evaluator_host.packages.lock import Pin
 from evaluator_host.packages.own_files import Project, find_project, with_files
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
+from evaluator_host.system.files import read_utf8
 from evaluator_host.web.api.bodies import BudgetIn, EnvironmentIn, EvaluatorIn, LimitsIn, SettingsIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
@@ -136,7 +137,7 @@ def read_evaluator(
     if fields.get("config") is not None:
         fields["config"] = _config(fields["config"])
     language = language or _language(file)
-    script = read_script(_source(file), language, parse=partial(_parse, host))
+    script = read_script(read_utf8(file), language, parse=partial(_parse, host))
     fields["packages"] = [*(fields.get("packages") or ()), *(pin.text for pin in script.pins)]
     evaluator = evaluator_of(code=script.source, language=language, **fields)
     if not alone and evaluator.policy is Policy.NONE:
@@ -152,7 +153,7 @@ def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEv
     """
     taken = ("threshold", "timeout_s", "memory_mb", "requests", "tokens", "cost")
     given = {name: value for name, value in fields.items() if name in taken}
-    return LoadedEvaluator(evaluator_of(judge=read_yaml(_source(file)), **given))
+    return LoadedEvaluator(evaluator_of(judge=read_yaml(read_utf8(file)), **given))
 
 
 def _project(file: Path, language: Language) -> Project:
@@ -206,7 +207,7 @@ def require_file(file: Path) -> None:
 
 def _config(given: str) -> Any:
     """Return the configuration in an option, which is JSON or the path of a JSON file."""
-    text = given if given.lstrip().startswith("{") else _source(Path(given))
+    text = given if given.lstrip().startswith("{") else read_utf8(Path(given))
     try:
         return decode_json(text.encode("utf-8", "replace"))
     except InvalidJson as error:
@@ -247,15 +248,6 @@ def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin,
         run = in_turn(Turns(LOOKUPS_AT_ONCE), "")
         problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index, run=run))
         raise InvalidPin(error.detail, problems=problems) from error
-
-
-def _source(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{file} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
 
 
 def _language(file: Path) -> Language:

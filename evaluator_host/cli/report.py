@@ -13,6 +13,7 @@ from evaluator_host.cli.console import err, plain
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.model.outcome import Status
+from evaluator_host.system.files import reading
 
 _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
@@ -108,12 +109,8 @@ def read_report(file: Path, name: str) -> Report:
     Raises:
       InvalidRequest: it cannot be read, or is no such file.
     """
-    try:
-        with file.open("rb") as lines:
-            rows = tuple(sorted(_rows(lines, file), key=lambda row: row.index))
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
-    return Report(name, rows)
+    with reading(file), file.open("rb") as lines:
+        return Report(name, tuple(sorted(_rows(lines, file), key=lambda row: row.index)))
 
 
 def _rows(lines: Any, file: Path) -> Iterator[ReportedRow]:

@@ -1,45 +1,39 @@
-"""`run`: evaluate a data file or one row, print a summary, write results. `check`: load an evaluator only."""
+"""`run`: evaluate a data file or one row, print a summary, write results."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, BinaryIO, Final
 
 import typer
-from rich.text import Text
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
-from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
-from evaluator_host.cli.develop import case_files, read_cases
+from evaluator_host.cli.console import err, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import (
     EvaluationService,
-    evaluate_in_order,
     open_evaluation_service,
     prepare,
 )
 from evaluator_host.cli.progress import Progress
 from evaluator_host.cli.report import ReportFiles
-from evaluator_host.cli.summary import Summary, error_text, exit_code, fix_text, parse_row, result_table
-from evaluator_host.cli.words import in_options
+from evaluator_host.cli.summary import Summary, exit_code, parse_row, result_table
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.readers import Note
 from evaluator_host.datasets.rows import FileRow, RowFile, Shard
-from evaluator_host.dialects.table import dialect_of
-from evaluator_host.evaluators.cases import check_cases
+from evaluator_host.dialects.table import has_corpus_scores
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import EvaluationResult, EvaluatorClass, MissingImport, Status
-from evaluator_host.schemas.evaluation import CheckReport
+from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.service import Service
 from evaluator_host.service.model_grants import ModelTerms
+from evaluator_host.system.files import open_file
 
 _BAD_LINES_SHOWN: Final = 20
 
@@ -190,7 +184,7 @@ class ScoredRows:
         if index >= len(self._scored):
             self._scored.extend(bytes(index + 1 - len(self._scored)))
         self._scored[index] = result.status is Status.SCORED
-        self._has_corpus_scores = self._has_corpus_scores or _has_corpus_scores(result.evaluator.contract)
+        self._has_corpus_scores = self._has_corpus_scores or has_corpus_scores(result.evaluator.contract)
 
     async def score_corpus(
         self, target: EvaluationService, evaluator: Evaluator, rows: Iterable[FileRow]
@@ -258,7 +252,7 @@ class Run:
         """Evaluate every row, print the summary, and return the exit code."""
         started = time.perf_counter()
         with ExitStack() as stack:
-            results = stack.enter_context(_open(self.out)) if self.out else None
+            results = stack.enter_context(open_file(self.out, "wb")) if self.out else None
             async with open_evaluation_service(self.settings, self.url) as target:
                 await prepare(target, self.given, shown=not self.as_json)
                 started = time.perf_counter()
@@ -347,137 +341,3 @@ async def _run_one(
         result = await target.evaluate(given.evaluator, row, terms=terms)
     print_found(result, result_table, as_json=as_json)
     return exit_code(result)
-
-
-def _open(path: Path) -> BinaryIO:
-    try:
-        return path.open("wb")
-    except OSError as error:
-        raise InvalidRequest(f"cannot write {path}: {error.strerror}") from error
-
-
-def _has_corpus_scores(contract: Contract | None) -> bool:
-    return contract is not None and dialect_of(contract).bind_one_of_many is not None
-
-
-def check(
-    file: options.FileArgument,
-    *,
-    language: options.LanguageOption = None,
-    contract: options.ContractOption = Contract.AUTO,
-    entry: options.EntryOption = None,
-    config: options.ConfigOption = None,
-    package: options.PackageOption = None,
-    policy: options.PolicyOption = Policy.NONE,
-    data_file: options.FileOption = None,
-    python: options.PythonOption = None,
-    memory_mb: options.MemoryOption = None,
-    model: options.ModelOption = None,
-    network: options.NetworkOption = None,
-    secret: options.CodeSecretOption = None,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            "--slice", help="Print this entry with all that it names, when it needs none of the missing imports."
-        ),
-    ] = None,
-    url: options.UrlOption = None,
-    sandbox: options.SandboxOption = None,
-    data_dir: options.DataDirOption = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Restore lost indentation in FILE, if only one fits.")] = False,
-    as_json: options.JsonOption = False,
-) -> None:
-    """Check syntax, contract, parameters, imports, and the cases beside FILE (NAME.cases.jsonl). Exit 1 on problems."""
-    settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
-    read = partial(
-        options.read_evaluator,
-        file,
-        language,
-        host=settings,
-        contract=contract,
-        packages=package,
-        policy=policy,
-        extra=data_file or (),
-        python=python,
-        entry=entry,
-        config=config,
-        memory_mb=memory_mb,
-        models=model,
-        network=network,
-        secrets=secret,
-    )
-    if fix:
-        alone = read(alone=True)
-        _write_fix(file, run_async(lambda: _check(file, alone, settings, url, shown=not as_json)))
-    given = read()
-    report = run_async(lambda: _check(file, given, settings, url, shown=not as_json))
-    if part is not None:
-        print(_slice(report, part), end="")
-        return
-    print_found(report, _table, as_json=as_json)
-    raise typer.Exit(0 if report.ok else 1)
-
-
-def _write_fix(file: Path, report: CheckReport) -> None:
-    """Replace a file that lost its indentation by the one text that fits; leave any other as it is."""
-    fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
-    if fix is None or fix.code is None:
-        err.print(plain(f"{file} has no lost indentation that fits in one way only; it stays as it is"))
-        return
-    with _open(file) as target:
-        target.write(fix.code.encode())
-    err.print(plain(f"restored the indentation of {file}"))
-
-
-async def _check(
-    file: Path, given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool
-) -> CheckReport:
-    async with open_evaluation_service(settings, url) as target:
-        await prepare(target, given, shown=shown)
-        cases = [case for path in case_files(file) for case in read_cases(path, settings)]
-        run = partial(evaluate_in_order, target, given.evaluator)
-        return await check_cases(run, await target.check(given.evaluator), cases)
-
-
-def _slice(report: CheckReport, entry: str) -> str:
-    """Return the code of an entry that does not need the missing imports."""
-    known = {one.entry: one.code for one in report.slices}
-    if entry in known:
-        return known[entry]
-    names = f"; without them run {', '.join(known)}" if known else ""
-    raise InvalidRequest(f"{entry} is no entry that does without the missing imports{names}")
-
-
-def _table(report: CheckReport) -> Text:
-    contract = f"{report.contract} ({report.contract_source})" if report.contract else None
-    return facts(
-        (
-            ("ok", "yes" if report.ok else "no"),
-            ("contract", contract),
-            ("because", report.reason),
-            ("parameters", ", ".join(report.parameters)),
-            ("evaluators", "\n".join(_class(found) for found in report.classes)),
-            ("problems", "\n".join(error_text(problem) for problem in report.problems)),
-            ("fix", "\n".join(fix_text(problem.fix) for problem in report.problems if problem.fix is not None)),
-            ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
-            ("without them", ", ".join(one.entry for one in report.slices)),
-            ("cases", "\n".join(f"{one.case}: {one.problem}" for one in report.failing_cases)),
-            ("notes", "\n".join(f"{note.code}: {in_options(note.message)}" for note in report.notes)),
-            ("runtime", report.environment.runtime),
-            ("stdout", report.logs.stdout),
-            ("stderr", report.logs.stderr),
-        ),
-    )
-
-
-def _class(found: EvaluatorClass) -> str:
-    """Return the name and the id of an evaluator class, or its fault."""
-    told = f"{found.name} ({found.id})" if found.id else found.name
-    return told if found.error is None else f"{told}: {found.error.message}"
-
-
-def _missing(missing: MissingImport) -> str:
-    place = f"line {missing.line}" if missing.file is None else f"{missing.file}, line {missing.line}"
-    pin = f"; it probably needs {missing.pin}" if missing.pin else ""
-    path = f"; there is no {missing.path} in its project" if missing.path else ""
-    return f"{missing.module} ({place}){pin}{path}"

@@ -16,6 +16,8 @@ from evaluator_host.model.evaluator import Evaluator, Isolation, Json, ModelBudg
 from evaluator_host.schemas.jobs import Executor, Failures, JobEstimate, JobReport, JobStatus, Target
 from evaluator_host.schemas.results import (
     Agreement,
+    Change,
+    ChangePage,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -376,6 +378,31 @@ class JobVerbs(Verbs[TransportT]):
         """
         path = _path(job_id, f"compare/{path_part(other_id)}") + query(evaluator=evaluator)
         return await self._transport.send(Call("GET", path, list[Comparison]))
+
+    @stream
+    async def changes(
+        self, job_id: str, other_id: str, *, evaluator: str | None = None, better: bool | None = None
+    ) -> AsyncGenerator[Change, None]:
+        """Yield every row whose score changed in a later job over the same rows, in order.
+
+        Args:
+          job_id: Id of the earlier job.
+          other_id: Id of the later job.
+          evaluator: Name of one that both have; None for the first.
+          better: True for rows whose score rose, False for those whose score fell; None for both.
+
+        Raises:
+          InvalidRequest: the jobs have no evaluator in common, or not the same rows.
+        """
+        after: int | None = -1
+        wanted = None if better is None else str(better).lower()
+        while after is not None:
+            asked = query(evaluator=evaluator, better=wanted, after=after)
+            path = _path(job_id, f"compare/{path_part(other_id)}/changes") + asked
+            page = await self._transport.send(Call("GET", path, ChangePage))
+            for change in page.changes:
+                yield change
+            after = page.next
 
     @verb
     async def row_diff(self, job_id: str, other_id: str, index: int, *, evaluator: str | None = None) -> RowDiff:

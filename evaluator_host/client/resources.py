@@ -251,7 +251,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
             return await self._upload(path, _lines(data), Format.JSONL)
         format_ = Format.of_name(str(data) if format is None else f"rows.{format}")
         with await self._transport.call_blocking(Path(data).open, "rb") as file:
-            size = await self._transport.call_blocking(_file_bytes, file)
+            size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # 0 of a pipe
             return await self._upload(path, self._pieces(file), format_, size)
 
     @stream
@@ -366,11 +366,6 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]:
     for row in rows:
         yield encode(row) + b"\n"
-
-
-def _file_bytes(file: BinaryIO) -> int:
-    """Return the size of a file; 0 of a pipe, which has none."""
-    return os.fstat(file.fileno()).st_size
 
 
 class SecretVerbs(NamedVerbs[TransportT, SecretReport]):

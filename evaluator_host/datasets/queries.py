@@ -85,7 +85,7 @@ def search_rows(
         place = 0
         for number, line in enumerate(lines):
             row = decode_json(line) if wanted or conditions or sort else {}
-            if _contains(row, wanted) and all(one.holds(row) for one in conditions):
+            if (not wanted or wanted in _text(row).lower()) and all(one.holds(row) for one in conditions):
                 places.append(place)
                 numbers.append(number)
                 if sort:
@@ -278,10 +278,6 @@ def _order(value: Any) -> tuple[Any, ...]:
         return ()
     number = _number(value)
     return (1, _text(value)) if number is None else (0, number)
-
-
-def _contains(row: dict[str, Any], text: str) -> bool:
-    return not text or text in _text(row).lower()
 
 
 def _text(value: Any) -> str:

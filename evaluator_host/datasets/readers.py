@@ -2,10 +2,6 @@
 
 Memory holds one record (16 of Parquet), whatever the size of the file. A `BadRow` stands for a record that cannot be
 read.
-
-A JSON array is split into the texts of its items here, with one item in memory: streaming parsers build the path to
-every value, so that 100,000 nested arrays take gigabytes. This one counts nesting; the host's own decoder, which limits
-depth, then decodes each item.
 """
 
 import base64
@@ -25,6 +21,7 @@ from typing import Any, BinaryIO, Final, TypeAlias, cast
 from xml.etree import ElementTree as ET
 
 from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
 from evaluator_host.dialects.table import row_document
 from evaluator_host.model.errors import InvalidRequest
@@ -39,129 +36,14 @@ _JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # of a CSV file; its 
 _SHOWN: Final = 8
 _PEEKED: Final = 1 << 12
 
-Record: TypeAlias = tuple[int, Any]
 _CHUNK_BYTES: Final = 1 << 16
-_OUTSIDE: Final = re.compile(rb'["\[\]{},]')
-_INSIDE: Final = re.compile(rb'["\\]')
-_BLANK: Final = b" \t\r\n"
 _ARRAY: Final = re.compile(rb"\s*\[\s*(\{|\Z)")
 _ZIP: Final = b"PK\x03\x04"
 _UNPACKED_BYTES: Final = 256 << 20
 _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
-
-class NotAnArray(Exception):
-    """The file is not a JSON array; `str` says why."""
-
-
-class ItemTooLong(Exception):
-    """An array item is over the size limit; the rest of the file was not read."""
-
-
-def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
-    """Yield the text of each item of a JSON array, from the file's current position.
-
-    It splits at the commas of the array itself, and does not check that items are valid JSON.
-
-    Raises:
-      NotAnArray: it does not begin with `[`, ends within the array, or goes on after it.
-      ItemTooLong: an item has more than `max_item_bytes` bytes.
-    """
-    if _skip_blank(file) != b"[":
-        raise NotAnArray("it does not begin with [")
-    cutter = _Cutter(max_item_bytes)
-    while chunk := file.read(_CHUNK_BYTES):
-        yield from cutter.feed(chunk)
-        if cutter.ended:
-            rest = cutter.rest + file.read(_CHUNK_BYTES)
-            if rest.strip(_BLANK):
-                raise NotAnArray("something follows the array")
-            return
-    raise NotAnArray("it ends within the array")
-
-
-class _Cutter:
-    """The state of the scan."""
-
-    def __init__(self, max_item_bytes: int) -> None:
-        self._limit = max_item_bytes
-        self._depth = 1
-        self._in_string = False
-        self._escaped = False
-        self._item = bytearray()
-        self._items = 0
-        self.ended = False
-        self.rest = b""
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        start = position = 0
-        while not self.ended:
-            if self._in_string:
-                position = self._through_string(chunk, position)
-                if self._in_string:
-                    break
-                continue
-            found = _OUTSIDE.search(chunk, position)
-            if found is None:
-                break
-            position = found.end()
-            if self._take(found.group()):
-                self._keep(chunk[start : found.start()])
-                start = position
-                yield from self._cut(last=self.ended)
-        if self.ended:
-            self.rest = chunk[start:]
-        else:
-            self._keep(chunk[start:])
-
-    def _take(self, sign: bytes) -> bool:
-        """Update the state for a structural character; return whether an item ends before it."""
-        if sign == b'"':
-            self._in_string = True
-        elif sign in b"[{":
-            self._depth += 1
-        elif sign in b"]}":
-            self._depth -= 1
-            self.ended = self._depth == 0
-            return self.ended
-        return sign == b"," and self._depth == 1
-
-    def _through_string(self, chunk: bytes, position: int) -> int:
-        """Return the position after the string, or the end of the chunk."""
-        if self._escaped:
-            self._escaped = False
-            position += 1
-        while found := _INSIDE.search(chunk, position):
-            position = found.end()
-            if found.group() == b'"':
-                self._in_string = False
-                return position
-            if position == len(chunk):
-                self._escaped = True
-            position += 1
-        return len(chunk)
-
-    def _keep(self, part: bytes) -> None:
-        self._item += part
-        if len(self._item) > self._limit:
-            raise ItemTooLong
-
-    def _cut(self, *, last: bool) -> Iterator[bytes]:
-        text = bytes(self._item).strip(_BLANK)
-        self._item.clear()
-        if text or not last or self._items:  # `[]` has no item, but `[1,]` a bad one
-            self._items += 1
-            yield text
-
-
-def _skip_blank(file: BinaryIO) -> bytes:
-    while (sign := file.read(1)) and sign in _BLANK:
-        pass
-    return sign
-
-
+Record: TypeAlias = tuple[int, Any]
 """The first line of a record (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
-
 
 Note: TypeAlias = Callable[[str], object]
 """Called with a sentence about how a file was read, such as its encoding, where that is not what its format says."""
@@ -349,10 +231,10 @@ def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
             yield line, BadRow(f"not CSV: {error}")
             continue
         if cells:
-            yield line, _csv_record(header, cells)
+            yield line, _table_record(header, cells)
 
 
-def _csv_record(header: list[str], cells: list[str]) -> dict[str, Any] | BadRow:
+def _table_record(header: list[str], cells: list[Any]) -> dict[str, Any] | BadRow:
     if len(cells) != len(header):
         return BadRow(f"it has {len(cells)} cells, and the header has {len(header)}")
     return _with_json(dict(zip(header, cells, strict=True)))
@@ -412,10 +294,8 @@ def _sheet_records(rows: Iterator[tuple[Any, ...]]) -> Iterator[Record]:
         if not header:
             header = [f"column {place}" if name is None else str(name) for place, name in enumerate(given, start=1)]
             _require_distinct(header)
-        elif len(given) > len(header):
-            yield line, BadRow(f"it has {len(given)} cells, and the header has {len(header)}")
-        elif given:
-            yield line, _with_json(dict(zip(header, [*given, *[None] * (len(header) - len(given))], strict=True)))
+        elif given:  # a row ends with its last cell that has a value
+            yield line, _table_record(header, [*given, *[None] * (len(header) - len(given))])
 
 
 def _decoded(text: bytes) -> Any:
@@ -464,7 +344,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any]]:
     except MemoryError:
         raise
     except pa.ArrowException as error:
-        raise InvalidRequest(f"the data file cannot be read as Parquet: {error}") from error
+        raise InvalidRequest(f"the data file is not Parquet, or is damaged: {error}") from error
 
 
 def _jsonable(value: Any) -> Any:

@@ -13,6 +13,7 @@ from evaluator_host.datasets.readers import Note, read_records
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Row
 from evaluator_host.model.json_values import encode_json
+from evaluator_host.system.files import reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,8 @@ class RowFile:
         self.position = 0  # bytes read so far
         self._format = format_ or Format.of_name(path.name)
         self._note = note
-        try:
+        with reading(path):
             self.size = path.stat().st_size  # bytes of the file
-        except OSError as error:
-            raise _unreadable(path, error) from error
 
     def __iter__(self) -> Iterator[FileRow]:
         """Yield the valid rows.
@@ -104,25 +103,16 @@ class RowFile:
         return (row for row in islice(self._rows(), self._limit) if self._shard.has(row.index))
 
     def _rows(self) -> Iterator[FileRow]:
-        try:
-            with self._path.open("rb") as file:
-                for line, record in read_records(
-                    file, self._format, max_row_bytes=self._max_row_bytes, note=self._note
-                ):
-                    self.position = self.size if file.closed else file.tell()
-                    try:
-                        if isinstance(record, BadRow):
-                            raise record
-                        row = FileRow(line, to_row(record, self._mapping), record, self.count)
-                    except BadRow as error:
-                        self.bad += 1
-                        self._report(line, str(error))
-                        continue
-                    self.count += 1
-                    yield row
-        except OSError as error:
-            raise _unreadable(self._path, error) from error
-
-
-def _unreadable(path: Path, error: OSError) -> InvalidRequest:
-    return InvalidRequest(f"cannot read {path}: {error.strerror}")
+        with reading(self._path), self._path.open("rb") as file:
+            for line, record in read_records(file, self._format, max_row_bytes=self._max_row_bytes, note=self._note):
+                self.position = self.size if file.closed else file.tell()
+                try:
+                    if isinstance(record, BadRow):
+                        raise record
+                    row = FileRow(line, to_row(record, self._mapping), record, self.count)
+                except BadRow as error:
+                    self.bad += 1
+                    self._report(line, str(error))
+                    continue
+                self.count += 1
+                yield row

@@ -23,6 +23,11 @@ def all_dialects() -> tuple[Dialect, ...]:
     return tuple(dialect_of(contract) for contract in Contract if contract is not Contract.AUTO)
 
 
+def has_corpus_scores(contract: Contract | None) -> bool:
+    """Whether evaluators of a contract may score rows together; None is a contract that is not known."""
+    return contract is not None and dialect_of(contract).bind_one_of_many is not None
+
+
 def may_score_together(evaluator: Evaluator) -> bool:
     """Whether an evaluator may score all rows together; for contract `auto` only a sandbox can tell."""
     declared = evaluator.contract is not Contract.AUTO

@@ -195,7 +195,7 @@ class Endpoint:
         body = {**self._target.inference, "model": self._target.model}
         if self._completes and len(messages) == 1:
             answer = await self._ask(_COMPLETIONS, {**body, "prompt": messages[0]["content"]}, read_text)
-            if answer.error is None or _last_status(answer) not in _NO_SUCH_PATH:
+            if answer.error is None or answer.log["attempts"][-1]["status"] not in _NO_SUCH_PATH:
                 return answer
             self._completes = False
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
@@ -282,10 +282,6 @@ class Endpoint:
         again = status in AGAIN or status >= httpx.codes.INTERNAL_SERVER_ERROR
         wait_s = wait_s_of(response.headers.get("retry-after"))
         return Fault(f"HTTP {status}: {said}".rstrip(": "), status=status, again=again, wait_s=wait_s)
-
-
-def _last_status(answer: Answer) -> Json:
-    return answer.log["attempts"][-1]["status"]
 
 
 async def read_body(response: httpx.Response, most: int) -> bytes:

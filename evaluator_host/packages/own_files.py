@@ -19,6 +19,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Evaluator, Language
 from evaluator_host.model.outcome import EvaluationError
 from evaluator_host.packages.scripts import module_specifiers
+from evaluator_host.system.files import reading
 
 MOST_BYTES: Final = 900_000
 """Of an evaluator with its files: below the 1 MB that a host takes as code by default."""
@@ -357,11 +358,8 @@ def _is_folder(path: Path) -> bool:
 
 
 def _text(path: Path, shown: str) -> str:
-    try:
-        with path.open("rb") as opened:
-            raw = opened.read(_FILE_BYTES + 1)
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {shown}: {error.strerror}") from error
+    with reading(shown), path.open("rb") as opened:
+        raw = opened.read(_FILE_BYTES + 1)
     if len(raw) > _FILE_BYTES:
         raise InvalidRequest(
             f"{shown} is over {_FILE_BYTES >> 20} MB; an evaluator with its files has at most {MOST_BYTES >> 10} KB"

@@ -127,6 +127,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangePage:
+    """Rows whose score changed, in order, the answer of `GET /v1/jobs/{id}/compare/{other}/changes`."""
+
+    changes: Annotated[tuple[Change, ...], Doc("At most `limit` of them.")]
+    next: Annotated[int | None, Doc("`after` of the next page; None where this is the last one.")]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The comparison of one evaluator in two jobs over the same rows."""
 

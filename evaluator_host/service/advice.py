@@ -77,7 +77,17 @@ def _address(match: "re.Match[str]", _: str) -> str:
     return f"addresses are not imported; add {last or 'the package'}@VERSION to `packages`, and import it by its name"
 
 
+def _no_program(_: "re.Match[str]", code: str) -> str | None:
+    if code.lstrip().startswith("{") and '"cells"' in code:
+        return "this is a notebook (.ipynb), which is JSON: open it, and paste the code of its cells"
+    if re.match(r"\s*(diff --git |--- |@@ |[+-] ?(async |export )?(def|function|import|from|class) )", code):
+        return "this is a diff: leave out the + or - that begins each line"
+    return None
+
+
 def _looks_like(match: "re.Match[str]", code: str) -> str | None:
+    if (other := _no_program(match, code)) is not None:
+        return other
     if _PYTHON.search(code):
         return "this looks like Python; set `language` to python"
     if "“" in code or "”" in code or "\u2018" in code or "\u2019" in match.string:
@@ -96,6 +106,9 @@ def _of_class(_: "re.Match[str]", code: str) -> str | None:
 
 
 _TABLE: Final = (
+    _Advice(r"", _no_program, code="entry_not_found", over=True),
+    _Advice(r"", _no_program, code="syntax_error", language=Language.PYTHON),
+    _Advice(r"", _no_program, code="load_error", over=True),
     _Advice(r"needs the (npm )?package (\S+), which is not pinned", _client),
     _Advice(rf"No module named '({_MODELS})", _NO_MODEL, over=True),
     _Advice(r"Cannot find module '(openai|@anthropic-ai/sdk|ai|langchain)'", _NO_MODEL, over=True),
@@ -159,6 +172,24 @@ _TABLE: Final = (
         "return its length, or a number of it",
     ),
     _Advice(r"has no JSON form", "return a number, a bool, or a dict of these: {'score': 0.5, 'reason': 'why'}"),
+    _Advice(
+        r"returned a list",
+        lambda _, code: (
+            "of a pair, the score comes first: return 0.5, 'why'"
+            if re.search(r"return \(?f?['\"][^'\"\n]*['\"], ?-?[\d.]+\b", code)
+            else None
+        ),
+        over=True,
+    ),
+    _Advice(
+        r"returned nothing",
+        lambda _, code: (
+            "what is printed goes to the log; return it, and end every branch in a return statement"
+            if re.search(r"\b(print|console\.log)\(", code) and not re.search(r"\breturn\b", code)
+            else None
+        ),
+        over=True,
+    ),
     _Advice(r"returned a list", "return one number, or a dict: {'score': 0.5, 'precision': 0.7}"),
     _Advice(
         r"'dict' object has no attribute '(\w+)'", lambda match, _: f"a row's values are dicts: write ['{match[1]}']"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from evaluator_host.config.settings import Settings
-from evaluator_host.dialects.table import dialect_of
+from evaluator_host.dialects.table import has_corpus_scores
 from evaluator_host.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.environments.store import Environments
 from evaluator_host.model.errors import (
@@ -271,7 +271,7 @@ class Service:
         """Score all scored rows of a batch together; None when the evaluator has no such scores."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
-        if contract is None or dialect_of(contract).bind_one_of_many is None:
+        if not has_corpus_scores(contract):
             return None
         return await self.score_together(evaluator, each(scored), workspace=workspace, lock=lock)
 

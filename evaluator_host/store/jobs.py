@@ -138,11 +138,6 @@ def as_job(row: Any, prefix: str = "") -> Job:
     return Job(**{**values, "status": JobStatus(values["status"]), "wanted": DesiredState(values["wanted"])})
 
 
-def new_job_id() -> str:
-    """Return a random id for a job."""
-    return f"job_{secrets.token_hex(10)}"
-
-
 class Jobs(Repository):
     """The jobs in the database.
 
@@ -171,7 +166,7 @@ class Jobs(Repository):
         Raises:
           NotFound: the data set was removed meanwhile.
         """
-        job_id = new_job_id()
+        job_id = f"job_{secrets.token_hex(10)}"
         try:
             async with self._database.transaction() as connection:
                 await connection.execute(

@@ -104,7 +104,10 @@ class Results(Repository):
         table = ResultTable
         light = {column: _unless_long(column) for column in (table.metrics, table.result)}
         if brief:
-            light = {table.metrics: func.coalesce(light[table.metrics], "{}"), table.result: _beginning(table.result)}
+            light = {
+                table.metrics: func.coalesce(light[table.metrics], "{}"),
+                table.result: func.substr(table.result, 1, _LONG),
+            }
         columns = [light.get(column, column) for column in columns_of(table, StoredResult)]
         for start in range(0, len(keys), _AT_ONCE):
             block = keys[start : start + _AT_ONCE]
@@ -157,13 +160,13 @@ class Results(Repository):
             if cursor is None:
                 return
 
-    async def figures(self, job_id: str, position: int) -> AsyncGenerator[Figures, None]:
-        """Yield for each result of an evaluator the values for statistics, in the order of rows."""
+    async def figures(self, job_id: str, position: int, *, after: int = -1) -> AsyncGenerator[Figures, None]:
+        """Yield for each result of an evaluator the values for statistics, in the order of rows after row `after`."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         columns = [_unless_long(column) if column is table.metrics else column for column in columns_of(table, Figures)]
         query = select(*columns).where(chosen).order_by(table.row)
-        last = -1
+        last = after
         while True:
             rows = await self._database.fetch_all(query.where(table.row > last).limit(_AT_ONCE))
             page = [Figures(*row) for row in rows]
@@ -252,10 +255,6 @@ class _Order:
 def _unless_long(column: Any) -> Any:
     """Return an expression for a text that is null where the text is too long to be read with many others."""
     return case((func.length(column) <= _LONG, column))
-
-
-def _beginning(column: Any) -> Any:
-    return func.substr(column, 1, _LONG)
 
 
 def _stored(row: Any) -> StoredResult:

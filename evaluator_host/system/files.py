@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and file locks between processes of one machine.
+"""Files that are written completely or not at all, users' files, and file locks between processes of one machine.
 
 A file is written beside its place, synced to disk, then linked or renamed into it. The kernel releases a lock when its
 holder dies.
@@ -10,8 +10,11 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, Literal
+
+from evaluator_host.model.errors import InvalidRequest
 
 _POLL_S: Final = 0.05
 
@@ -49,6 +52,45 @@ def _draft(file: Path, content: bytes) -> Iterator[Path]:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusing(action: str, file: Path | str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidRequest(f"cannot {action} {file}: {error.strerror}") from error
+
+
+reading: Final = partial(_refusing, "read")
+"""Raises `InvalidRequest` for a user's file that the block cannot read."""
+
+writing: Final = partial(_refusing, "write")
+"""Raises `InvalidRequest` for a user's file that the block cannot write."""
+
+
+def open_file(file: Path, mode: Literal["rb", "wb"]) -> BinaryIO:
+    """Return a user's file, opened.
+
+    Raises:
+      InvalidRequest: it cannot be opened.
+    """
+    with reading(file) if mode == "rb" else writing(file):
+        return file.open(mode)
+
+
+def read_utf8(file: Path) -> str:
+    """Return the text of a user's file.
+
+    Raises:
+      InvalidRequest: it cannot be read, or is not UTF-8.
+    """
+    with reading(file):
+        content = file.read_bytes()
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{file} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
 
 
 class FileLock:

@@ -164,11 +164,6 @@ class Channel(asyncio.Protocol):
         await asyncio.get_running_loop().create_connection(lambda: self, sock=end)
         return self
 
-    @property
-    def under_way(self) -> int:
-        """Calls to the other process that are not answered yet."""
-        return len(self._waiting)
-
     async def call(self, name: str, *args: Any) -> Any:
         """Call the other process and return its answer; a call that is cancelled is cancelled there too.
 

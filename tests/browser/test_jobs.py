@@ -236,6 +236,9 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
         await page.get_by_role("button", name="save as CSV").click()
     points = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
     assert sum(int(point["rows"]) for point in points) == compared.metrics[0].n
+    await page.get_by_role("button", name=f"All {compared.improved:,} in order of rows").click()
+    await expect(page.get_by_role("button", name=f"Show more of {compared.improved:,} rows")).to_be_visible()
+    await page.get_by_role("button", name="The 100 that changed most").click()
     differences = page.get_by_role("region", name="Mean differences")
     await expect(differences.get_by_role("row", name="words")).to_contain_text("no difference")
     await picture(page, "compare")

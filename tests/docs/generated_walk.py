@@ -92,6 +92,7 @@ def walk_evaluators() -> None:
     """Store evaluators, change, read, import and migrate them; send traces to one."""
     ask("create_evaluator", body={"name": "same", "code": CODE})
     ask("update_evaluator", "same", body={"code": CODE + "# 2\n"})
+    ask("describe_evaluator", "same", body={"tags": ["walk"]})
     ask("create_evaluator", body={"name": "old", "code": OLD})
     assert {one.name for one in ask("list_evaluators")} == {"same", "old"}
     assert ask("get_evaluator", "same").version == 2
@@ -135,6 +136,7 @@ def walk_jobs() -> None:
     ask("compare_jobs", first, second)
     ask("pair_job_rows", first, second)
     ask("get_job_compare_row", first, second, 0)
+    ask("list_job_compare_changes", first, second)
     walk_labels(first)
     slow = {"code": "def evaluate(inputs, outputs, trace):\n    import time; time.sleep(0.5); return 1\n"}
     third = ask("create_job", body={"evaluators": [slow], "dataset": {"rows": ROWS * 50}}).id

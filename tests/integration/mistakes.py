@@ -62,7 +62,11 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "import sys; sys.exit(1)", "return a score instead of exiting"),
     (PY + "while True: pass", "make the evaluator faster"),
     # what it returns
-    (PY + "print(1)", "does every branch end in a return statement?"),
+    (PY + "print(1)", "what is printed goes to the log; return it"),
+    (PY + "return 'nearly', 0.7", "the score comes first"),
+    ('{"cells": [{"cell_type": "code", "source": ["def evaluate(i, o, t):"]}], "nbformat": 4}', "this is a notebook"),
+    ('{"cells": [{"cell_type": "code", "execution_count": null}], "metadata": {}}', "this is a notebook"),
+    ("+" + PY + "return 1\n", "this is a diff"),
     (PY + "if outputs == 'x':\n        return 1", "does every branch end in a return statement?"),
     (PY + "yield 0.5", "use return, not yield"),
     (PY + "return (x for x in [1])", "use return, not yield"),
@@ -120,6 +124,8 @@ PYTHON: Final[list[tuple[str, str]]] = [
 ]
 
 JAVASCRIPT: Final[list[tuple[str, str]]] = [
+    ('{"cells": [{"cell_type": "code", "source": []}], "nbformat": 4}', "this is a notebook"),
+    ("+function evaluate(inputs, outputs) {\n+  return 1;\n-}\n", "this is a diff"),
     (JS.replace("export", "export async") + "return (await fetch('https://example.com')).status }", "no network"),
     ("import pad from 'left-padd';\n" + JS + "return 1 }", "add an exact pin of left-padd"),
     ("import axios from 'axios';\n" + JS + "return 1 }", "add an exact pin of axios"),

@@ -104,6 +104,14 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     assert client.jobs.pairs(*jobs, metric="unknown").points == ()
     (compared,) = client.jobs.compare(*jobs)
     assert (compared.before, compared.after, compared.improved) == ("evaluator 1", "evaluator 1", 1201)
+    better = list(client.jobs.changes(*jobs, better=True))
+    assert [one.row for one in better] == sorted({one.row for one in better})
+    assert {one.row for one in compared.improvements} < {one.row for one in better}
+    assert all(one.before is None or (one.after or 0) > one.before for one in better)
+    worse = list(client.jobs.changes(*jobs, better=False))
+    assert (len(better), len(worse)) == (1201, compared.regressed)
+    every = list(client.jobs.changes(*jobs, evaluator="evaluator 1"))  # in pages of 1,000
+    assert sorted(one.row for one in (*better, *worse)) == [one.row for one in every]
     assert [row.index for row in client.jobs.first_rows(jobs[0], 2, sort="row")] == [0, 1]
 
 

@@ -17,8 +17,9 @@ from pyarrow import parquet
 
 from evaluator_host.datasets import readers
 from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.json_array import ItemTooLong, NotAnArray, array_items
 from evaluator_host.datasets.mapping import BadRow
-from evaluator_host.datasets.readers import ItemTooLong, NotAnArray, array_items, read_records
+from evaluator_host.datasets.readers import read_records
 from evaluator_host.model.errors import InvalidRequest
 
 JSON = st.recursive(

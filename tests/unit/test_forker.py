@@ -56,7 +56,7 @@ async def test_calls_answers_errors_and_the_end(forker: Forker) -> None:
         await channel.call("fail")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(channel.call("sleep"), 0.05)
-    assert channel.under_way == 0
+    assert not channel._waiting
     asleep = asyncio.create_task(channel.call("sleep"))
     await asyncio.sleep(0.05)
     os.kill(pid, signal.SIGKILL)

@@ -59,7 +59,7 @@ def test_neither_a_request_nor_a_setting_nor_an_evaluator_can_ask_for_it() -> No
 # Hosts that evaluators are granted: the host's proxy carries these connections, the sandbox has no network.
 OF_GRANTS = {"network_hosts", "network_private", "network_mb"}
 GRANTING = {
-    "schemas/evaluation.py", "cli/run.py", "cli/evaluators.py", "web/api/bodies.py", "model/outcome.py",
+    "schemas/evaluation.py", "cli/run.py", "cli/check.py", "cli/evaluators.py", "web/api/bodies.py", "model/outcome.py",
     "config/settings.py",
 }  # fmt: skip
 COMMANDS = {f"dialects/uipath/host/cli/{name}.py" for name in ("eval", "run")}
@@ -82,7 +82,7 @@ def test_only_the_command_asks_for_it() -> None:
             if isinstance(node, ast.Attribute) and node.attr == "with_network":
                 calling.add(name)
     assert having == COMMANDS | GRANTING | {"model/evaluator.py", "service/service.py"}
-    handing_on = {"web/api/bodies.py", "selftest/trial.py", "cli/run.py", "cli/evaluators.py"}  # grants
+    handing_on = {"web/api/bodies.py", "selftest/trial.py", "cli/run.py", "cli/check.py", "cli/evaluators.py"}  # grants
     assert asking == COMMANDS | handing_on | {"service/prepared.py"}
     assert calling == {"service/service.py"}
 

@@ -154,6 +154,10 @@ export interface components {
             before: number | null;
             row: number;
         };
+        ChangePage: {
+            changes: components["schemas"]["Change"][];
+            next: number | null;
+        };
         CheckIn: {
             cases?: components["schemas"]["CaseIn"][] | null;
             evaluator: components["schemas"]["EvaluatorIn"] | string;

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import InvalidJson, decode_json
+from evaluator_host.system.files import reading, writing
 
 FOLDERS: Final = ("evaluations", "evals")
 """Names of the folder: the first is the one that UiPath's own command line reads, the second the documented one."""
@@ -127,11 +128,8 @@ def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
     Raises:
       InvalidRequest: it cannot be read, or is too large.
     """
-    try:
-        with file.open("rb") as opened:
-            text = opened.read(most + 1)
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {file}: {error.strerror}") from error
+    with reading(file), file.open("rb") as opened:
+        text = opened.read(most + 1)
     if len(text) > most:
         raise InvalidRequest(f"{file} is over {most >> 20} MB{instead}")
     return text.removeprefix(b"\xef\xbb\xbf")
@@ -157,11 +155,9 @@ def write_file(layout: Layout, path: Path, text: str) -> None:
       InvalidRequest: it cannot be written, or would lie outside.
     """
     require_inside(layout, path)
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InvalidRequest(f"cannot write {path}: {error.strerror}") from error
 
 
 def require_inside(layout: Layout, path: Path) -> None:

@@ -40,6 +40,7 @@ from evaluator_host.schemas.results import (
     Aggregate,
     Agreement,
     Change,
+    ChangePage,
     Comparison,
     ErrorCount,
     EvaluatorFigures,
@@ -146,6 +147,38 @@ class JobResults:
                 pairing.add_pair(one.row, was, now)
         points, binned = await asyncio.to_thread(pairing.points)
         return Pairs(old.label, new.label, metric, len(pairing), points, binned)
+
+    async def changes(
+        self,
+        workspace_id: str,
+        job_id: str,
+        other_id: str,
+        *,
+        evaluator: str | None = None,
+        better: bool | None = None,
+        after: int = -1,
+        limit: int = 1000,
+    ) -> ChangePage:
+        """Return the rows whose score changed, in order, for the first evaluator that both jobs have.
+
+        `better`: only those that rose, or only those that fell. `after` is the last row of the page before.
+
+        Raises:
+          InvalidRequest: as for `compare`.
+        """
+        before, later = await self._both(workspace_id, job_id, other_id)
+        old, new = (await self._in_common(before, later, evaluator))[0]
+        found: list[Change] = []
+        sides = (self._results.figures(one.id, at.position, after=after) for one, at in ((before, old), (later, new)))
+        async with aclosing(_paired(*sides)) as pairs:
+            async for one, other in pairs:
+                gain = _gain(one, other)
+                if not gain or better not in (None, gain > 0):
+                    continue
+                if len(found) == limit:
+                    return ChangePage(tuple(found), found[-1].row)
+                found.append(Change(one.row, one.score, other.score))
+        return ChangePage(tuple(found), None)
 
     async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
         """Return the failed rows of each evaluator, grouped by failure."""

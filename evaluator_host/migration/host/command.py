@@ -21,6 +21,7 @@ from evaluator_host.migration.migrate import migrate as rewrite_and_prove
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Row
 from evaluator_host.packages.scripts import read_script
+from evaluator_host.system.files import writing
 from evaluator_host.system.limited_process import LimitedProcesses
 
 _LEFT_OUT: Final = frozenset(("node_modules", "__pycache__", "venv", "dist", "build"))
@@ -177,10 +178,8 @@ def _as_run(evaluator: Evaluator, code: str) -> str:
 def _written(one: Migrated, plan: MigratePlan) -> Migrated:
     if not (plan.write and one.migration.has_new_code and (one.is_fine or plan.force)):
         return one
-    try:
+    with writing(one.file):
         one.file.write_bytes(one.migration.code.encode())
-    except OSError as error:
-        raise InvalidRequest(f"cannot write {one.file}: {error.strerror}") from error
     return Migrated(one.file, one.migration, written=True)
 
 

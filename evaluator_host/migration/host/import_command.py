@@ -23,6 +23,7 @@ from evaluator_host.model.evaluator import Contract
 from evaluator_host.packages.own_files import find_project, is_sent
 from evaluator_host.service import Service
 from evaluator_host.service.service import DEFAULT_WORKSPACE
+from evaluator_host.system.files import read_utf8
 from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.wiring.store import open_store
 
@@ -114,12 +115,12 @@ def _remote(wish: ImportWish, texts: dict[str, str], url: str) -> Import:
 
 async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) -> dict[str, str]:
     """Return the file with all files of its project that it refers to."""
-    texts = {wish.path: _text(root / wish.path)}
+    texts = {wish.path: read_utf8(root / wish.path)}
     for _ in range(_ROUNDS):
         before = len(texts)
         for wanted in await missing_files(processes, DEFAULT_WORKSPACE, texts, wish):
             for path in _existing(root, wanted):
-                texts.setdefault(path.relative_to(root).as_posix(), _text(path))
+                texts.setdefault(path.relative_to(root).as_posix(), read_utf8(path))
                 if len(texts) > _MOST_FILES or sum(map(len, texts.values())) > _MOST_BYTES:
                     raise InvalidRequest(
                         f"{wish.path} refers to more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MB"
@@ -142,15 +143,6 @@ def _existing(root: Path, wanted: str) -> Iterator[Path]:
 
 def _folders(path: Path, root: Path) -> list[Path]:
     return [one for one in path.relative_to(root).parents if one != Path()]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
 
 
 def _print(found: Import) -> None:

@@ -276,7 +276,8 @@ class RowGate:
         self._wait(number, waits=False)
 
     async def _answer(self, connection: Connection, request: Request) -> None:
-        kind = ModelKind.ANTHROPIC if _speaks_anthropic(request) else ModelKind.OPENAI
+        is_anthropic = "anthropic-version" in request.headers or "/messages" in request.path
+        kind = ModelKind.ANTHROPIC if is_anthropic else ModelKind.OPENAI
         try:
             if request.to is not None:
                 await self._proxy(connection, request, request.to)
@@ -416,10 +417,6 @@ async def _decoded(data: bytes) -> dict[str, Json]:
     if not isinstance(body, dict):
         raise Refused(400, "the body is no JSON object", "invalid_json")
     return body
-
-
-def _speaks_anthropic(request: Request) -> bool:
-    return "anthropic-version" in request.headers or "/messages" in request.path
 
 
 def _forwarded(request: Request) -> dict[str, str]:

@@ -96,12 +96,9 @@ def tokens_of(body: Any) -> tuple[int, int] | None:
     return asked, _count(usage.get("completion_tokens", usage.get("output_tokens")))
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
-
-
 def _count(value: Any) -> int:
-    return value if _is_count(value) else 0
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
+    return value if is_count else 0
 
 
 def chat_request(kind: ModelKind, request: dict[str, Json]) -> tuple[str, dict[str, Json]]:

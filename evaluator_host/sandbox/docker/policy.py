@@ -60,7 +60,6 @@ class EngineFacts:
     cpus: int = 1
     arch: str = ""
     cgroup_version: str = ""  # "1", "2", or "" when it does not say
-    cgroup_driver: str = ""
     memory_limit: bool = True
     swap_limit: bool = True
     pids_limit: bool = True

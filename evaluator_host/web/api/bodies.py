@@ -284,12 +284,9 @@ class EvaluatorIn(Wire):
         )
 
 
-def _spelling(value: Any) -> str:
-    return "<name>" if isinstance(value, str) else "<object>"
-
-
 EvaluatorRef: TypeAlias = Annotated[
-    Annotated[EvaluatorIn, Tag("<object>")] | Annotated[str, Tag("<name>")], Discriminator(_spelling)
+    Annotated[EvaluatorIn, Tag("<object>")] | Annotated[str, Tag("<name>")],
+    Discriminator(lambda value: "<name>" if isinstance(value, str) else "<object>"),
 ]
 """An evaluator, or the name of a stored one. An error names the fields of the form that was used."""
 

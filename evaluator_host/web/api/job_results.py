@@ -14,6 +14,7 @@ from evaluator_host.jobs.results.row_reader import PART_BYTES, RowReader
 from evaluator_host.model.outcome import ErrorCode, Status
 from evaluator_host.schemas.results import (
     Agreement,
+    ChangePage,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -159,6 +160,24 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         """Compare with a later job over the same rows: paired differences, regressions, improvements."""
         workspace = caller_of(request.scope).workspace
         return json_response(await results.compare(workspace, job_id, other_id, evaluator=evaluator))
+
+    @router.get("/compare/{other_id}/changes", response_model=ChangePage, responses=_REFUSED)
+    async def changes(
+        job_id: str,
+        other_id: str,
+        request: Request,
+        *,
+        evaluator: str | None = None,
+        better: Annotated[
+            bool | None, Query(description="Only rows that are better, or only rows that are worse.")
+        ] = None,
+        after: Annotated[int, Query(ge=-1, le=2**53, description="`next` of the previous page.")] = -1,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    ) -> Response:
+        """List all rows whose score differs from a later job's, in order, for one evaluator."""
+        workspace = caller_of(request.scope).workspace
+        chosen: dict[str, Any] = {"evaluator": evaluator, "better": better, "after": after, "limit": limit}
+        return json_response(await results.changes(workspace, job_id, other_id, **chosen))
 
     @router.get("/compare/{other_id}/pairs", response_model=Pairs, responses=_REFUSED)
     async def pairs(

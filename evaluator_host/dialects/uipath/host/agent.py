@@ -20,6 +20,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, Evaluator, Json, Language, Limits
 from evaluator_host.model.outcome import EvaluationResult, Status
 from evaluator_host.packages.own_files import MOST_BYTES, is_sent, over_size
+from evaluator_host.system.files import reading
 
 AGENT_LIMITS: Final = Limits(timeout_s=60.0, memory_mb=512, result_kb=8192)
 
@@ -141,7 +142,5 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _read(path: Path) -> bytes:
-    try:
+    with reading(path):
         return path.read_bytes() if path.stat().st_size <= _UNPACKED_BYTES else b"\0" * (_UNPACKED_BYTES + 1)
-    except OSError as error:
-        raise InvalidRequest(f"cannot read {path}: {error.strerror}") from error

@@ -33,6 +33,7 @@ from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.packages.own_files import explain_missing
+from evaluator_host.system.files import writing
 
 _SHOWN: Final = 8
 _WARNING: Final = (
@@ -255,7 +256,5 @@ def _exit_code(run: EvalRun, fail_under: float | None) -> int:
 
 
 def _write(file: Path, content: object) -> None:
-    try:
+    with writing(file):
         file.write_bytes(encode_json(content) + b"\n")
-    except OSError as error:
-        raise InvalidRequest(f"cannot write {file}: {error.strerror}") from error

@@ -3,6 +3,7 @@ import type { components } from "../../../../../clients/typescript/src/schema";
 
 type Schemas = components["schemas"];
 
+export type ChangePage = Schemas["ChangePage"];
 export type Language = Schemas["Language"];
 export type Contract = Exclude<Schemas["Contract"], "auto">;
 export type Limits = Schemas["Limits"];

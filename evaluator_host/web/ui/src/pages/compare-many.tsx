@@ -19,7 +19,9 @@ export default function CompareManyPage({ query }: PageProps) {
   const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch((): Comparison[] => []))), [jobs.map(({ id }) => id).join(",")]);
   const comparisons = against.value ?? [];
   const changed = changedRows(comparisons.flat());
-  const sides = jobs.map((job): Side => ({ id: job.id, label: job.name ?? shortId(job.id) }));
+  // The rows of a job over other data stand beside none of these.
+  const alike = jobs.filter((_, at) => at === 0 || (comparisons[at - 1]?.length ?? 0) > 0);
+  const sides = alike.map((job): Side => ({ id: job.id, label: job.name ?? shortId(job.id) }));
   const names = [...new Set(jobs.flatMap((job) => job.scores.map(({ evaluator }) => nameOf(evaluator))))];
   const datasets = new Set(jobs.map((job) => job.dataset));
   return (
@@ -28,7 +30,7 @@ export default function CompareManyPage({ query }: PageProps) {
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading jobs" />}
       {ids.length === 0 && <Empty title="No jobs chosen">Select two or more on the page of jobs.</Empty>}
-      {datasets.size > 1 && <p class="note note-warn">These jobs are not over the same rows: a difference of their means may be one of the data.</p>}
+      {datasets.size > 1 && <p class="note note-warn">These jobs are not over the same rows: a difference of their means may be one of the data. Rows are compared only where they are the same.</p>}
       {jobs.length > 0 && (
         <Table
           label="Scores of the jobs"

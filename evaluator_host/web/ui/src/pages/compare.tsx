@@ -57,6 +57,7 @@ function sidesOf(ids: Ids, comparison: Comparison): Side[] {
 function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; comparison: Comparison; metric: string | null }) {
   const names = comparison.metrics.map((one) => one.metric);
   const sides = sidesOf(ids, comparison);
+  const every = (better: boolean) => `${route}/changes?${new URLSearchParams({ evaluator: comparison.before, better: String(better), limit: "10000" })}`;
   const chosen = names.includes(metric ?? "") ? metric! : names.includes("score") ? "score" : (names[0] ?? "score");
   return (
     <>
@@ -84,8 +85,8 @@ function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; co
         ))}
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
-      <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} sides={sides} />
-      <ChangedRows title={`Better: ${count(comparison.improved)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} sides={sides} />
+      <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} />
+      <ChangedRows title={`Better: ${count(comparison.improved)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} />
       <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} />
     </>
   );

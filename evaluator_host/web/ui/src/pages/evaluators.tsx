@@ -121,7 +121,7 @@ function Evaluators({ evaluators }: { evaluators: readonly EvaluatorReport[] }) 
 }
 
 function Last({ of }: { of: EvaluatorReport["last_job"] }) {
-  if (of === null) return <span class="muted">none</span>;
+  if (of === null) return <span class="muted">no job yet</span>;
   return (
     <Link to={`/jobs/${of.job}`} title={`${of.score.evaluator}: the mean of its newest job`}>
       {of.score.mean !== null && <strong>{figure(of.score.mean)} </strong>}

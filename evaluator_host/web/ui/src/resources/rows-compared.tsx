@@ -11,7 +11,7 @@ import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { count, figure, oneLine } from "./format";
 import { Panel, Verdict } from "./parts";
-import type { JobRow, JobRowDetail } from "../api/types";
+import type { ChangePage, JobRow, JobRowDetail } from "../api/types";
 import { Value } from "./value";
 
 /** A job that is compared. */
@@ -134,7 +134,7 @@ function Scores({ detail, side }: { detail: JobRowDetail | null | undefined; sid
   return (
     <>
       {results.map((one) => (
-        <span key={one.evaluator} class="chips">
+        <span key={one.evaluator} class="chips score-of">
           <Link to={`/jobs/${side.id}/rows/${detail!.index}`} title={`The row in ${side.label}: ${one.evaluator}`}>
             {figure(one.result.score)}
           </Link>{" "}
@@ -151,12 +151,19 @@ interface ChangedProps {
   rows: readonly number[];
   /** How many there are, if more than `rows`. */
   all?: number;
+  /** The address of all of them, in order of rows. */
+  every?: string;
   sides: readonly Side[];
 }
 
+const EVERY = 10_000; // rows that are listed at most
+
 /** Rows that scored otherwise than in the first job: what they asked, and what came of them in each job. */
-export function ChangedRows({ title, label, rows: changed, all = changed.length, sides }: ChangedProps) {
+export function ChangedRows({ title, label, rows: first, all = first.length, every, sides }: ChangedProps) {
   const [most, setMost] = useState(STEP);
+  const [wantsEvery, setWantsEvery] = useState(false);
+  const listed = useLoaded(async (signal) => (wantsEvery && every ? (await call<ChangePage>("GET", every, { signal })).changes.map(({ row }) => row) : null), [wantsEvery, every]);
+  const changed = listed.value ?? first;
   const rows = changed.slice(0, most);
   const found = useLoaded((signal) => Promise.all(rows.map(async (row) => ({ row, details: await detailsOf(sides, row, signal) }))), [sides.map(({ id }) => id).join(), rows.join()]);
   const head = (
@@ -209,7 +216,16 @@ export function ChangedRows({ title, label, rows: changed, all = changed.length,
           </Button>
         </div>
       )}
-      {all > changed.length && changed.length <= most && <p class="muted">Only the first {changed.length} are shown.</p>}
+      {listed.error !== null && <ErrorNote error={listed.error} onRetry={listed.reload} />}
+      {all > first.length && every !== undefined && (
+        <p>
+          <Button small busy={wantsEvery && listed.loading} onClick={() => setWantsEvery(!wantsEvery)}>
+            {wantsEvery ? `The ${count(first.length)} that changed most` : `All ${count(all)} in order of rows`}
+          </Button>{" "}
+          {!wantsEvery && <span class="muted">These are the {count(first.length)} that changed most.</span>}
+          {wantsEvery && all > EVERY && <span class="muted">The first {count(EVERY)} are listed; the API has the others.</span>}
+        </p>
+      )}
     </Panel>
   );
 }

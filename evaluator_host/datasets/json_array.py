@@ -1,0 +1,124 @@
+"""Cuts a JSON array into the texts of its items, with one item in memory.
+
+Streaming parsers build the path to every value, so that 100,000 nested arrays take gigabytes. This one counts nesting;
+the host's own decoder, which limits depth, then decodes each item.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+_CHUNK_BYTES: Final = 1 << 16
+_OUTSIDE: Final = re.compile(rb'["\[\]{},]')
+_INSIDE: Final = re.compile(rb'["\\]')
+_BLANK: Final = b" \t\r\n"
+
+
+class NotAnArray(Exception):
+    """The file is not a JSON array; `str` says why."""
+
+
+class ItemTooLong(Exception):
+    """An array item is over the size limit; the rest of the file was not read."""
+
+
+def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
+    """Yield the text of each item of a JSON array, from the file's current position.
+
+    It splits at the commas of the array itself, and does not check that items are valid JSON.
+
+    Raises:
+      NotAnArray: it does not begin with `[`, ends within the array, or goes on after it.
+      ItemTooLong: an item has more than `max_item_bytes` bytes.
+    """
+    if _skip_blank(file) != b"[":
+        raise NotAnArray("it does not begin with [")
+    cutter = _Cutter(max_item_bytes)
+    while chunk := file.read(_CHUNK_BYTES):
+        yield from cutter.feed(chunk)
+        if cutter.ended:
+            rest = cutter.rest + file.read(_CHUNK_BYTES)
+            if rest.strip(_BLANK):
+                raise NotAnArray("something follows the array")
+            return
+    raise NotAnArray("it ends within the array")
+
+
+class _Cutter:
+    """The state of the scan."""
+
+    def __init__(self, max_item_bytes: int) -> None:
+        self._limit = max_item_bytes
+        self._depth = 1
+        self._in_string = False
+        self._escaped = False
+        self._item = bytearray()
+        self._items = 0
+        self.ended = False
+        self.rest = b""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        start = position = 0
+        while not self.ended:
+            if self._in_string:
+                position = self._through_string(chunk, position)
+                if self._in_string:
+                    break
+                continue
+            found = _OUTSIDE.search(chunk, position)
+            if found is None:
+                break
+            position = found.end()
+            if self._take(found.group()):
+                self._keep(chunk[start : found.start()])
+                start = position
+                yield from self._cut(last=self.ended)
+        if self.ended:
+            self.rest = chunk[start:]
+        else:
+            self._keep(chunk[start:])
+
+    def _take(self, sign: bytes) -> bool:
+        """Update the state for a structural character; return whether an item ends before it."""
+        if sign == b'"':
+            self._in_string = True
+        elif sign in b"[{":
+            self._depth += 1
+        elif sign in b"]}":
+            self._depth -= 1
+            self.ended = self._depth == 0
+            return self.ended
+        return sign == b"," and self._depth == 1
+
+    def _through_string(self, chunk: bytes, position: int) -> int:
+        """Return the position after the string, or the end of the chunk."""
+        if self._escaped:
+            self._escaped = False
+            position += 1
+        while found := _INSIDE.search(chunk, position):
+            position = found.end()
+            if found.group() == b'"':
+                self._in_string = False
+                return position
+            if position == len(chunk):
+                self._escaped = True
+            position += 1
+        return len(chunk)
+
+    def _keep(self, part: bytes) -> None:
+        self._item += part
+        if len(self._item) > self._limit:
+            raise ItemTooLong
+
+    def _cut(self, *, last: bool) -> Iterator[bytes]:
+        text = bytes(self._item).strip(_BLANK)
+        self._item.clear()
+        if text or not last or self._items:  # `[]` has no item, but `[1,]` a bad one
+            self._items += 1
+            yield text
+
+
+def _skip_blank(file: BinaryIO) -> bytes:
+    while (sign := file.read(1)) and sign in _BLANK:
+        pass
+    return sign
