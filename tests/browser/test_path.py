@@ -15,7 +15,10 @@ from tests.browser.looking import grave_findings, looking, picture, widest_overf
 from tests.browser.writing import CODE, loads, open_workbench, run, score, write
 from tests.server import Server, new_home
 
-ROWS = [("question", "gold", "Antwort"), *((f"question {n}", f"g{n}", f"g{n}" if n % 3 else "wrong") for n in range(30))]
+ROWS = [
+    ("question", "gold", "Antwort"),
+    *((f"question {n}", f"g{n}", f"g{n}" if n % 3 else "wrong") for n in range(30)),
+]
 MATCH = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
 
 
