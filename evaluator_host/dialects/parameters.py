@@ -10,6 +10,7 @@ from evaluator_host.model.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.model.outcome import Loaded, Note
 
 _CODE: Final = "suspicious_parameters"
+_NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
 _EXPECTED: Final = "the expected answer"
 _OTHER: Final = "something else"
 _WORDS: Final = {
@@ -83,19 +84,30 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning on variables that the contract does not pass, or an expected answer under another name."""
+    """Return a warning on variables that the contract does not pass, missing outputs, or another name of the answer."""
     if loaded.contract in _WITHOUT_VARIABLES and row.variables:
         message = f"contract {loaded.contract} does not pass `variables`: {_quoted(list(row.variables))} are not read"
         return (Note("unused_variables", f"{message}; put them into `inputs`"),)
+    if row.outputs is None and row.messages is None and (name := _outputs_read(evaluator.code, loaded)):
+        message = f"the code reads `{name}`, which is {_NOTHING[evaluator.language]}: the row has no outputs"
+        return (Note("missing_outputs", f"{message}; give `outputs`, or map the column that has them"),)
     if loaded.contract not in (Contract.EVALUATE, Contract.MAIN) or loaded.entry == "*":
         return ()
-    code, parameters = evaluator.code, loaded.parameters
+    return _unfitting_output(loaded, row) or _missing_column(evaluator, loaded, row)
+
+
+def _unfitting_output(loaded: Loaded, row: Row) -> tuple[Note, ...]:
+    parameters = loaded.parameters
     destructured = loaded.contract is Contract.EVALUATE and len(parameters) > 1 and parameters[1][:1] == "{"
-    if destructured and not isinstance(row.outputs, dict):
-        message = f"`{parameters[1]}` takes properties of the output, which is {type(row.outputs).__name__} here"
-        return (Note(_CODE, f"{message}: each of them is undefined"),)
+    if not destructured or isinstance(row.outputs, dict):
+        return ()
+    message = f"`{parameters[1]}` takes properties of the output, which is {type(row.outputs).__name__} here"
+    return (Note(_CODE, f"{message}: each of them is undefined"),)
+
+
+def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
     given = row.inputs if row.variables is None else row.variables
-    wanted = _truths_read(code, evaluator.language, loaded.contract, parameters)
+    wanted = _truths_read(evaluator.code, evaluator.language, loaded.contract, loaded.parameters)
     if not wanted or not given.keys().isdisjoint(wanted):
         return ()
     there = [name for name in given if _meaning(name) == _EXPECTED or name == evaluator.settings.correct_answer_key]
@@ -104,6 +116,22 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
     absent = "None or its default" if evaluator.language is Language.PYTHON else "undefined"
     message = f"the code reads {_quoted(wanted)} of the row, which has {_quoted(there)} instead: it is {absent}"
     return (Note("missing_column", f"{message}; rename one of them, or map the column"),)
+
+
+def _outputs_read(code: str, loaded: Loaded) -> str | None:
+    """Return the parameter that gets the outputs, if the code reads it and never asks whether there are any."""
+    places = dialect_of(loaded.contract).positions if loaded.contract in _WITHOUT_VARIABLES else ()
+    named = dict(zip(places, loaded.parameters, strict=False))
+    name = named.get("outputs", named.get("output", ""))
+    return name if _is_plain(name) and len(code) <= _MOST_CHARS and _is_read_unasked(name, code) else None
+
+
+@lru_cache(maxsize=256)
+def _is_read_unasked(name: str, code: str) -> bool:
+    asked = (
+        rf"\b(?:if|not) {name}\b|!\s*{name}\b|\b{name}\s*(?:is\b|or\b|and\b|\|\||&&|\?|[=!]==?\s*(?:null|undefined))"
+    )
+    return len(re.findall(rf"\b{name}\b", code)) > 1 and not re.search(asked, code)
 
 
 def _quoted(names: list[str] | tuple[str, ...]) -> str:

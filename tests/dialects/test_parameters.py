@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from evaluator_host.dialects.parameters import rewritten, suspicious_parameters
+from evaluator_host.dialects.parameters import rewritten, row_notes, suspicious_parameters
 from evaluator_host.model.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
 from evaluator_host.model.outcome import ErrorCode, Loaded
 from evaluator_host.service import Service
@@ -255,3 +255,38 @@ async def test_no_function_is_silently_wrong(service: Service) -> None:
         and not codes & {note.code for note in result.warnings}
     ]
     assert silent == []
+
+
+READS = "def evaluate(row, said, trace):\n    return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "warned"),
+    [
+        (PYTHON, READS.format("said == row['a']"), True),
+        (PYTHON, READS.format("len(str(said))"), True),
+        (PYTHON, READS.format("row['a'] == 1"), False),
+        (PYTHON, READS.format("0 if said is None else said == row['a']"), False),
+        (PYTHON, READS.format("(said or '') == row['a']"), False),
+        (PYTHON, READS.format("0 if not said else 1"), False),
+        (JAVASCRIPT, "function evaluate(row, said, trace) { return said === row.a }", True),
+        (JAVASCRIPT, "function evaluate(row, said, trace) { return said?.length ?? 0 }", False),
+        (JAVASCRIPT, "function evaluate(row, said, trace) { return said === null ? 0 : 1 }", False),
+    ],
+)
+def test_a_row_without_the_outputs_that_the_code_reads_is_told_so(language: Language, code: str, warned: bool) -> None:
+    loaded = Loaded(Contract.EVALUATE, "declared", "", "evaluate", ("row", "said", "trace"))
+    evaluator = Evaluator(code, language)
+    absent = "None" if language is PYTHON else "null"
+    message = f"the code reads `said`, which is {absent}: the row has no outputs"
+    found = [note.message.split(";")[0] for note in row_notes(evaluator, loaded, Row({"a": 1}))]
+    assert found == ([message] if warned else [])
+    assert row_notes(evaluator, loaded, Row({"a": 1}, "Paris")) == ()
+    assert row_notes(evaluator, loaded, Row({"a": 1}, messages=[{"role": "user", "content": "x"}])) == ()
+
+
+@BUBBLEWRAP
+async def test_a_score_without_outputs_comes_with_a_warning(service: Service) -> None:
+    code = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
+    result = await service.evaluate(Evaluator(code), Row({"correct_answer": "Paris"}))
+    assert (result.score, [note.code for note in result.warnings]) == (0, ["missing_outputs"])
