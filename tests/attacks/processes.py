@@ -92,7 +92,7 @@ def _memory_mb(host: Host) -> dict[int, float]:
 def _harm(host: Host, before: Mapping[int, float]) -> list[str]:
     """Return each problem of the host while it still runs."""
     now = _memory_mb(host)
-    problems = [] if now.keys() == before.keys() else ["a process of the host was lost"]
+    problems = [line for line in host.server.log.splitlines() if "a process of" in line and "was lost" in line]
     problems += [
         f"process {pid} of the host grew from {before[pid]:.0f} MB to {now[pid]:.0f} MB"
         for pid in now.keys() & before.keys()

@@ -115,7 +115,7 @@ async def test_a_step_that_fails_says_its_last_words(client: Any, tmp_path: Path
 async def test_a_program_of_another_platform_is_refused(client: Any, tmp_path: Path) -> None:
     arguments = parts(tmp_path)
     arguments["esbuild"] = tmp_path / "runtimes" / "python" / "runner.py"
-    with pytest.raises(Misconfigured, match="no Linux program"):
+    with pytest.raises(Misconfigured, match="is not a Linux program for"):
         await build_image(**arguments, progress=print)
 
 
