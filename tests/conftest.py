@@ -113,7 +113,7 @@ async def service(
 ) -> AsyncIterator["Service | Host"]:
     """A running service on each backend in turn; with `EVALUATOR_HOST_WORKERS=2`, a host of two processes in its place."""
     if Settings().workers > 1:
-        from tests.over_http import served  # noqa: PLC0415 - it imports this module
+        from tests.over_http import served  # noqa: PLC0415 - `tests.over_http` imports this module
 
         async with served(request.param, tmp_path_factory.mktemp("host")) as host:
             yield host

@@ -27,11 +27,6 @@ _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16
 
 
-def _given(**fields: object) -> dict[str, Any]:
-    """Return the fields that are not empty: older hosts do not know them."""
-    return {name: value for name, value in fields.items() if value}
-
-
 class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
     """Methods for the named evaluators in the workspace of the caller's key. Jobs keep copies of those they ran."""
 
@@ -69,9 +64,9 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           NameTaken: there is one of that name.
           InvalidRequest: it does not load; `problems` says why.
         """
-        body: dict[str, Any] = {"name": name, "description": description, "sampling": sampling}
+        body: dict[str, Any] = {"name": name, "description": description, "sampling": sampling, "message": message}
         path = f"/v1/evaluators{query(force=force, require_cases=require_cases)}"
-        body |= pasted_body(evaluator) | given_cases(cases) | _given(tags=tags, message=message)
+        body |= {"tags": tags, **pasted_body(evaluator), **given_cases(cases)}
         return await self._transport.send(Call("POST", path, EvaluatorReport, encode(body)))
 
     @verb
@@ -104,8 +99,8 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         Raises:
           InvalidRequest: it does not load; `problems` says why.
         """
-        body = {"description": description, "sampling": sampling, **pasted_body(evaluator), **given_cases(cases)}
-        body |= _given(message=message) | ({} if tags is None else {"tags": tags})
+        body = {"description": description, "sampling": sampling, "tags": tags, "message": message}
+        body |= {**pasted_body(evaluator), **given_cases(cases)}
         path = self._path(name) + query(force=force, require_cases=require_cases)
         return await self._transport.send(Call("PUT", path, EvaluatorReport, encode(body)))
 
@@ -132,7 +127,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         sampling: float | None = None,
         tags: Sequence[str] | None = None,
     ) -> EvaluatorReport:
-        """Change what belongs to the name, without a new version, and return the newest one.
+        """Change description, sampling rate or tags without a new version; return the newest one.
 
         Args:
           name: Name of the evaluator.

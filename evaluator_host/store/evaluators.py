@@ -37,7 +37,7 @@ class VersionContent:
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """What belongs to the name of an evaluator; None leaves it as it is, or as it is for a new one."""
+    """The facts that all versions of an evaluator share. None leaves one as it is; a new evaluator gets the default."""
 
     description: str | None = None  # for people; empty for a new one
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
@@ -121,7 +121,7 @@ class Evaluators(Repository):
         return await self.get_version(workspace_id, name, number)
 
     async def describe_evaluator(self, workspace_id: str, name: str, about: NameFacts) -> StoredVersion:
-        """Change what belongs to the name, and return the newest version."""
+        """Change the facts that all versions share, and return the newest version."""
         this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
         if changes := about.columns():
             await self._database.change_rows(update(EvaluatorTable).where(this).values(**changes))

@@ -55,7 +55,7 @@ async def _attack_evaluators(own: Settings, attacks: Sequence[Attack], folder: P
             canaries.inputs |= {"pid": pid, "command": _hash_of_command(pid)}
             before = _memory_mb(host)
             results = await run_attacks(
-                host,  # type: ignore[arg-type] # has what they ask for
+                host,  # type: ignore[arg-type] # a `Host` has the methods of `Service` that are called here
                 canaries,
                 attacks,
                 at_once=at_once,
