@@ -73,6 +73,7 @@ class ModelServer:
             server_of = model
 
         self._http = _Http(("127.0.0.1", 0), Handler)
+        self._http.connections = set()
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05})
 
@@ -92,6 +93,11 @@ class ModelServer:
     def end(self) -> None:
         with self._lock:
             self._busy -= 1
+
+    @property
+    def connections(self) -> int:
+        """How many callers are connected. What a killed caller had sent is in `asked` once it counts no more."""
+        return len(self._http.connections)
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         """The protocol's answer to a valid request."""
@@ -217,6 +223,15 @@ def error_body(message: str, kind: str = "invalid_request_error", code: str | No
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
+    connections: set[Any]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        self.connections.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A caller that hangs up is not this server's concern."""

@@ -19,6 +19,7 @@ from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.schemas.jobs import JobReport, JobStatus, Target
 from tests import forked
+from tests.keyed import eventually
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
 from tests.server import COMMAND, Server, new_home
 
@@ -119,6 +120,7 @@ def test_a_host_that_is_killed_asks_no_row_again_that_has_an_answer(tmp_path: Pa
             kept = {f"q{row}" for (row,) in database.execute("SELECT row FROM outputs")}
         database.close()
         assert 30 <= len(kept) < 120
+        eventually(lambda: model.connections == 0)
         before = len(model.asked)
         with host(home, "second") as second, Client(second.url) as client:
             ended = client.jobs.wait(job.id)
