@@ -1,5 +1,6 @@
 """The parts that every page of the workbench has: the frame, deep links, themes, a key when one is needed, and its policy."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -174,6 +175,12 @@ async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(
     await page.get_by_role("button", name="Try it out").click()
     await page.get_by_role("button", name="Execute").click()
     await expect(page.locator(".live-responses-table").get_by_text('"ok"')).to_be_visible()
-    await picture(page, "docs")
+    for width, theme in itertools.product((1280, 390), THEMES):
+        await page.set_viewport_size({"width": width, "height": 800})
+        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        for place in ("window.scrollTo(0, 0)", "document.querySelector('.models').scrollIntoView()"):
+            await page.evaluate(place)
+            assert await grave_findings(page) == [], (width, theme, place)
+        await picture(page, f"docs-{width}-{theme}")
     assert {url.split("/assets/")[0] for url in asked if "/assets/" in url} == {host.url}
     assert all(url.startswith((host.url, "data:")) for url in asked)

@@ -73,6 +73,7 @@ const pages = await build({
   define: { "process.env.NODE_ENV": '"production"', TYPESCRIPT_WORKER: JSON.stringify(`/assets/${workerName}`) },
 });
 const styles = await build({ ...common, entryPoints: ["src/styles/index.css"], outdir: "dist/assets" });
+const docsStyles = await build({ ...common, entryPoints: ["src/styles/docs.css"], outdir: "dist/assets" });
 const docs = await build({ ...common, entryPoints: ["src/docs.ts"], outdir: "dist/assets", format: "iife", metafile: true });
 const theme = await build({ ...common, entryPoints: ["src/theme-early.ts"], outdir: "dist/assets", format: "iife" });
 
@@ -96,7 +97,7 @@ const docsName = addHashed("docs", "js", docs.outputFiles[0].contents);
 const modules = new URL("./node_modules/", import.meta.url);
 const swagger = new URL("./swagger-ui-dist/", modules);
 const swaggerName = addHashed("swagger", "js", await readFile(new URL("./swagger-ui-bundle.js", swagger)));
-const swaggerStyleName = addHashed("swagger", "css", await readFile(new URL("./swagger-ui.css", swagger)));
+const docsStyleName = addHashed("docs", "css", docsStyles.outputFiles[0].contents);
 const iconName = addHashed("icon", "svg", await readFile(new URL("./src/icon.svg", import.meta.url)));
 const packages = [...packagesOf(pages.metafile, docs.metafile, worker.metafile), "swagger-ui-dist"];
 const noticesName = addHashed("notices", "txt", await notices(modules, packages));
@@ -134,7 +135,7 @@ const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "u
   .replace("<!-- assets -->", [
     `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
     `<link rel="license" href="/assets/${noticesName}">`,
-    `<link rel="stylesheet" href="/assets/${swaggerStyleName}">`,
+    `<link rel="stylesheet" href="/assets/${docsStyleName}">`,
     `<script defer src="/assets/${swaggerName}"></script>`,
     `<script defer src="/assets/${docsName}"></script>`,
   ].join("\n  "));

@@ -6,6 +6,11 @@ interface Request {
   headers: Record<string, string>;
 }
 
+/** Of Swagger UI, the part that a plugin gets: its React. */
+interface Swagger {
+  React: { createElement(tag: string, attributes: { className: string }, ...content: string[]): unknown };
+}
+
 declare const SwaggerUIBundle: (options: { spec: unknown; dom_id: string; requestInterceptor: (request: Request) => Request; [other: string]: unknown }) => unknown;
 
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -31,11 +36,36 @@ function withKey(request: Request): Request {
   return request;
 }
 
+/** Components without Swagger UI's second `h1`, and without its link inside the button that opens an operation. */
+function accessible({ React }: Swagger): unknown {
+  const DeepLink = ({ text }: { text: string }) => React.createElement("span", { className: "nostyle" }, text);
+  return { components: { InfoContainer: () => null, DeepLink } };
+}
+
+/** Names the text fields of requests, lets the keyboard scroll the examples, and puts the schemas beside the tags, as they come. */
+function describeParts(): void {
+  for (const field of document.querySelectorAll("#api textarea:not([aria-label])")) field.setAttribute("aria-label", "Request body");
+  for (const example of document.querySelectorAll("#api pre:not([tabindex])")) example.setAttribute("tabindex", "0");
+  document.querySelector("#api .models > h4")?.setAttribute("aria-level", "3");
+}
+
 async function show(): Promise<void> {
   const answer = await fetch("/openapi.json", { headers });
   if (answer.status === 401) return say("This host wants a key: give it to the workbench in this tab, then come back.");
   if (!answer.ok) return say(`The host does not describe itself: ${answer.status}.`);
-  SwaggerUIBundle({ spec: await answer.json(), dom_id: "#api", deepLinking: true, defaultModelsExpandDepth: 0, validatorUrl: null, requestInterceptor: withKey });
+  new MutationObserver(describeParts).observe(document.getElementById("api")!, { childList: true, subtree: true });
+  const spec = (await answer.json()) as { info: { title: string; version: string } };
+  say(`${spec.info.title} ${spec.info.version}`);
+  SwaggerUIBundle({
+    spec,
+    dom_id: "#api",
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    validatorUrl: null,
+    requestInterceptor: withKey,
+    syntaxHighlight: { activated: true, theme: "tomorrow-night" },
+    plugins: [accessible],
+  });
 }
 
 show().catch(() => say("The host does not answer."));
