@@ -37,8 +37,11 @@ _READY_S: Final = 120.0
 _STARTS_S: Final = 30.0  # of processor time: a start takes about 3
 _STARVED_S: Final = 900.0  # for a host that hardly gets the processor
 _ENDS_S: Final = 60.0
+LOOK_EVERY_S: Final = 0.5
 _SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
-_ANY_START: Final = frozenset(Kind) - {Kind.KILL_SANDBOX, Kind.JUMP_CLOCK, Kind.INDEX_DOWN, Kind.INDEX_SILENT}
+_ANY_START: Final = frozenset(Kind) - {
+    *(Kind.KILL_HOST, Kind.RESTART_HOST, Kind.KILL_SANDBOX, Kind.JUMP_CLOCK, Kind.INDEX_DOWN, Kind.INDEX_SILENT)
+}
 
 
 @contextmanager
@@ -97,6 +100,7 @@ class ChaosHost:
         self.pids: list[int] = []
         self.clean: set[int] = set()  # of them, those that ended in order
         self.most_mb = 0.0
+        self.ready_s = 0.0  # for how long it was there and had been ready, while somebody looked
         self._folder, self._backend, self._oracle = folder, backend, oracle
         self._environment = {**environment, "TMPDIR": str(self.temporary)}
         self._process: subprocess.Popen[bytes] | None = None
@@ -160,10 +164,16 @@ class ChaosHost:
             process.kill()
             return process.wait()
 
-    def until_ready(self) -> bool:
-        """Wait until `/readyz` is 200; return False after a time in which the host also computed for long enough."""
+    def until_ready(self, process: subprocess.Popen[bytes] | None = None) -> bool:
+        """Wait until `/readyz` is 200; return False after a time in which the host also computed for long enough.
+
+        Args:
+          process: Return False too when it ends; None to wait for whatever process is started.
+        """
         began, used_s = time.monotonic(), _processor_s(self.pid)
         while (waited_s := time.monotonic() - began) < _STARVED_S:
+            if process is not None and process.poll() is not None:
+                return False
             if waited_s > _READY_S and _processor_s(self.pid) > used_s + _STARTS_S:
                 break
             with contextlib.suppress(httpx.TransportError):
@@ -183,14 +193,30 @@ class ChaosHost:
             if code is None:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     self.most_mb = max(self.most_mb, resident_mb(process.pid))
+                self.ready_s += LOOK_EVERY_S if self._is_ready else 0.0
                 return
             self._wanted = False
         self._judge_end(code)
         window = self._oracle.timeline.begin(Fault(0.0, Kind.RESTART_HOST, 0.0, 0.0))
-        time.sleep(1.0)  # as a service manager does
-        self.start()
-        self.until_ready()
+        while not self._starts_again():
+            pass
         self._oracle.timeline.end(window, hit=True)
+
+    def _starts_again(self) -> bool:
+        """Start a process as a service manager does; return False if it ended by itself before it was ready."""
+        time.sleep(1.0)
+        self.start()
+        process = self._process
+        assert process is not None
+        if self.until_ready(process):
+            return True
+        with self._lock:
+            code = process.poll()
+            if code is None or self._process is not process or not self._wanted:
+                return True  # it is starved, or a fault ended it and starts the next
+            self._wanted = False
+        self._judge_end(code)
+        return False
 
     def _judge_end(self, code: int) -> None:
         """Judge an end that nobody asked for: a start may fail while a fault is going on."""

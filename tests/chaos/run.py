@@ -19,7 +19,7 @@ from evaluator_host.config.settings import Settings
 from tests import engines
 from tests.builds import lend_toolchain
 from tests.chaos.faults import Faults
-from tests.chaos.hosts import ChaosHost, batch, publish, settings_environment, small_disk
+from tests.chaos.hosts import LOOK_EVERY_S, ChaosHost, batch, publish, settings_environment, small_disk
 from tests.chaos.oracle import Oracle
 from tests.chaos.plan import Fault, Kind, Options, make_plan
 from tests.chaos.programs import ALL, PACKAGED, PACKAGES, ROWS, row
@@ -33,7 +33,6 @@ from tests.server import Server
 
 MOST_MB: Final = 600.0  # of memory, for a host; like the soak
 _LATE_S: Final = 10.0
-_LOOK_EVERY_S: Final = 0.5
 _LEFT_S: Final = 30.0
 # A database that does not serve, and a job that two kills ended, are errors that an operator has to hear of.
 _LOGGED: Final = re.compile(
@@ -71,7 +70,7 @@ class Run:
 
 
 def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
-    """Run it and return a report: `run`, `plan`, `faults` by kind, `counts`, `findings`, `most_mb`.
+    """Run it and return a report: `run`, `plan`, `faults` by kind, `counts`, `findings`, `ready_s`, `most_mb`.
 
     Args:
       run: What to run.
@@ -111,6 +110,7 @@ def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
         "missed": dict(sorted(oracle.timeline.missed.items())),
         "counts": dict(sorted(oracle.counts.items())),
         "hosts": len(host.pids),
+        "ready_s": round(host.ready_s),
         "most_mb": round(host.most_mb),
         "findings": oracle.findings,
     }
@@ -205,7 +205,7 @@ async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
     while not ended.is_set():
         await asyncio.to_thread(host.look)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), _LOOK_EVERY_S)
+            await asyncio.wait_for(ended.wait(), LOOK_EVERY_S)
 
 
 def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
