@@ -5,13 +5,11 @@ of the file; writers of other processes are waited for. Messages never contain v
 """
 
 import asyncio
-import logging
 import os
 import sqlite3
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -33,8 +31,6 @@ _WAIT_S: Final = 15.0  # for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
 _KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
-LOOK_EVERY_S: Final = 2.0
-_LOOK_S: Final = 10.0  # a busy machine may keep this host or the database from the processor for seconds
 _TICK_S: Final = 2.0  # the coarsest step in which a file system notes times
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
@@ -48,8 +44,6 @@ _TO_DO: Final = (  # by what a driver says
     ("database is locked", "end the process that holds it, or try again"),
     ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection, authentication
 )
-
-_log = logging.getLogger(__name__)
 
 
 class Engine(StrEnum):
@@ -170,7 +164,7 @@ class Database:
         """
         if (file := self.address.file) is None:
             return None
-        found = [_facts(path) for path in (file, file.with_name(f"{file.name}-wal"))]
+        found = [file_facts(path) for path in (file, file.with_name(f"{file.name}-wal"))]
         written = max(one.st_mtime for one in found if one is not None) if found[0] else time.time()
         if not time.time() - written > _TICK_S:
             return None
@@ -225,7 +219,7 @@ class Database:
                     return
 
     async def require_writable(self) -> None:
-        """Check that PostgreSQL lets this host write; a SQLite file is tried by `require_usable`.
+        """Check that PostgreSQL lets this host write; a SQLite file is tried by `watch.require_usable`.
 
         Raises:
           StoreUnavailable: it is read-only, or does not answer.
@@ -266,105 +260,12 @@ def translated(address: Address) -> Iterator[None]:
         raise _unavailable(address, error) from error
 
 
-class DatabaseWatch:
-    """Looks at a database every two seconds, and logs when it does not serve and when it does again.
-
-    A SQLite file that was removed or replaced under its host is never used again: what is written would be in a file
-    without a name.
-
-    Args:
-      database: What the host reads and writes; its `lost` is set here.
-      kept: The same database, on connections that no caller takes.
-    """
-
-    def __init__(self, database: Database, kept: Database) -> None:
-        self.problem: str | None = None  # why the database does not serve; None while it does
-        self._databases = (database, kept)
-        self._address = database.address
-        self._file = _identity(self._address.file)
-
-    async def run(self) -> None:
-        """Look at the database until cancelled."""
-        while True:
-            problem = await self._look()
-            if problem != self.problem:
-                if problem is None:  # connections may remember pages of a damaged file
-                    for one in self._databases:
-                        await one.close()
-                _log.error("%s", problem) if problem else _log.info("the database %s serves again", self._address)
-            self.problem = problem
-            await asyncio.sleep(LOOK_EVERY_S)
-
-    def require_serving(self) -> None:
-        """Check that the database served at the last look.
-
-        Raises:
-          StoreUnavailable: it did not.
-        """
-        if self.problem is not None:
-            raise StoreUnavailable(self.problem)
-
-    async def _look(self) -> str | None:
-        now = _identity(self._address.file)
-        lost = None
-        if now != self._file:
-            lost = f"the database {self._address} was {'replaced' if now else 'removed'} while this host used it"
-            lost += "; nothing is read or written until the host is started again, or the file is back"
-        for one in self._databases:
-            one.lost = lost
-        try:
-            async with asyncio.timeout(_LOOK_S):
-                if (file := self._address.file) is not None:
-                    await asyncio.to_thread(_read_file, self._address, file)
-                else:
-                    await self._databases[1].require_writable()
-        except StoreUnavailable as error:
-            return lost or error.detail
-        except TimeoutError:
-            return lost or f"the database {self._address} did not answer within {_LOOK_S:g} s"
-        return lost
-
-
-def _identity(file: Path | None) -> tuple[int, int] | None:
-    """Return what tells a file from any other one; None without a file."""
-    found = _facts(file) if file else None
-    return found and (found.st_dev, found.st_ino)
-
-
-def _facts(file: Path) -> os.stat_result | None:
+def file_facts(file: Path) -> os.stat_result | None:
+    """Return what the system says of a file, or None without one."""
     try:
         return file.stat()
     except OSError:
         return None
-
-
-def _read_file(address: Address, file: Path) -> None:
-    """Read one row of every table of a SQLite file, through a connection that remembers no page.
-
-    Raises:
-      StoreUnavailable: the file is damaged, or cannot be read.
-    """
-    with translated(address), closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            connection.execute(f'SELECT * FROM "{name}" LIMIT 1').fetchall()  # noqa: S608 - a name of the file's own
-
-
-def require_usable(address: Address) -> None:
-    """Check that a SQLite file can be read and written, or made. Blocking; PostgreSQL is not asked.
-
-    Raises:
-      StoreUnavailable: it cannot; the detail says what to do.
-    """
-    if (file := address.file) is None:
-        return
-    with translated(address):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=file.parent):
-            for part in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
-                with part.open("r+b") if part.exists() else nullcontext():
-                    pass
-        if file.exists():
-            _read_file(address, file)
 
 
 def backups_dir(file: Path) -> Path:

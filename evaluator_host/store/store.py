@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import inspect, select
 
 from evaluator_host.store.audit import Audit
-from evaluator_host.store.database import Database, DatabaseWatch
+from evaluator_host.store.database import Database
 from evaluator_host.store.database import address as address_of
 from evaluator_host.store.datasets import Datasets
 from evaluator_host.store.evaluators import Evaluators
@@ -25,6 +25,7 @@ from evaluator_host.store.secrets import SecretBox, Secrets
 from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces
 from evaluator_host.store.usage import Quota, StorageUsage
+from evaluator_host.store.watch import DatabaseWatch
 from evaluator_host.store.workspaces import PackageSetUses, Workspaces
 
 _NO_QUOTA: Final = Quota()

@@ -55,13 +55,13 @@ async def open_stored_resources(
 async def database_findings(settings: Settings) -> list[Finding]:
     """Return the `doctor` findings about the database, and about the files that belong to it; never raises."""
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
-    from evaluator_host.store import database, store  # noqa: PLC0415 - as above
+    from evaluator_host.store import database, store, watch  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
     found = None
     try:
         address = database.address(url, settings.data_dir)
-        await asyncio.to_thread(database.require_usable, address)
+        await asyncio.to_thread(watch.require_usable, address)
         async with store.open_read_only(url, settings.data_dir) as found:
             if found is not None:
                 await found.database.require_writable()
