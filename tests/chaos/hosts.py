@@ -37,7 +37,6 @@ _READY_S: Final = 120.0
 _STARTS_S: Final = 30.0  # of processor time: a start takes about 3
 _STARVED_S: Final = 900.0  # for a host that hardly gets the processor
 _ENDS_S: Final = 60.0
-LOOK_EVERY_S: Final = 0.5
 _SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
 _ANY_START: Final = frozenset(Kind) - {
     *(Kind.KILL_HOST, Kind.RESTART_HOST, Kind.KILL_SANDBOX, Kind.JUMP_CLOCK, Kind.INDEX_DOWN, Kind.INDEX_SILENT)
@@ -100,7 +99,8 @@ class ChaosHost:
         self.pids: list[int] = []
         self.clean: set[int] = set()  # of them, those that ended in order
         self.most_mb = 0.0
-        self.ready_s = 0.0  # for how long it was there and had been ready, while somebody looked
+        self.ready_s = 0.0  # for how long it was there and had been ready
+        self._ready_at: float | None = None  # when it was last looked at and was ready
         self._folder, self._backend, self._oracle = folder, backend, oracle
         self._environment = {**environment, "TMPDIR": str(self.temporary)}
         self._process: subprocess.Popen[bytes] | None = None
@@ -141,7 +141,7 @@ class ChaosHost:
         ]
         command = ordinary_user_command(arguments) if self.ordinary else [sys.executable, *arguments]
         with self._lock:
-            self._wanted, self._is_ready = True, False
+            self._wanted, self._is_ready, self._ready_at = True, False, None
             log = self._folder / f"host-{len(self.pids) + 1}.log"
             with log.open("wb") as file:
                 self._process = subprocess.Popen(command, stdout=file, stderr=file, cwd=PROJECT)
@@ -193,7 +193,9 @@ class ChaosHost:
             if code is None:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     self.most_mb = max(self.most_mb, resident_mb(process.pid))
-                self.ready_s += LOOK_EVERY_S if self._is_ready else 0.0
+                now = time.monotonic()
+                self.ready_s += now - (self._ready_at or now)
+                self._ready_at = now if self._is_ready else None
                 return
             self._wanted = False
         self._judge_end(code)

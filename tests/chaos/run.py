@@ -19,7 +19,7 @@ from evaluator_host.config.settings import Settings
 from tests import engines
 from tests.builds import lend_toolchain
 from tests.chaos.faults import Faults
-from tests.chaos.hosts import LOOK_EVERY_S, ChaosHost, batch, publish, settings_environment, small_disk
+from tests.chaos.hosts import ChaosHost, batch, publish, settings_environment, small_disk
 from tests.chaos.oracle import Oracle
 from tests.chaos.plan import Fault, Kind, Options, make_plan
 from tests.chaos.programs import ALL, PACKAGED, PACKAGES, ROWS, row
@@ -33,6 +33,7 @@ from tests.server import Server
 
 MOST_MB: Final = 600.0  # of memory, for a host; like the soak
 _LATE_S: Final = 10.0
+_LOOK_EVERY_S: Final = 0.5
 _LEFT_S: Final = 30.0
 # A database that does not serve, and a job that two kills ended, are errors that an operator has to hear of.
 _LOGGED: Final = re.compile(
@@ -205,7 +206,7 @@ async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
     while not ended.is_set():
         await asyncio.to_thread(host.look)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), LOOK_EVERY_S)
+            await asyncio.wait_for(ended.wait(), _LOOK_EVERY_S)
 
 
 def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
