@@ -26,6 +26,7 @@ from evaluator_host.packages.npm import syntax
 from evaluator_host.packages.tools import Resolver
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.system.processes import Command, Finished
+from evaluator_host.system.tree import work_folder
 from evaluator_host.web.http.error_log import CutOff
 from evaluator_host.web.http.error_responses import install_error_handlers
 from evaluator_host.web.http.middleware import AccessMiddleware
@@ -163,6 +164,27 @@ async def test_what_was_downloaded_without_a_sandbox_is_taken_over_when_there_is
     home.mkdir()
     assert await Builder(home, file_mb=100)._find() == "no permission"
     assert (home / "downloads").stat().st_uid == os.geteuid(), "whose is not the builder's is taken over as a whole"
+
+
+async def test_a_folder_that_a_command_could_not_remove_goes_when_the_host_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = tmp_path / "build"
+    home.mkdir()
+    builder = Builder(home, file_mb=100)
+    await builder.close()  # nothing was built
+    with monkeypatch.context() as read_only:
+        read_only.setattr(Path, "rmdir", refuse)
+        async with work_folder(builder.work, "resolve-") as folder:
+            (folder / "user.npmrc").write_text("a credential")
+    assert folder.exists()
+    assert "could not be removed" in caplog.text
+    await builder.close()
+    assert not builder.work.exists()
+
+
+def refuse(path: Path) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), os.fspath(path))
 
 
 async def test_a_call_is_told_that_the_machine_lacks_something(caplog: pytest.LogCaptureFixture) -> None:

@@ -301,6 +301,7 @@ class Builds:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._context.builder.close()
 
     def _begin_to_trim(self) -> None:
         """Begin to bound locks and downloads, which builds that failed leave too; nobody waits for it."""

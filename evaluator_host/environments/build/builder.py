@@ -226,6 +226,11 @@ class Builder:
             return f"{_TRIAL}: {refusal_of(error) if isinstance(error, OSError) else error}"
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 
+    async def close(self) -> None:
+        """Remove folders of commands that could not be removed when these ended, as on a disk that was read-only."""
+        if self.work.exists():
+            await asyncio.to_thread(remove, self.work)
+
     def _sweep(self) -> None:
         """Remove what builds of dead hosts left."""
         try:
