@@ -10,6 +10,7 @@ import asyncio
 import os
 import pickle
 import sys
+import time
 import traceback
 from collections import deque
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from evaluator_host.scale.chunks import shared_pool
 _LOOK_EVERY_S: Final = 3.0  # for nodes that come and go
 _AT_ONCE: Final = 2  # chunks of a node: one works while the next one arrives
 _PROBE_S: Final = 120.0
+_AGAIN_S: Final = 15.0  # before a node is tried again that was there, though its worker did not answer
+_MISSED: Final = 3  # looks at the cluster in a row that fail before its nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 
@@ -71,6 +74,7 @@ class _Node:
     worker: Any = None
     state: str = "starting"
     reason: str | None = None
+    again: float | None = None  # when it is tried once more, if it is still there
 
 
 class Driver:
@@ -107,22 +111,40 @@ class Driver:
 
     async def _watch(self) -> None:
         """Find nodes that come and go, every few seconds."""
+        missed = 0
         while True:
-            alive = {}
-            for one in await asyncio.to_thread(self._ray.nodes):
-                if one["Alive"] and one["Resources"].get(RESOURCE):
-                    alive[one["NodeID"]] = one["NodeManagerAddress"]
-            for node_id, name in alive.items():
-                if node_id not in self._nodes:
-                    taken = any(node.name == name for node in self._nodes.values())
-                    node = self._nodes[node_id] = _Node(f"{name} {node_id[:8]}" if taken else name)
-                    self._spawn(self._serve(node_id, node))
-            for node_id, node in self._nodes.items():
-                if node_id not in alive and node.state != "lost":
-                    self._change(node, "lost", "the node left the cluster")
-            if not any(node.state in ("starting", "ready") for node in self._nodes.values()):
-                self._fail_all()
+            try:
+                alive = await self._alive()
+                missed = 0
+            except Exception as error:  # noqa: BLE001 - of Ray, for which nobody waits: chunks would wait for ever
+                print(f"the nodes of the cluster cannot be listed: {_last_line(error)}", file=sys.stderr)
+                missed += 1
+                alive = {}
+            if not 0 < missed < _MISSED:
+                self._compare(alive)
             await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _alive(self) -> dict[str, str]:
+        """Return the addresses of the nodes with the resource, by their ids."""
+        found = await asyncio.to_thread(self._ray.nodes)
+        return {
+            one["NodeID"]: one["NodeManagerAddress"] for one in found if one["Alive"] and one["Resources"].get(RESOURCE)
+        }
+
+    def _compare(self, alive: dict[str, str]) -> None:
+        """Serve the nodes that are new or due again, note those that left, and fail what waits where none is left."""
+        for node_id, name in alive.items():
+            known = self._nodes.get(node_id)
+            if known is not None and (known.again is None or time.monotonic() < known.again):
+                continue
+            taken = any(node.name == name for other, node in self._nodes.items() if other != node_id)
+            node = self._nodes[node_id] = _Node(f"{name} {node_id[:8]}" if taken else name)
+            self._spawn(self._serve(node_id, node))
+        for node_id, node in self._nodes.items():
+            if node_id not in alive and node.state != "lost":
+                self._change(node, "lost", "the node left the cluster")
+        if not any(node.state in ("starting", "ready") for node in self._nodes.values()):
+            self._fail_all()
 
     async def _serve(self, node_id: str, node: _Node) -> None:
         """Start the worker of a node, try it, and give it chunks until the node is lost."""
@@ -134,9 +156,11 @@ class Driver:
         try:
             reason = await asyncio.wait_for(_result(node.worker.probe.remote()), _PROBE_S)
         except TimeoutError:
-            reason = f"its worker did not start within {_PROBE_S:g} s: another program may have its {RESOURCE}"
+            detail = f"its worker did not start within {_PROBE_S:g} s: another program may have its {RESOURCE}"
+            self._leave(node, "excluded", detail)
+            return
         except self._ray.exceptions.RayError as error:
-            self._change(node, "lost", _last_line(error))
+            self._leave(node, "lost", _last_line(error))
             return
         if reason is not None:
             self._change(node, "excluded", reason)
@@ -151,7 +175,7 @@ class Driver:
             try:
                 found = await _result(node.worker.evaluate.remote(*chunk.call))
             except self._ray.exceptions.RayError as error:
-                self._change(node, "lost", _last_line(error))
+                self._leave(node, "lost", _last_line(error))
                 await self._give_back(chunk)
                 return
             if isinstance(found, list):
@@ -160,6 +184,13 @@ class Driver:
             chunk.refused[node.name] = found
             self._note_refusal(node, found)
             await self._give_back(chunk)
+
+    def _leave(self, node: _Node, state: str, reason: str) -> None:
+        """End a worker that does not answer, which a busy machine may cause; its node is tried once more."""
+        if node.again is None:
+            node.again = time.monotonic() + _AGAIN_S
+            self._change(node, state, reason)
+            self._ray.kill(node.worker)
 
     def _note_refusal(self, node: _Node, found: tuple[str, str]) -> None:
         """Leave a node out that cannot start sandboxes any more; one that lacks a package may evaluate other code."""
