@@ -203,12 +203,20 @@ async def test_a_call_is_told_that_the_machine_lacks_something(caplog: pytest.Lo
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+@pytest.mark.parametrize("routed", [False, True])
 async def test_an_answer_that_has_begun_ends_with_its_reason_logged_once(
-    caplog: pytest.LogCaptureFixture,
+    routed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def parts() -> AsyncIterator[bytes]:
         yield b"{}"
         raise StoreUnavailable("the database does not serve")
+
+    app = FastAPI()
+    install_error_handlers(app, dict)
+
+    @app.get("/")
+    async def _stream() -> StreamingResponse:
+        return StreamingResponse(parts())
 
     async def send(message: Any) -> None:
         await asyncio.sleep(0)
@@ -217,10 +225,10 @@ async def test_an_answer_that_has_begun_ends_with_its_reason_logged_once(
         await asyncio.Event().wait()
 
     middleware = AccessMiddleware(
-        StreamingResponse(parts()), access=None, hosts=(), body_bytes=1, upload_bytes=1, body_timeout_s=1,
-        memory_bytes=1, open_paths=("/",),
+        app if routed else StreamingResponse(parts()), access=None, hosts=(), body_bytes=1, upload_bytes=1,
+        body_timeout_s=1, memory_bytes=1, open_paths=("/",),
     )  # fmt: skip
-    scope = {"type": "http", "path": "/", "method": "GET", "headers": [(b"host", b"localhost")]}
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": [(b"host", b"localhost")], "query_string": b""}
     with pytest.raises(CutOff):
         await middleware(scope, wait, send)
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [

@@ -112,7 +112,7 @@ class AccessMiddleware:
                 _log.warning("%s %s: %s", scope["method"], scope["path"], exhausted.detail)
                 await self._answer(exhausted, scope, receive, sending)
                 return
-            if (known := _in_group(error)) is None:
+            if (known := _known_cause(error)) is None:
                 _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await self._answer(known or HostError("the host failed; its log says where"), scope, receive, sending)
 
@@ -252,10 +252,12 @@ async def _discard_body(receive: Receive) -> None:
                 pass
 
 
-def _in_group(error: Exception) -> HostError | None:
-    """Return the error of the host that a task group wraps, if that is all that it wraps."""
+def _known_cause(error: BaseException | None) -> HostError | None:
+    """Return the error of the host that a task group wraps, or Starlette once an answer has begun."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
+    if isinstance(error, RuntimeError) and "response already started" in str(error):
+        return _known_cause(error.__cause__)
     return error if isinstance(error, HostError) else None
 
 
