@@ -4,9 +4,13 @@ import asyncio
 
 from playwright.async_api import Page, Route, expect
 
+from evaluator_host.client import Client
+from evaluator_host.model.evaluator import Evaluator
+from evaluator_host.schemas.jobs import Failures
 from tests.browser.looking import Look, grave_findings, picture
 from tests.browser.seeds import Seeds
 from tests.browser.writing import CODE, loads, open_workbench, run, score, write
+from tests.server import Server
 
 HALF = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
 
@@ -83,3 +87,17 @@ async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds:
     mean = page.get_by_role("list", name="Figures of length@1").get_by_role("listitem").first
     await expect(mean).to_contain_text("over 8,999 of 10,000 rows")
     await expect(mean.locator(".warn")).to_have_count(1)
+
+
+async def test_failed_rows_that_count_as_0_are_said_to(page: Page, host: Server) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return 1 / inputs['n']\n"
+    with Client(host.url) as client:
+        client.datasets.upload("trust-zero", [{"n": 0}, {"n": 1}])
+        client.evaluators.create("trust-halves", Evaluator(code))
+        for failures in (Failures.EXCLUDE, Failures.ZERO):
+            made = client.jobs.create(["trust-halves"], "trust-zero", name=f"trust {failures}", failures=failures)
+            await asyncio.to_thread(client.jobs.wait, made.id)
+    await page.goto("/jobs?find=trust")
+    rows = page.locator(".job-scores")
+    await expect(rows.nth(0)).to_contain_text("1 of 2 rows failed and count as 0")
+    await expect(rows.nth(1)).to_contain_text("over 1 of 2 rows")

@@ -6,6 +6,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { count, figure, oneLine, percent, shortId, signed } from "../resources/format";
+import { overRows } from "../resources/job-scores";
 import { PageHead, When } from "../resources/parts";
 import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
 import { Link } from "../router";
@@ -58,7 +59,7 @@ export default function CompareManyPage({ query }: PageProps) {
               <td>{job.dataset_name ?? <span class="muted">rows of its own</span>}</td>
               {names.map((name) => (
                 <td key={name}>
-                  <Cell score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} difference={comparisons[index - 1]?.find((one) => nameOf(one.after) === name)?.metrics.find(({ metric }) => metric === "score")} />
+                  <Cell job={job} score={scoreOf(job, name)} first={index === 0 ? undefined : scoreOf(jobs[0]!, name)} difference={comparisons[index - 1]?.find((one) => nameOf(one.after) === name)?.metrics.find(({ metric }) => metric === "score")} />
                 </td>
               ))}
               <td>
@@ -88,7 +89,7 @@ function scoreOf(job: JobReport, name: string): JobScore | undefined {
   return job.scores.find(({ evaluator }) => nameOf(evaluator) === name);
 }
 
-function Cell({ score, first, difference }: { score: JobScore | undefined; first: JobScore | undefined; difference: Difference | undefined }) {
+function Cell({ job, score, first, difference }: { job: JobReport; score: JobScore | undefined; first: JobScore | undefined; difference: Difference | undefined }) {
   if (score === undefined) return <span class="muted">–</span>;
   const change = score.mean !== null && first?.mean !== null && first?.mean !== undefined ? score.mean - first.mean : null;
   return (
@@ -96,7 +97,7 @@ function Cell({ score, first, difference }: { score: JobScore | undefined; first
       <strong class={score.failed > 0 ? "warn" : ""}>{figure(score.mean)}</strong> {change !== null && change !== 0 && <span class={change > 0 ? "pass" : "fail"}>{signed(change)}</span>}{" "}
       <span class="muted">
         {difference?.interval && `95 % ${signed(difference.interval[0])} to ${signed(difference.interval[1])}, ${difference.significant ? "significant" : "may be chance"}; `}
-        {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.failed > 0 && `over ${count(score.scored)} of ${count(score.rows)} rows`} {score.evaluator}
+        {score.pass_rate !== null && `${percent(score.pass_rate)} passed`} {score.failed > 0 && overRows(score, job)} {score.evaluator}
       </span>
     </>
   );

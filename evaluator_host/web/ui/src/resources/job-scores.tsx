@@ -18,13 +18,18 @@ export function JobScores({ job }: { job: JobReport }) {
           <Against job={job} score={score} />
           <span class="muted">
             {score.pass_rate !== null && `${percent(score.pass_rate)} passed`}
-            {score.failed > 0 && <span class="warn">{` over ${count(score.scored)} of ${count(score.rows)} rows`}</span>}
+            {score.failed > 0 && <span class="warn"> {overRows(score, job)}</span>}
           </span>
         </li>
       ))}
       {scores.length > MOST && <li class="muted">and {scores.length - MOST} more</li>}
     </ul>
   );
+}
+
+/** Which rows a mean is of, where some of them failed. */
+export function overRows({ scored, failed, rows }: JobScore, { config }: JobReport): string {
+  return config.failures === "zero" ? `${count(failed)} of ${count(rows)} rows failed and count as 0` : `over ${count(scored)} of ${count(rows)} rows`;
 }
 
 /** The change against the job before, as a link to the comparison. */
