@@ -160,11 +160,13 @@ def login(
     url: Annotated[str, typer.Argument(help="Address of the host: https://evaluators.example")],
     *,
     key: Annotated[
-        str, typer.Option(prompt="Key (empty for a host without keys)", hide_input=True, help="Key of the host.")
-    ] = "",
+        str | None, typer.Option(envvar="EVALUATOR_HOST_KEY", help="Key of the host; a terminal asks for it.")
+    ] = None,
 ) -> None:
     """Keep the address and the key of a host: commands that call a host use them from then on."""
-    os.environ["EVALUATOR_HOST_KEY"] = key
+    if key is None and sys.stdin.isatty():
+        key = typer.prompt("Key (empty for a host without keys)", default="", hide_input=True, show_default=False)
+    os.environ["EVALUATOR_HOST_KEY"] = key = key or ""
     from evaluator_host.cli.remote_service import host  # noqa: PLC0415 - `run` imports this module, and asks no host
 
     with host(url) as client:

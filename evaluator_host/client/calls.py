@@ -214,7 +214,8 @@ def http_options(url: str, *, key: str | None, timeout_s: float | None) -> dict[
 def unreachable(error: httpx.HTTPError, url: httpx.URL) -> HostUnreachable:
     """Return a failed HTTP exchange as an exception that tells the caller what to do."""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or give its URL")
+        other = "give the address of another: `--url`, EVALUATOR_HOST_URL or `evaluator-host login URL`"
+        return HostUnreachable(f"nothing answers at {url}; start a host with `evaluator-host serve`, or {other}")
     if isinstance(error, httpx.TimeoutException):
         return HostUnreachable(f"{url} took longer than the client waits; give the client a greater timeout_s")
     return HostUnreachable(f"the connection to {url} failed: {str(error) or type(error).__name__}")

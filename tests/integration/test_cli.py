@@ -234,6 +234,12 @@ def test_a_name_that_is_no_file_is_said_to_be_none(folder: Path) -> None:
     assert (ran.returncode, "cannot read exact: there is no such file" in ran.stderr) == (2, True)
 
 
+def test_an_empty_file_is_said_to_be_empty(folder: Path) -> None:
+    (folder / "empty.csv").write_text("gold,answer\n")
+    ran = cli(folder, "run", "exact.py", "--data", "empty.csv")
+    assert (ran.returncode, "there is no row to score in empty.csv: it is empty" in ran.stderr) == (2, True)
+
+
 def test_what_a_guest_prints_cannot_command_the_terminal(folder: Path) -> None:
     (folder / "loud.py").write_text(
         "def evaluate(inputs, outputs, trace):\n    print('\\x1b[2J[bold]x[/bold]')\n    return 1\n"

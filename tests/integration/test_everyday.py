@@ -283,6 +283,16 @@ def test_doctor_beside_a_running_host_finds_no_fault(url: str) -> None:
     assert "an Evaluator Host runs there (0.1.0)" in found.stdout
 
 
+def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> None:
+    home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    done = forked.run(["login", url], env=home)
+    assert (done.returncode, "answers (0.1.0)" in done.stderr, "Key" in done.stdout + done.stderr) == (0, True, False)
+    assert forked.run(["schedules", "list"], env=home).returncode == 0
+    refused = forked.run(["login", "http://127.0.0.1:9"], env={**home, "XDG_CONFIG_HOME": str(tmp_path / "none")})
+    assert (refused.returncode, "give the address of another: `--url`" in refused.stderr) == (3, True)
+    assert not (tmp_path / "none").exists()
+
+
 def test_variables_that_nothing_reads_are_told(client: Client) -> None:
     result = client.evaluate(EXACT, inputs={"gold": "a"}, outputs="a", variables={"limit": 3})
     assert [(one.code, "`limit`" in one.message) for one in result.warnings] == [("unused_variables", True)]

@@ -34,7 +34,6 @@ def test_every_example_is_taken_by_its_command(commands: Any) -> None:
         for example in examples:
             assert example.startswith(command)
             words = shlex.split(example.partition(" < ")[0].partition(" > ")[0])
-            words += ["--key", "k"] if command == "login" else []  # else it asks for it
             found, parent = commands, typer.Context(commands, info_name="evaluator-host")
             for name in command.split():
                 found, words = found.commands[name], words[1:]

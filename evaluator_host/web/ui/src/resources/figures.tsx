@@ -109,7 +109,7 @@ function over(figures: EvaluatorFigures): string {
 }
 
 function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero: boolean): string {
-  if (zero) return figures.failed > 0 ? `${count(figures.failed)} failed rows count as 0` : "failed rows count as 0";
+  if (zero) return figures.failed > 0 ? `${count(figures.failed)} failed, counted as 0` : "failed rows count as 0";
   if (figures.failed > 0 || figures.skipped > 0) return over(figures);
   return score?.std_dev ? `rows vary by ${figure(score.std_dev)} (std dev)` : "";
 }

@@ -29,7 +29,7 @@ export function JobScores({ job }: { job: JobReport }) {
 
 /** Which rows a mean is of, where some of them failed. */
 export function overRows({ scored, failed, rows }: JobScore, { config }: JobReport): string {
-  return config.failures === "zero" ? `${count(failed)} of ${count(rows)} rows failed and count as 0` : `over ${count(scored)} of ${count(rows)} rows`;
+  return config.failures === "zero" ? `${count(failed)} of ${count(rows)} rows failed, counted as 0` : `over ${count(scored)} of ${count(rows)} rows`;
 }
 
 /** The change against the job before, as a link to the comparison. */
