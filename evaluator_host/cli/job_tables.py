@@ -63,20 +63,22 @@ def job_facts(job: JobReport) -> Text:
             ("done", f"{progress.done} of {progress.rows}{speed}{left}"),
             ("failed", progress.failed),
             ("nodes", "; ".join(_node(one) for one in job.nodes) or None),
-            *((one.evaluator, _score_text(one)) for one in job.scores),
+            *((one.evaluator, _score_text(one, zero=job.config.failures == "zero")) for one in job.scores),
             ("created", format_time(job.created_at)),
             ("finished", format_time(job.finished_at) if job.finished_at else None),
         )
     )
 
 
-def _score_text(score: JobScore) -> str | None:
+def _score_text(score: JobScore, *, zero: bool) -> str | None:
     """Return the mean of an evaluator with the number of rows that it is over, which may be few of all."""
     if score.mean is None:
         return None
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
     change = "" if score.change is None else f", {score.change:+.4g} since {score.previous}"
-    return f"mean {score.mean:.4g} over {score.scored} of {score.rows} rows{rate}{change}"
+    failed = score.failed if zero else 0
+    counted = f" ({failed} failed, counted as 0)" if failed else ""
+    return f"mean {score.mean:.4g} over {score.scored + failed} of {score.rows} rows{counted}{rate}{change}"
 
 
 def _node(node: JobNode) -> str:

@@ -254,6 +254,9 @@ def _language(file: Path) -> Language:
     try:
         return _SUFFIXES[file.suffix.lower()]
     except KeyError:
+        if not file.exists():
+            said = f"cannot read {file}: there is no such file; `jobs create` scores with an evaluator of a host"
+            raise InvalidRequest(said) from None
         known = " ".join(_SUFFIXES)
         raise InvalidRequest(f"cannot tell the language of {file} by its suffix ({known}); add --language") from None
 

@@ -164,7 +164,7 @@ _TABLE: Final = (
         r"type (function|method|type|builtin_function_or_method)\b", "call it: is there a pair of parentheses missing?"
     ),
     _Advice(
-        r"type (Series|DataFrame|ndarray|Tensor|NAType|.*\b(float|int|bool)\d+)\b",
+        r"type (\S+\.)?(Series|DataFrame|ndarray|Tensor|NAType|(float|int|bool)\d+)\b",
         "return a plain number: float(value) or value.item(); for several .tolist() in a dict",
     ),
     _Advice(

@@ -102,7 +102,11 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("def evaluate(question, said, expected, metadata):\n    return 1", "by position"),
     ("return 1", "syntax_error"),
     # syntax
-    ("!pip install numpy\n" + PY + "return 1", "a notebook's magics"),
+    ("!pip install numpy\n" + PY + "return 1", "pin what they install in `packages`"),
+    (
+        "class Series:\n    pass\nSeries.__module__ = 'pandas.core.series'\n" + PY + "return Series()",
+        "return a plain number: float(value) or value.item()",
+    ),
     ("pip install numpy\n" + PY + "return 1", "pin packages in `packages`"),
     ("export function evaluate(inputs, outputs, trace) { return 1 }", "set `language` to javascript"),
     ("const x = 1;\nfunction evaluate(a, b, c) { return 1 }", "set `language` to javascript"),

@@ -229,6 +229,11 @@ def test_check_says_what_it_found(folder: Path) -> None:
     assert report["missing_imports"][0]["module"] == "cv2"
 
 
+def test_a_name_that_is_no_file_is_said_to_be_none(folder: Path) -> None:
+    ran = cli(folder, "run", "exact", "--data", "rows.jsonl")
+    assert (ran.returncode, "cannot read exact: there is no such file" in ran.stderr) == (2, True)
+
+
 def test_what_a_guest_prints_cannot_command_the_terminal(folder: Path) -> None:
     (folder / "loud.py").write_text(
         "def evaluate(inputs, outputs, trace):\n    print('\\x1b[2J[bold]x[/bold]')\n    return 1\n"

@@ -72,6 +72,10 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
     )
     assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert (second.previous, second.change) == (jobs[0].id, 0)  # failed rows are counted alike in both
+    shown = [command(url, "jobs", "show", job.id) for job in jobs]
+    assert ("mean 0.5 over 2 of 3 rows, " in shown[0], "over 3 of 3 rows (1 failed, counted as 0), " in shown[1]) == (
+        True,
+    ) * 2
     figures = client.jobs.results(jobs[1].id).evaluators[0]
     assert (figures.metrics[0].mean, figures.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert [job.id for job in client.jobs.all(search="RUN ZERO")] == [jobs[1].id]

@@ -93,4 +93,5 @@ def test_client_and_command_line_send_the_key(url: str, tmp_path: Path) -> None:
         refused = command(*run, "--url", server.url, url=url)
         assert refused.returncode == 2
         assert "needs a key" in refused.stderr
+        assert "keys reset --open" in refused.stderr
         assert key not in server.log

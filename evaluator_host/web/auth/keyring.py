@@ -23,7 +23,8 @@ _LAST_USE_S: Final = 30.0  # how often uses are written
 _LOOKUPS: Final = 4  # in parallel, so that made-up keys cannot occupy the database
 _MISSING: Final = (
     "this host needs a key: send it as `Authorization: Bearer eh_…`. "
-    "Its operator creates one with `evaluator-host keys create NAME`"
+    "Its operator creates one with `evaluator-host keys create NAME`, "
+    "and `evaluator-host keys reset --open` leads back to a host without keys"
 )
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 

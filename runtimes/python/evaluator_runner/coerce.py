@@ -84,7 +84,7 @@ def _from_array(value: Any) -> Coerced:
         return Coerced(plain, "a string")
     if type(plain) not in {bool, int, float}:
         raise NoForm(type_name(type(value)))
-    return Coerced(plain, "a bool" if type(plain) is bool else "a number")
+    return Coerced(plain)
 
 
 def _from_decimal(value: Any) -> Coerced:

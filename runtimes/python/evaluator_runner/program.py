@@ -158,7 +158,7 @@ def _prepare_imports(namespace: dict[str, Any], body: dict[str, Any], own_path: 
 
 def _load_plain(body: dict[str, Any], order: dict[str, Any], code: str, *, options: Options) -> Program:
     program = load({**body, "code": code}, order, options=options)
-    message = "lines that begin with % or !, a notebook's magics, were left out"
+    message = "lines that begin with % or !, a notebook's magics, were left out; pin what they install in `packages`"
     program.notes.insert(0, {"code": "magics", "message": message})
     return program
 
