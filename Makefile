@@ -49,7 +49,7 @@ quick: $(VENV)/.dev ## Run the tests that need no engine; they wait more than ot
 test: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html ## Run every test but those of `make differential`, on both backends
 	@sh .ci/packages $(ARGS)
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
-	@$(PYTEST) $(TWICE) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(MOST) $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
+	@$(PYTEST) $(TWICE) -n $(WORKERS) --dist loadfile $(MOST) $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
 
 differential: ## Compare with the real packages of other platforms, which are installed once per machine
 	@$(MAKE) --no-print-directory test ARGS="-m differential $(DIFFERENTIAL) $(ARGS)"
