@@ -212,7 +212,9 @@ BODIES: Final[list[tuple[dict[str, object], str]]] = [
     ({"evaluator": {"code": PY + "return 1", "packages": ["numpy"]}}, "numpy"),
     ({"evaluator": "no-such"}, "evaluators list"),
     ({"evaluator": {"code": ""}}, "code"),
-    ({"evaluator": {"code": PY + "return 1"}, "inputs": "x"}, "inputs"),
+    ({"evaluator": {"code": PY + "return 1"}, "inputs": "x"}, "send an object: {…}"),
+    ({"evaluator": {"code": PY + "return 1", "packages": {"numpy": "2.1.0"}}}, "packages"),
+    ({"code": PY + "return 1", "inputs": {}}, "code goes into `evaluator`"),
     ({"inputs": {}}, "add it"),
 ]
 

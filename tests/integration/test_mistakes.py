@@ -98,6 +98,8 @@ def test_a_field_of_another_request_is_not_taken_for_a_misspelling(server: Serve
     answer = server.client.post("/v1/evaluators", json={"name": "a", "evaluator": {"code": "x"}})
     hints = {one["field"]: one["hint"] for one in answer.json()["errors"]}
     assert "a field of other requests" in hints["evaluator"]
+    answer = server.client.post("/v1/jobs", json={"evaluators": "exact", "dataset": "qa"})
+    assert answer.json()["errors"][0]["hint"] == "send a list: […], also of one"
 
 
 def test_a_body_without_content_type_says_to_send_one(server: Server) -> None:

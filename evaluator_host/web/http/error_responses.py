@@ -64,6 +64,8 @@ _FIELDS: Final = (
 _HINTS = {
     "extra_forbidden": "remove it, or check its spelling",
     "missing": "add it",
+    "dict_type": "send an object: {…}",
+    "list_type": "send a list: […], also of one",
     "json_invalid": "send a JSON object with Content-Type: application/json",
 }
 
@@ -193,14 +195,18 @@ def _of_status(error: HTTPException) -> HostError:
 
 def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
     """Return the error for what pydantic has found in a body; it names the first 50 faulty fields."""
-    problems = tuple(_problem(fault) for fault in faults[:50])
+    bare = any(fault["type"] == "missing" and fault["loc"][-1] == "evaluator" for fault in faults)
+    problems = tuple(_problem(fault, bare=bare) for fault in faults[:50])
     names = ", ".join(problem.field or "body" for problem in problems[:3])
     return InvalidRequest(f"the request is invalid: {names}", problems=problems)
 
 
-def _problem(fault: Mapping[str, Any]) -> Problem:
+def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
+    """Return a fault; a `bare` request lacks its evaluator."""
     path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
     kind, message = fault["type"], str(fault["msg"])
+    if kind == "extra_forbidden" and path == "code" and bare:
+        return Problem(path, "unknown field", 'code goes into `evaluator`: {"evaluator": {"code": "…"}}')
     if kind == "extra_forbidden":
         return Problem(path, "unknown field", _meant_field(path.rpartition(".")[2]) or _HINTS[kind])
     if kind in ("model_attributes_type", "dict_type", "model_type") and not path:
