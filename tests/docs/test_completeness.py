@@ -1,6 +1,7 @@
 """Every setting, route, error, command and option is documented, under the name it really has."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,12 @@ def test_the_readme_leads_to_every_document() -> None:
 def test_every_module_that_a_document_names_exists(document: Path) -> None:
     named = {path for span in code_spans(document) for path in re.findall(MODULE_PATH, span)}
     assert [path for path in sorted(named) if not any((root / path).exists() for root in MODULE_ROOTS)] == []
+
+
+def test_architecture_md_draws_the_layers_that_the_linter_holds() -> None:
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    held = [sorted(layer.split(" | ")) for layer in linter["contracts"][0]["layers"]]
+    drawing = read("docs/architecture.md").split("```text\n")[1].split("```")[0].rstrip()
+    packages = [line[:35].split() for line in drawing.splitlines()]
+    assert [sorted(layer) for layer in packages] == held
+    assert len(held) <= 12
