@@ -1,15 +1,16 @@
-"""Sandboxes forked from a template stop what a deployment stops: one Python attack of each kind, and the cases of a link."""
+"""Sandboxes forked from a template stop what a deployment stops: one Python attack of each kind.
+
+`tests/contract/test_cases.py` has all of Python's cases in such sandboxes.
+"""
 
 from evaluator_host.config.settings import SandboxStart
 from evaluator_host.model.evaluator import Language
 from evaluator_host.selftest.attack import Attack
 from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.runner import attack_deployment
-from evaluator_host.wiring.service import open_service
 from tests.attacks.test_catalogue import ends_in_the_runner
 from tests.attacks.weakened import LOAD_TIMEOUT_S
 from tests.conftest import settings
-from tests.contract.test_cases import BY_ID, LINK
 
 
 def of_each_kind() -> list[Attack]:
@@ -29,11 +30,3 @@ async def test_attacks_of_every_kind_are_stopped(caplog):
         attack.name: ("stopped",) for attack in attacks
     }
     assert "starts fresh" not in caplog.text
-
-
-async def test_the_cases_of_a_link_have_their_outcomes():
-    wanted = [BY_ID[name] for name in LINK if BY_ID[name].evaluator.language is Language.PYTHON]
-    async with open_service(settings("bubblewrap", sandbox_start=SandboxStart.TEMPLATE), prewarm=False) as service:
-        for case in wanted:
-            result = await service.evaluate(case.evaluator, case.row)
-            assert not case.mismatches(result), result
