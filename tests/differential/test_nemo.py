@@ -16,7 +16,7 @@ from tests.dialects.nemo.client import PINS
 from tests.differential.compare import differences, require_sections, unexplained
 from tests.differential.model import model_server
 from tests.differential.packages import PROGRAMS, real_python
-from tests.server import Server
+from tests.server import FORKED, Server
 
 pytestmark = [pytest.mark.engine, pytest.mark.differential, pytest.mark.timeout(900)]
 
@@ -75,7 +75,7 @@ NOT_OF_JOBS: Final = ("figures",)  # whose option is of a run in this process
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """The results of the cases by the way they ran: `real`, and those of `RELATIVE`."""
     folder = tmp_path_factory.mktemp("nemo")
-    environment = {"EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]'}
+    environment = FORKED | {"EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]'}
     with model_server() as model, Server(log=folder / "log", environment=environment) as host:
         running = [_begun(kind, folder / kind, model.url, host.wait_until_ready().url) for kind in ("real", "own")]
         made: dict[str, dict[str, Any]] = {}
@@ -94,7 +94,8 @@ def _begun(kind: str, folder: Path, model: str, host: str) -> tuple[str, subproc
     if kind == "own":
         cases = folder / "nemo_cases.py"
         cases.write_text(cases.read_text().replace("from nemo_evaluator_sdk", "from evaluator_host.sdk"))
-    environment = {**os.environ, "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
+    environment = os.environ | FORKED
+    environment |= {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
     command = [str(python), f"nemo_{kind}.py", model, host, "found.json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return kind, subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)  # type: ignore[call-overload,return-value]
