@@ -235,3 +235,7 @@ def _exclusive(name: str) -> Iterator[None]:
     with (ENGINE_DIR / name).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+if __name__ == "__main__":  # `.ci/run` has the image made while it checks the code
+    engine_address()
