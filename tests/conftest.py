@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     remove_unused_engines()
     kept = [path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")]
     for path in (*kept, *DATA_DIR.glob("evaluator-host.db*")):
-        if path.stat().st_mtime < time.time() - _KEPT_S:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with suppress(FileNotFoundError):  # another run removes what is its own
+            if path.stat().st_mtime < time.time() - _KEPT_S:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def settings(backend: str, **changes: object) -> Settings:

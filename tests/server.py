@@ -121,9 +121,10 @@ def index_environment() -> dict[str, str]:
 
 def new_home(folder: Path) -> Path:
     """Make a data directory in which nothing is yet but the tools, which take a minute to install."""
-    made = folder / "data"
+    made, tools = folder / "data", DATA_DIR / "toolchain"
     made.mkdir()
-    (made / "toolchain").symlink_to(DATA_DIR / "toolchain")
+    tools.mkdir(parents=True, exist_ok=True)  # the first host of a machine has nothing there, and makes it
+    (made / "toolchain").symlink_to(tools)
     return made
 
 

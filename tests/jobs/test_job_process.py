@@ -35,6 +35,7 @@ def job_process(host: int) -> int | None:
     return None
 
 
+@pytest.mark.engine
 def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log") as server, Client(server.url) as client:
         assert job_process(server.process.pid) is None, "there is none before there are jobs"
@@ -64,6 +65,7 @@ def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
         assert not is_running(second or 0), "it ends with its host"
 
 
+@pytest.mark.engine
 def test_a_process_of_jobs_that_cannot_open_the_database_is_started_again_later(tmp_path: Path) -> None:
     home = new_home(tmp_path)
     database = home / "host.db"

@@ -107,6 +107,7 @@ def test_the_host_answers_every_path_that_the_page_routes() -> None:
     assert {path[1:].split("/")[0] for path in paths} == PAGES
 
 
+@pytest.mark.engine  # it needs the built pages
 @pytest.mark.parametrize("page", ["workbench", "jobs"])
 def test_little_comes_before_the_first_paint(page: str) -> None:
     listed = json.loads((DIST / "assets.json").read_text("utf-8"))
