@@ -125,7 +125,15 @@ def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answer
 ) -> None:
     """The compiler refuses a field that the document lacks, or one of another type, in what was really sent and answered."""
     calls = [json.loads(line) for line in (walked / "calls.jsonl").read_text().splitlines()]
-    assert typed_calls(tmp_path, ours, calls) == ""
+    wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]
+    told = typed_calls(tmp_path, ours, [*calls, *wrong])
+    lines = len((tmp_path / "calls.ts").read_text().splitlines())
+    refused = re.findall(r"^(\S+)\((\d+),\d+\): error", told, re.MULTILINE)
+    assert len(refused) == told.count("error TS"), told
+    assert set(refused) == {("calls.ts", f"{lines - number}") for number in range(len(wrong))}, (
+        told
+    )  # the last ones alone
+    assert "is not assignable" in told
     answers = {one["operation"] for one in calls}
     documented = {
         name
@@ -135,8 +143,6 @@ def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answer
         )
     }
     assert answers == documented
-    wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]
-    assert "is not assignable" in typed_calls(tmp_path, ours, wrong)
 
 
 @pytest.mark.engine
@@ -165,9 +171,8 @@ def named_operations(document: Any) -> dict[str, Any]:
 
 def typed_calls(folder: Path, document: Any, calls: list[dict[str, Any]]) -> str:
     """Return what the TypeScript compiler says of calls and answers as values of the types of their operations."""
-    if not (folder / "schema.ts").exists():
-        typescript_types(folder, document)
-        (folder / "package.json").write_text('{"type": "module"}')
+    typescript_types(folder, document)
+    (folder / "package.json").write_text('{"type": "module"}')
     operations = named_operations(document)
     lines = [
         f"take<{json.dumps(operations[one['operation']]['operationId'])}>({json.dumps(given_of(one))});"
