@@ -1,7 +1,7 @@
 """A runner and its backend in memory, for tests of what stands above the link: no process, no socket, no sleep.
 
 The code it "runs" is a word: `ok` scores 1, `hang` never answers, `late` never begins, `die` ends the runner, `lost` ends it by the backend's
-fault, `killed` by SIGKILL, `slain` has the row's process killed, `garbage` answers with no frame; a load of `bad` fails.
+fault, `killed` by SIGKILL, `slain` has the row's process killed, `garbage` answers with no frame, `misnamed` for another row; a load of `bad` fails.
 """
 
 import asyncio
@@ -127,6 +127,12 @@ class FakeLink:
                 self._say({"type": "failed", "id": header["id"], "run_ms": 1.0, "logs": None}, {"error": error})
             case "garbage":
                 self._out.put_nowait(b"\xff" * 64)
+            case "misnamed":
+                self._say(
+                    {"type": "result", "id": "999", "run_ms": 1.0, "logs": None}, {"kind": "number", "value": 1.0}
+                )
+            case "malformed":
+                self._say({"type": "result", "id": header["id"], "run_ms": 1.0, "logs": None}, {"kind": "score"})
             case _:
                 answer = {"type": "result", "id": header["id"], "run_ms": 1.0, "logs": None}
                 self._say(answer, {"kind": "number", "value": 1.0})

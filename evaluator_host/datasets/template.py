@@ -129,7 +129,8 @@ class RecordTemplate:
             tree = self._environment.parse(text)
             _require_bounded(tree)
             self._template = self._environment.from_string(text)
-            self._value = self._environment.compile_expression(_inner(text)) if _is_one_expression(tree) else None
+            inner = text.strip().removeprefix("{{").removesuffix("}}").strip("-+ \n\t")
+            self._value = self._environment.compile_expression(inner) if _is_one_expression(tree) else None
         except TemplateSyntaxError as error:
             raise BadTemplate(f"{error.message} (line {error.lineno})") from error
         except (RecursionError, OverflowError, ValueError, MemoryError, SyntaxError) as error:
@@ -216,10 +217,6 @@ def _joined(parts: Iterable[str]) -> str:
 def _is_one_expression(tree: nodes.Template) -> bool:
     parts = tree.body[0].nodes if len(tree.body) == 1 and isinstance(tree.body[0], nodes.Output) else []
     return len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData)
-
-
-def _inner(text: str) -> str:
-    return text.strip().removeprefix("{{").removesuffix("}}").strip("-+ \n\t")
 
 
 def _require_bounded(tree: nodes.Template) -> None:

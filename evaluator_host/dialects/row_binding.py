@@ -33,7 +33,7 @@ def shaped_at_once(row: Row | EncodedRow) -> Row | None:
         return decoded_row(row) if small else None
     if row.trace and not is_small(row.trace, values=_TRACE_VALUES, characters=_CHARACTERS):
         return None
-    values = [row.inputs, row.outputs, row.variables, row.criteria, row.response, row.answers]
+    values = [row.inputs, row.outputs, *filter(None, (row.variables, row.criteria, row.response, row.answers))]
     return row if is_small(values, values=_VALUES, characters=_CHARACTERS) else None
 
 

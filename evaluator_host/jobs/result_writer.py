@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final
 
 from evaluator_host.model.errors import StoreUnavailable
@@ -23,11 +24,13 @@ _COUNTED_BYTES: Final = 8 << 10  # so many bytes count as one result: a write ha
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
-_FIELDS: Final = tuple(field.name for field in dataclasses.fields(EvaluationResult))
 _SELDOM: Final = {
     "label": None, "reason": None, "warnings": (), "error": None, "logs": Logs(), "native": (), "requests": (),
     "usage": None,
 }  # fmt: skip
+_APART: Final = frozenset({"metrics", "evaluator", "environment"})
+_OWN: Final = tuple(field.name for field in dataclasses.fields(EvaluationResult) if field.name not in _APART)
+_own_values: Final = attrgetter(*_OWN)
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +81,8 @@ class ResultWriter:
         self._results.append(stored)
         self._result_bytes += _size(stored)
         self.failed += result.error is not None
-        await self._wait_for_room(max(len(self._results), self._result_bytes // _COUNTED_BYTES))
+        if (held := max(len(self._results), self._result_bytes // _COUNTED_BYTES)) >= _AT_ONCE:
+            await self._wait_for_room(held)
 
     async def add_output(self, output: StoredOutput) -> None:
         """Add a model's answer to the next batch; wait while the database is behind."""
@@ -171,9 +175,8 @@ def stored_result(position: int, row: int, result: EvaluationResult) -> tuple[St
     Those are evaluator and environment, and the fields in `_SELDOM` where they have the values given there.
     """
     part = _shared_part(result.evaluator, result.environment)
-    left_out = {"metrics", "evaluator", "environment"}
-    left_out |= {name for name, usual in _SELDOM.items() if getattr(result, name) == usual}
-    own = {name: getattr(result, name) for name in _FIELDS if name not in left_out}
+    fields = zip(_OWN, _own_values(result), strict=True)
+    own = {name: value for name, value in fields if name not in _SELDOM or value != _SELDOM[name]}
     stored = StoredResult(
         position=position,
         row=row,

@@ -353,17 +353,14 @@ class Pool:
             sandboxes, memory_mb = self.capacity.short_of(specs)
             if sandboxes <= 0 and memory_mb + waking_mb <= 0:
                 return bool(wanted)
-            if beside is None and not self._spares_prewarmed() and self._prewarmed.evict_one():
+            # beyond so many warm evaluators, the least used of them is worth less than a first call
+            if beside is None and self.capacity.sandboxes <= _MANY_WARM and self._prewarmed.evict_one():
                 continue
             victims = victims or self._evaluator_pools.coldest_first()
             victim = next((at for at in victims if at[1] in at[0].idle and at[1] not in waking), None)
             if victim is None or (beside is not None and victim[0].worth > beside.uses / (beside.size + 1)):
                 return beside is None and self._prewarmed.evict_one()
             self._end_idle(*victim)
-
-    def _spares_prewarmed(self) -> bool:
-        """Return whether so many evaluators are warm that the least used of them is worth less than a first call."""
-        return self.capacity.sandboxes > _MANY_WARM
 
     def _evict_idle(self) -> bool:
         """End the sandbox that costs least; false when none is idle."""

@@ -162,7 +162,7 @@ def read_outcome(frame: Frame) -> Outcome:
         return Returned(
             kind=Kind(body["kind"]),
             value=body.get("value"),
-            nonfinite=tuple(_text(p) for p in body.get("nonfinite") or ())[:8],
+            nonfinite=tuple(map(_text, body.get("nonfinite") or ()))[:8],
             unsupported=(_text(unsupported["path"]), _text(unsupported["type"])) if unsupported else None,
             notes=_notes(body.get("notes")),
             logs=logs,
@@ -282,7 +282,7 @@ def _logs(raw: dict[str, Any] | None) -> Logs:
 
 
 def _notes(raw: list[dict[str, Any]] | None) -> tuple[Note, ...]:
-    return tuple(Note(_text(n["code"]), _text(n["message"])) for n in raw or ())[:16]
+    return tuple(Note(_text(n["code"]), _text(n["message"])) for n in raw)[:16] if raw else ()
 
 
 def _whole_text(raw: object) -> str:

@@ -347,6 +347,22 @@ class Sandbox:
             self.broken = True
         return outcome
 
+    def receive_at_once(self) -> Outcome | None:
+        """Return the outcome of the oldest unanswered row if its value is here; None for all that `receive` is for."""
+        frame = self._frames[0] if self._frames and not self._gates else None
+        if frame is None or frame.type != "result" or frame.header.get("id") != self._unanswered[0]:
+            return None
+        if len(frame.body) > LARGE_BYTES:
+            return None
+        try:
+            outcome = self._masking(messages.read_outcome)(frame)
+        except ProtocolError:
+            return None
+        self._frames.popleft()
+        self._unanswered.popleft()
+        self._window.answered()
+        return outcome
+
     def _took_too_much(self, outcome: Outcome) -> bool:
         """Whether a row's memory may still grow after its answer: a thread in native code cannot be stopped."""
         threads = self.spec.language is not Language.PYTHON  # whose rows are processes

@@ -147,7 +147,7 @@ class ResultContext:
     warm: bool
     timing_ms: Timing  # of the first row, which waited for the sandbox and the package set
     load_logs: Logs  # what a Python module printed while it was loaded for this lease
-    entry: str | None = None  # name of the function or class that is called; None when it is not known
+    settings: EvaluatorSettings | None = None  # with the name of what is called; None when that is not known
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
@@ -167,7 +167,7 @@ def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
             load=round(lease.load_ms, 3),
         ),
         load_logs=loaded.logs if is_python and not lease.warm else Logs(),
-        entry=loaded.entry,
+        settings=replace(prepared.evaluator.settings, entry=loaded.entry),
     )
 
 
@@ -214,7 +214,7 @@ async def result(
         evaluator=context.evaluator,
         environment=context.environment,
         sandbox=SandboxInfo(context.backend, warm=context.warm or not first, peak_memory_kb=peak),
-        entry=context.entry,
+        settings=context.settings,
     )
     all_notes = (*context.notes, *notes) if notes else context.notes
     prepared = context.prepared
@@ -267,7 +267,7 @@ class RunInfo:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
-    entry: str | None = None
+    settings: EvaluatorSettings | None = None  # with the name of what was called; None for the evaluator's own
 
     def result(
         self,
@@ -322,7 +322,7 @@ def normalise(
         return info.result(Status.FAILED, outcome.logs, notes=notes, error=error, scored=kept)
     if isinstance(outcome, Skipped):
         return info.result(Status.SKIPPED, Logs(), notes=(outcome.note,))
-    settings = evaluator.settings if info.entry is None else replace(evaluator.settings, entry=info.entry)
+    settings = info.settings or evaluator.settings
     if settings.entry == EVERY:
         scored, value = interpret_every(rules, outcome, evaluator.language, evaluator.settings)
         outcome = replace(outcome, value=value)

@@ -8,6 +8,7 @@ import pytest
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import Busy
 from evaluator_host.model.evaluator import Evaluator, Isolation, Limits, Row
+from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.pool import Pool
 from evaluator_host.pool import fair_share as shares
 from evaluator_host.service import calls_first
@@ -27,6 +28,16 @@ def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1, calls: C
     return RowStream(
         pool, LimitedProcesses(), prepared, rows, isolation=isolation, parallelism=parallelism, calls=calls
     )
+
+
+@pytest.mark.parametrize("word", ["garbage", "misnamed", "malformed"])
+async def test_an_answer_that_is_none_costs_a_batch_only_its_row(tmp_path: Path, word: str) -> None:
+    words = ["ok"] * 5 + [word] + ["ok"] * 30
+    async with opened(max_sandboxes=2) as (pool, backend):
+        results = await _all(aiter(stream(pool, *words, folder=tmp_path, calls=CallsFirst())))
+        assert {index: result.error.code for index, result, _ in results if result.error} == {5: ErrorCode.CRASHED}
+        assert sorted(index for index, _, _ in results) == list(range(len(words)))
+        assert [link.destroyed for link in backend.links] == [True, False]
 
 
 async def test_a_row_that_breaks_its_sandbox_does_not_cost_the_rows_after_it_their_place(

@@ -208,7 +208,8 @@ class RowReader:
             read = await self._rows(job, evaluators, found)
             if len(read) < len(found):
                 following = self.results.after(found[len(read) - 1], wanted.sort)
-            at = await asyncio.to_thread(_places, wanted.words, read, most=wanted.limit - len(rows))
+            matching = (place for place, row in enumerate(read) if wanted.words.matches(row))
+            at = await asyncio.to_thread(list, islice(matching, wanted.limit - len(rows)))
             rows += [read[place] for place in at]
             if len(rows) == wanted.limit:
                 return rows, self.results.after(found[at[-1]], wanted.sort)
@@ -362,11 +363,6 @@ def _fields_before_cut(text: str) -> dict[str, Any]:
                 found[name] = value
             at += 1
     return found
-
-
-def _places(words: RowSearch, rows: list[JobRow], *, most: int) -> list[int]:
-    """Return the indexes of the first `most` rows that match."""
-    return list(islice((place for place, row in enumerate(rows) if words.matches(row)), most))
 
 
 def _given(row: Row) -> dict[str, Json]:

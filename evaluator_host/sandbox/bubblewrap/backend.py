@@ -222,9 +222,10 @@ class BubblewrapBackend(FolderBackend):
         self._preparing = None
 
     async def _ready(self) -> _Ready:
-        if self._preparing is None or (self._preparing.done() and _failed(self._preparing)):
-            self._preparing = asyncio.ensure_future(self._prepare())
-        return await asyncio.shield(self._preparing)
+        made = self._preparing
+        if made is None or (made.done() and (made.cancelled() or made.exception() is not None)):
+            made = self._preparing = asyncio.ensure_future(self._prepare())
+        return await asyncio.shield(made)
 
     async def _prepare(self) -> _Ready:
         bwrap = await doctor.find_bubblewrap()
@@ -348,7 +349,3 @@ async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
     if exit_status.signal is not None:
         return SandboxLost(f"something killed a sandbox while it started (signal {exit_status.signal})")
     return SandboxUnavailable(doctor.advice(exit_status.stderr_tail))
-
-
-def _failed(task: "asyncio.Task[_Ready]") -> bool:
-    return task.cancelled() or task.exception() is not None

@@ -65,7 +65,7 @@ def find_python(facts: PythonFacts | None = None) -> HostPython:
     sources = [executable, *_standard_library(facts)]
     if home == PYTHON_HOME:
         sources += _own_libraries(facts)
-    sources = _without_nested(sources)
+    sources = [one for one in sources if not any(one != other and one.is_relative_to(other) for other in sources)]
     binds = tuple(Bind(source, home / source.relative_to(prefix)) for source in sources)
     masked = tuple(home / folder.relative_to(prefix) for source in sources for folder in _third_party(source))
     shared = facts.shared and home == PYTHON_HOME
@@ -123,10 +123,6 @@ def _own_libraries(facts: PythonFacts) -> list[Path]:
     folder, wanted = facts.prefix / "lib", facts.library
     libraries = [f for f in sorted(folder.glob("lib*.so*")) if f.name == wanted or not f.name.startswith("libpython")]
     return libraries if len(libraries) <= _FEW_LIBRARIES else [folder]
-
-
-def _without_nested(sources: list[Path]) -> list[Path]:
-    return [s for s in sources if not any(s != other and s.is_relative_to(other) for other in sources)]
 
 
 def _third_party(source: Path) -> list[Path]:

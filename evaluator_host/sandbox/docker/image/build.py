@@ -164,16 +164,11 @@ async def _run(command: list[str], *, env: Mapping[str, str]) -> None:
 
 def _import_tree(client: docker.APIClient, root: Path, *, tag: str, label: str) -> None:
     with tempfile.TemporaryFile() as whole:
-        with tarfile.open(fileobj=whole, mode="w") as tar:
-            tar.add(root, arcname=".", filter=_without_devices)
+        with tarfile.open(fileobj=whole, mode="w") as tar:  # the engine gives a container its own `/dev`
+            tar.add(root, arcname=".", filter=lambda member: None if member.isdev() else member)
         whole.seek(0)
         repository, _, name = tag.rpartition(":")
         client.import_image_from_data(whole, repository, name, changes=[f'LABEL {LABEL_BASE}="{label}"'])
-
-
-def _without_devices(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Skip device nodes: the engine gives a container its own `/dev`."""
-    return None if member.isdev() else member
 
 
 async def build_image(
