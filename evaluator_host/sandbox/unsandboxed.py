@@ -95,7 +95,6 @@ class UnsandboxedBackend(FolderBackend):
             flags = runner / "node_flags.json"
             listed = json.loads(flags.read_text(encoding="utf-8")) if flags.is_file() else []
             command = [str(self._node), *listed, str(self._javascript / "runner.cjs"), "--esbuild", str(self._esbuild)]
-            command += ["--typescript"] if spec.language is Language.TYPESCRIPT else []
         if spec.environment.path is not None:
             command += ["--packages", str(spec.environment.path)]
         if spec.stand_in is not None:

@@ -16,6 +16,8 @@ import { WorkerPair } from './worker_pair.mjs';
 /** Import the bundler late, because it needs child_process and start-up has to be short. */
 const loadLoader = () => import('./loader.mjs');
 
+/** A program that loads as most do. */
+const SMALL = 'function evaluate(inputs, outputs, trace) { return outputs === inputs.text ? 1 : 0 }';
 const WATCH_MS = 25;
 
 export class Evaluator {
@@ -31,7 +33,7 @@ export class Evaluator {
   /**
    * @param {import('./channel.mjs').Channel} channel
    * @param {import('./workers.mjs').Surroundings} surroundings
-   * @param {{esbuild: string | null, packages: string | null, typescript: boolean}} tools `typescript`: the language of the code to come
+   * @param {{esbuild: string | null, packages: string | null}} tools
    */
   constructor(channel, surroundings, tools) {
     this.channel = channel;
@@ -42,9 +44,14 @@ export class Evaluator {
   /** Do the work ahead that a load would have to wait for. */
   async getReady() {
     if (this.#loading) return;
-    const { startAhead } = await loadLoader();
-    const { esbuild, packages, typescript } = this.tools;
-    if (!this.#loading && esbuild !== null && typescript) startAhead({ esbuild, packages, language: 'typescript', isAsync: false });
+    const { prepare, startAhead } = await loadLoader();
+    const { esbuild, packages } = this.tools;
+    if (this.#loading) return;
+    if (esbuild !== null) startAhead({ esbuild, packages });
+    const order = { language: 'javascript', contract: 'auto', entry: null, check: false };
+    const small = /** @type {Loadable} */ (await prepare({ code: SMALL, bundle: null }, order, this.tools, this.#abort.signal));
+    findEntry([{ where: 'declared', name: 'evaluate', kind: 'function', text: SMALL, length: 3, ownName: 'evaluate', methods: [] }], { ...order, code: SMALL });
+    if (!this.#loading) this.workers.warm(small.program);
   }
 
   /** @param {{header: any, body: Buffer}[]} frames */

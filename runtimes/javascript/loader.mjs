@@ -2,9 +2,7 @@
 /** Turns the code of a `load` into a program: appends the accessor, and calls esbuild for code that V8 cannot run. */
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
-import { NPM, build, dismissAhead, fileName, isBuiltin, startAhead } from './bundle.mjs';
-
-export { dismissAhead, startAhead };
+import { Bundler, NPM, fileName, isBuiltin } from './bundle.mjs';
 import { sourceOf, wantedNames } from './entry.mjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
 import { clientOf } from './dialects/clients.cjs';
@@ -17,6 +15,28 @@ import { clientOf } from './dialects/clients.cjs';
  * @typedef {import('./bundle.mjs').Files} Files
  * @typedef {{esbuild: string | null, packages: string | null, files?: Files | null}} Tools
  */
+
+/** A bundler that was started before there was code to build. @type {Bundler | null} */
+let ahead = null;
+
+/** Start esbuild ahead for TypeScript that may come. @param {{esbuild: string, packages: string | null}} tools */
+export function startAhead({ esbuild, packages }) {
+  ahead = new Bundler(esbuild);
+  void ahead.warm(packages);
+}
+
+/** Return the bundler that was started ahead, which is then the caller's to end; else a new one. @param {string} esbuild */
+function takeBundler(esbuild) {
+  const taken = ahead ?? new Bundler(esbuild);
+  ahead = null;
+  return taken;
+}
+
+/** End the bundler that was started ahead, so that user code finds no process. */
+export function dismissAhead() {
+  ahead?.end();
+  ahead = null;
+}
 
 /** Matches syntax or modules that need a bundler. A false match costs only time. */
 const MODULE_SYNTAX = /\b(?:import|export)\b/;
@@ -70,22 +90,28 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   if (tools.esbuild === null) {
     return { failure: failure('load_error', 'this runner was started without esbuild and cannot compile TypeScript or imports'), missing: [] };
   }
-  /** @type {import('./bundle.mjs').Options} */
-  let options = { esbuild: tools.esbuild, packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null };
-  let built = await build(text, options, signal);
-  const aliases = built.ok ? [] : built.faults.map((one) => one.module ?? '').filter((module) => NPM.test(module));
-  if (aliases.length > 0) {
-    options = { ...options, aliases };
-    built = await build(text, options, signal);
-  }
-  const clients = built.ok || order.check ? [] : clientsIn(built.faults);
-  if (clients.length > 0) built = await build(text, { ...options, external: clients }, signal);
+  const bundler = takeBundler(tools.esbuild);
+  const built = await buildWith(bundler, text, order, tools, signal).finally(() => bundler.end());
   if (built.ok) {
     const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync };
     return { program: program(built.text, built.isAsync, wanted), positions: new Positions(plain.lineCount, plain.shownName, built.map, [...plain.files]), bundle, missing: [] };
   }
   if (built.crashed !== null) return { failure: failure('load_error', `the code could not be compiled: ${built.crashed}`), missing: [] };
   return refuse(built.faults, plain, order.language);
+}
+
+/** @param {Bundler} bundler @param {string} text @param {{language: string, check: boolean}} order @param {Tools} tools @param {AbortSignal} signal */
+async function buildWith(bundler, text, order, tools, signal) {
+  /** @type {import('./bundle.mjs').Options} */
+  let options = { packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null };
+  let built = await bundler.build(text, options, signal);
+  const aliases = built.ok ? [] : built.faults.map((one) => one.module ?? '').filter((module) => NPM.test(module));
+  if (aliases.length > 0) {
+    options = { ...options, aliases };
+    built = await bundler.build(text, options, signal);
+  }
+  const clients = built.ok || order.check ? [] : clientsIn(built.faults);
+  return clients.length > 0 ? bundler.build(text, { ...options, external: clients }, signal) : built;
 }
 
 /** Return the missing modules, if all that is wrong is that clients of models and platforms are not pinned. @param {import('./bundle.mjs').Fault[]} faults @returns {string[]} */

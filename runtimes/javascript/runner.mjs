@@ -18,12 +18,11 @@ const READY_AFTER_MS = 50; // work done ahead must not slow down a load that com
 function readArguments(given) {
   const values = {
     esbuild: /** @type {string | null} */ (null), packages: /** @type {string | null} */ (null),
-    dropTo: /** @type {string | null} */ (null), memoryMb: DEFAULT_MEMORY_MB, ownSandbox: false, typescript: false,
+    dropTo: /** @type {string | null} */ (null), memoryMb: DEFAULT_MEMORY_MB, ownSandbox: false,
   };
   for (const rest = [...given]; rest.length > 0; ) {
     const name = rest.shift();
     if (name === '--private-tmp') values.ownSandbox = true;
-    else if (name === '--typescript') values.typescript = true;
     else if (name === '--esbuild') values.esbuild = rest.shift() ?? null;
     else if (name === '--packages') values.packages = rest.shift() ?? null;
     else if (name === '--drop-to') values.dropTo = rest.shift() ?? '';

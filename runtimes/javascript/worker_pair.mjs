@@ -86,6 +86,11 @@ export class WorkerPair {
     return rssMb() > Math.max(this.memoryMb * NEARLY, this.#idleRss + MARGIN_MB) + pooled;
   }
 
+  /** Take the worker through a program of the runner's own, before there is user code. @param {any} program */
+  warm(program) {
+    this.#active.send({ type: 'warm', program });
+  }
+
   /** Begin to load; answers go to `onLoading`. @param {Order} order @param {number} memoryMb */
   load(order, memoryMb) {
     if (memoryMb !== this.memoryMb) {

@@ -203,9 +203,9 @@ def test_runner_commands():
         "/opt/runner/dialects/nemo/modules",
         "--private-tmp",
     ]
-    assert runner_command(spec(Language.TYPESCRIPT), HOST, identity=USER) == [
+    assert runner_command(spec(Language.JAVASCRIPT), HOST, identity=USER) == [
         *("/opt/node/bin/node", "--flag", "/opt/runner/runner.cjs"),
-        *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", "--typescript", "--private-tmp"),
+        *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", "--private-tmp"),
     ]
 
 

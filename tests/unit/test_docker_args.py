@@ -183,11 +183,10 @@ def test_commands_name_the_image_layout() -> None:
         *("/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8", "/opt/runner/python/runner.py"),
         *("--restricted", "/opt/restricted", "--private-tmp"),
     ]
-    for language, own in ((Language.JAVASCRIPT, []), (Language.TYPESCRIPT, ["--typescript"])):
-        assert command(spec(language), node_flags=("--flag",)) == [
-            *("/opt/node/bin/node", "--flag", "/opt/runner/javascript/runner.cjs"),
-            *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", *own, "--private-tmp"),
-        ]
+    assert command(spec(Language.JAVASCRIPT), node_flags=("--flag",)) == [
+        *("/opt/node/bin/node", "--flag", "/opt/runner/javascript/runner.cjs"),
+        *("--esbuild", "/opt/esbuild/esbuild", "--memory-mb", "256", "--private-tmp"),
+    ]
 
 
 @pytest.mark.parametrize("language", list(Language))

@@ -125,7 +125,6 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
     else:
         command = [str(_NODE), *host.node_flags, str(RUNNER_HOME / "runner.cjs"), "--esbuild", str(_ESBUILD)]
         command += ["--memory-mb", str(spec.memory_mb)]
-        command += ["--typescript"] if spec.language is Language.TYPESCRIPT else []
     if spec.environment.path is not None:
         command += ["--packages", str(_PACKAGES)]
     if spec.stand_in is not None:

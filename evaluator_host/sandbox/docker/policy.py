@@ -130,8 +130,7 @@ def command(spec: SandboxSpec, *, node_flags: tuple[str, ...] = ()) -> list[str]
         sdk = [] if spec.stand_in is None else ["--sdk", f"{runner}/{spec.stand_in.folder}"]
         return [*python, "--restricted", IMAGE_RESTRICTED, *packages, *sdk, "--private-tmp"]
     node = [IMAGE_NODE, *node_flags, f"{runner}/runner.cjs", "--esbuild", IMAGE_ESBUILD]
-    typescript = ["--typescript"] if spec.language is Language.TYPESCRIPT else []
-    return [*node, "--memory-mb", str(spec.memory_mb), *typescript, *packages, "--private-tmp"]
+    return [*node, "--memory-mb", str(spec.memory_mb), *packages, "--private-tmp"]
 
 
 def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFacts) -> dict[str, Any]:

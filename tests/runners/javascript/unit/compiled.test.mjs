@@ -1,22 +1,43 @@
 // @ts-check
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asFunctionBody, makeModulesCallable, parseFaults } from '../../../../runtimes/javascript/bundle.mjs';
+import { asFunctionBody, faultsOf, makeModulesCallable } from '../../../../runtimes/javascript/bundle.mjs';
+import { Packets, decodePacket, encodePacket } from '../../../../runtimes/javascript/esbuild.mjs';
 import { FrameDecoder, FrameError, encode } from '../../../../runtimes/javascript/frames.mjs';
 import { Positions } from '../../../../runtimes/javascript/positions.mjs';
 
 test('faults of esbuild: message, place in characters, missing modules', () => {
-  const words = [
-    '✘ [ERROR] Expected ";" but found "y"', '', '    evaluator.ts:2:25:', "      2 │ const é = \"é\"; const x y", '        │                        ^', '',
-    '✘ [ERROR] Could not resolve "lodash"', '', '    evaluator.ts:7:9:', '      7 │   import "lodash"', '        ╵          ~~~~~~', '',
-    '  You can mark the path "lodash" as external', '', '✘ [ERROR] out of luck', '', '3 errors', '',
+  const errors = [
+    { text: 'Expected ";" but found "y"', location: { file: 'evaluator.ts', line: 2, column: 25, lineText: 'const é = "é"; const x y' } },
+    { text: 'Could not resolve "lodash"', location: { file: 'evaluator.ts', line: 7, column: 9, lineText: '  import "lodash"' } },
+    { text: 'out of luck', location: null },
   ];
-  assert.deepEqual(parseFaults(words.join('\n')), [
+  assert.deepEqual(faultsOf(errors), [
     { message: 'Expected ";" but found "y"', module: null, line: 2, column: 24, file: null },
     { message: 'Could not resolve "lodash"', module: 'lodash', line: 7, column: 10, file: null },
     { message: 'out of luck', module: null, line: null, column: null, file: null },
   ]);
-  assert.deepEqual(parseFaults('panic: something else'), []);
+  const elsewhere = { text: 'Unexpected end of file', location: { file: 'helpers/text.js', line: 3, column: 0, lineText: '' } };
+  assert.deepEqual(faultsOf([elsewhere], 'main.ts'), [
+    { message: 'Unexpected end of file (helpers/text.js:3)', module: null, line: null, column: null, file: 'helpers/text.js' },
+  ]);
+});
+
+test('packets to and from esbuild survive any cut of the stream', () => {
+  const value = { none: null, yes: true, no: false, number: 7, text: 'é🎉', bytes: Buffer.from('x'.repeat(5000)), list: [['', 'a/b.ts'], []], inner: { a: 1 } };
+  const packet = encodePacket(6, value);
+  assert.equal(packet.readUInt32LE(0), packet.length - 4);
+  assert.deepEqual(decodePacket(packet.subarray(4)), { id: 6, value });
+  const greeting = Buffer.concat([Buffer.from([5, 0, 0, 0]), Buffer.from('0.1.2')]);
+  const stream = Buffer.concat([greeting, packet, encodePacket(8, {})]);
+  for (const step of [1, 3, 4, 9, 1000, stream.length]) {
+    const packets = new Packets();
+    const found = [];
+    for (let at = 0; at < stream.length; at += step) found.push(...packets.feed(stream.subarray(at, at + step)));
+    assert.deepEqual(found.map((one) => one?.id), [6, 8]);
+    assert.deepEqual(found[0]?.value, value);
+  }
+  assert.deepEqual([...new Packets().feed(Buffer.from([255, 255, 255, 255]))], [null]);
 });
 
 test('the helper for modules is replaced without moving a line', () => {
