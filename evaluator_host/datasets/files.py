@@ -106,8 +106,7 @@ class RowsFolder:
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[bytes]:
         """Return at most `limit` rows as JSON lines, from row `first` on; fewer when they have 16 MB."""
-        chunks = line_chunks(self.lines(dataset_id, first=first), limit, _PAGE_BYTES)
-        return [line for _, line in next(chunks, [])]
+        return [line for _, line in next(line_chunks(self.lines(dataset_id, first=first), limit, _PAGE_BYTES), [])]
 
     def some(
         self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None

@@ -106,8 +106,7 @@ def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
             if not decoder.decode(chunk).isascii():
                 return None
         except UnicodeDecodeError as error:
-            known = bytes(error.object)
-            return known if known[: error.start].isascii() else None
+            return error.object if error.object[: error.start].isascii() else None
     return None
 
 

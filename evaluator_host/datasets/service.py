@@ -24,6 +24,7 @@ from evaluator_host.system.tree import remove
 
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
+_HELD_BYTES: Final = 1 << 20  # of an upload, which a thread then writes
 _CPU_S: Final = 30  # for any file, and a second more for each MB of it
 _MEMORY_MB: Final = 512
 _MEMORY_PER_ROW: Final = 32  # bytes of memory for a byte of JSON: an empty list, two bytes with its comma, takes 64
@@ -76,11 +77,15 @@ class DatasetService:
             raise name_taken(name)
 
         async def write(stage: Path) -> DatasetFacts:
-            upload, size = stage / _UPLOAD, 0
+            upload, size, held = stage / _UPLOAD, 0, list[bytes]()
             with upload.open("wb") as file:
                 async for chunk in at_most(self.max_bytes, self.usage.metered(workspace_id, chunks)):
                     size += len(chunk)
-                    await asyncio.to_thread(file.write, chunk)
+                    held.append(chunk)
+                    if size % _HELD_BYTES < len(chunk):
+                        await asyncio.to_thread(file.writelines, held)
+                        held.clear()
+                await asyncio.to_thread(file.writelines, held)
             return await self._written(workspace_id, write_upload, stage, upload, format_, input_bytes=size)
 
         report = await self._add(workspace_id, name, write, replace=replace)
