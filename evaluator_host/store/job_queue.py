@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import case, func, insert, select, update
+from sqlalchemy import case, func, insert, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased
 
@@ -103,23 +103,21 @@ class JobQueue(Repository):
     ) -> bool:
         """Give up a job with a new status; return whether this host still owned it.
 
-        With an error, a paused job stays paused until a caller resumes it; without one, a caller may have done so.
+        A job that pauses is cancelled, or queued, when a caller has asked for that meanwhile. With an error, it stays
+        paused until a caller resumes it.
         """
-        finished = datetime.now(UTC) if status.final else None
-        new: Any = status
-        held = {"wanted": DesiredState.PAUSE} if status is JobStatus.PAUSED and error is not None else {}
-        if status is JobStatus.PAUSED and error is None:
-            new = case((JobTable.wanted == DesiredState.RUN, JobStatus.QUEUED), else_=JobStatus.PAUSED)
+        now = datetime.now(UTC)
+        values: dict[str, Any] = {"status": status, "finished_at": now if status.final else None}
+        if status is JobStatus.PAUSED:
+            cancelled, resumed = (JobTable.wanted == one for one in (DesiredState.CANCEL, DesiredState.RUN))
+            again = JobStatus.QUEUED if error is None else JobStatus.PAUSED
+            values["status"] = case((cancelled, JobStatus.CANCELLED), (resumed, again), else_=JobStatus.PAUSED)
+            values["finished_at"] = case((cancelled, literal(now, JobTable.finished_at.type)))
+            if error is not None:
+                values["wanted"] = case((cancelled, DesiredState.CANCEL), else_=DesiredState.PAUSE)
         released = update(JobTable).where(_owned(job_id, owner))
         released = released.values(
-            status=new,
-            owner=None,
-            heartbeat_at=None,
-            attempts=0,
-            error=error,
-            finished_at=finished,
-            running_s=JobTable.running_s + running_s,
-            **held,
+            owner=None, heartbeat_at=None, attempts=0, error=error, running_s=JobTable.running_s + running_s, **values
         )
         async with self._database.transaction() as connection:
             owned = (await connection.execute(released)).rowcount == 1

@@ -282,6 +282,18 @@ async def test_a_pause_that_was_taken_back_in_time_is_none(store: Store) -> None
     assert (await store.jobs.get_job(WORKSPACE, job.id)).status is JobStatus.QUEUED
 
 
+@pytest.mark.parametrize("error", [None, '{"code": "x", "message": "y"}'])
+async def test_a_job_that_is_cancelled_while_it_pauses_is_cancelled(store: Store, error: str | None) -> None:
+    job = await queued(store)
+    await store.job_queue.claim_job(job, "host")
+    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
+    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    assert await store.job_queue.release_job(job.id, "host", JobStatus.PAUSED, error=error)
+    ended = await store.jobs.get_job(WORKSPACE, job.id)
+    assert (ended.status, ended.wanted) == (JobStatus.CANCELLED, DesiredState.CANCEL)
+    assert ended.finished_at is not None
+
+
 async def test_what_has_ended_stays_so_and_may_be_removed(store: Store) -> None:
     job = await queued(store)
     with pytest.raises(InUse):
