@@ -6,6 +6,7 @@ copy; other hosts read ranges, found by the index, and keep a copy of small data
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from evaluator_host.system.tree import remove
 
 _CACHED_BYTES: Final = 64 << 20  # a larger data set is read by ranges, and not kept
 _RANGE_BYTES: Final = 4 << 20
+_AGAIN_WITHIN: Final = timedelta(seconds=20)  # a refusal is tried again; silence, 30 s of it (AWS_TIMEOUT), is not
 
 
 class Bucket:
@@ -35,7 +37,7 @@ class Bucket:
         self.obstore = obstore
         self._url = url
         try:
-            self.store = from_url(url, retry_config={"max_retries": 3})
+            self.store = from_url(url, retry_config={"max_retries": 3, "retry_timeout": _AGAIN_WITHIN})
         except (ValueError, obstore.exceptions.BaseError) as error:
             raise Misconfigured(f"EVALUATOR_HOST_STORAGE_URL is no address of a storage: {error}") from error
 

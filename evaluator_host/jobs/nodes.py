@@ -21,6 +21,7 @@ from evaluator_host.model.errors import HostBusy, HostError, Misconfigured, Pack
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.outcome import EvaluationResult, Given
 from evaluator_host.schemas.jobs import JobNode, NodeState
+from evaluator_host.system.processes import start_process
 
 LENGTH: Final = struct.Struct("<Q")
 _DRIVER: Final = "from evaluator_host.ray.driver import main; main()"
@@ -121,7 +122,7 @@ class RayNodes:
                 self._idle.cancel()
             if self._process is None or self._process.returncode is not None:
                 self._found = []
-                self._process = await asyncio.create_subprocess_exec(
+                self._process = await start_process(
                     *(sys.executable, "-P", "-c", _DRIVER, self._address),
                     env={name: text for name, text in os.environ.items() if not name.startswith(_OURS)},
                     stdin=asyncio.subprocess.PIPE,

@@ -27,7 +27,7 @@ from evaluator_host.model.errors import (
 )
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.system.limited_child import REPLY, REQUEST, Kind
-from evaluator_host.system.processes import PLAIN_PATH
+from evaluator_host.system.processes import PLAIN_PATH, start_process
 from evaluator_host.system.turns import Turns
 
 WAITING_CALLS: Final = 32  # of one workspace
@@ -146,7 +146,7 @@ class LimitedProcesses:
 
     async def _start(self) -> "_Child":
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await start_process(
                 *(sys.executable, "-s", "-P", "-m", "evaluator_host.system.limited_child", str(os.getpid())),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,

@@ -7,10 +7,11 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 OUTPUT_BYTES: Final = 16 * 1024 * 1024  # a lock of 2,000 packages is about 4 MB
 PLAIN_PATH: Final = "/usr/bin:/bin"
+_START_PIPES: Final = 5  # three for the child's streams, one that tells how its start went, one to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,24 @@ class LimitReached(Exception):
     """A program was killed at a limit of memory, processes or disk; the text tells the user which."""
 
 
+async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Process:
+    """Start a process as `asyncio.create_subprocess_exec` does, once there are descriptors for it.
+
+    uvloop loses those that it has opened when it finds too few, and calls that "Unknown error -1".
+
+    Raises:
+      OSError: it cannot be started.
+    """
+    held: list[int] = []
+    try:
+        for _ in range(_START_PIPES):
+            held += os.pipe()
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    return await asyncio.create_subprocess_exec(*argv, **options)
+
+
 async def run(
     command: Command, timeout_s: float | None, *, started: Callable[[int], None] | None = None, inherit: bool = False
 ) -> Finished:
@@ -65,7 +84,7 @@ async def run(
       TimeoutError: it did not end within `timeout_s`.
       OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
     """
-    process = await asyncio.create_subprocess_exec(
+    process = await start_process(
         *command.argv,
         cwd=command.cwd,
         env=None if inherit else {"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **command.environment},

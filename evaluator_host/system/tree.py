@@ -119,7 +119,7 @@ def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Gene
             here = levels[-1]
             if here.left is None:
                 here.left = []
-                for entry in _entries(here.folder, above, only_folders=only_folders):
+                for entry in _entries(here.folder, above, only_folders=only_folders, strict=strict):
                     yield entry
                     if entry.enter:
                         here.left.append(entry.name)
@@ -133,8 +133,14 @@ def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Gene
                 os.close(level.folder)
 
 
-def _entries(folder: int, above: list[str], *, only_folders: bool) -> Iterator[Entry]:
-    with os.scandir(folder) as found:
+def _entries(folder: int, above: list[str], *, only_folders: bool, strict: bool) -> Iterator[Entry]:
+    try:
+        opened = os.scandir(folder)  # takes another descriptor
+    except OSError:
+        if strict:
+            raise
+        return
+    with opened as found:
         for one in found:
             is_folder = one.is_dir(follow_symlinks=False)
             if is_folder or not only_folders:

@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.environments.build.builder import Builder
+from evaluator_host.environments.build.command import BuildSandbox
+from evaluator_host.model.errors import MachineExhausted
 from tests.conftest import DATA_DIR
 from tests.faults.scene import FAST, HONEST, Scene, scene
 from tests.package_index import serving
@@ -48,6 +52,52 @@ def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
     assert set(codes(host, 8)) == {200}
     host.until(lambda: host.gauge("sandboxes") == 0)
     assert host.descriptors() <= before + 2
+
+
+STARTS = """
+import os, resource, uvloop
+from pathlib import Path
+from evaluator_host.system.processes import Command, run
+
+def count():
+    return len(os.listdir("/proc/self/fd"))
+
+async def main():
+    command, (soft, hard) = Command(("/bin/true",), Path("/"), {}), resource.getrlimit(resource.RLIMIT_NOFILE)
+    await run(command, 60)
+    before = count()
+    for more in range(16):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before + more, hard))
+        try:
+            came_to = str((await run(command, 60)).code)
+        except OSError as error:
+            came_to = error.strerror
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        print(came_to, count() - before, sep=";")
+
+uvloop.run(main())
+"""
+
+
+def test_a_process_that_has_no_descriptors_is_refused_as_such_and_loses_none() -> None:
+    done = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split("\n")) == {"Too many open files;0", "0;0", ""}
+
+
+async def test_packages_are_not_installed_without_a_sandbox_because_bubblewrap_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = tmp_path / "bwrap"
+    killed.write_text("#!/bin/sh\nkill -9 $$\n")
+    killed.chmod(0o755)
+    (tmp_path / "build").mkdir()
+    builder = Builder(tmp_path / "build", file_mb=100)
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        with pytest.raises(MachineExhausted, match="try again"):
+            await builder._find()
+    assert isinstance(await builder._find(), BuildSandbox)
 
 
 def test_out_of_processes(host: Scene, recovery: Note) -> None:

@@ -1,7 +1,10 @@
 """Rows in S3-compatible storage, over a real HTTP server: ranges by index, copies, two hosts without a shared folder."""
 
 import json
+import socket
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -82,6 +85,22 @@ def test_an_address_that_is_none_or_does_not_answer_is_told(
         ObjectRows(tmp_path, "no address")
     with pytest.raises(StoreUnavailable, match="does not serve"):
         list(ObjectRows(tmp_path, "s3://no-such-bucket").rows("ds_1"))
+
+
+def test_a_storage_that_is_silent_is_asked_once(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert timedelta(seconds=30) > object_rows._AGAIN_WITHIN, "else it is asked again, and a caller waits two minutes"
+    monkeypatch.setattr(object_rows, "_AGAIN_WITHIN", timedelta(seconds=0.5))
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setenv("AWS_TIMEOUT", "1 second")
+        with pytest.raises(StoreUnavailable, match="does not serve"):
+            list(ObjectRows(tmp_path, URL).rows("ds_1"))
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 def test_a_host_scores_rows_that_another_host_took(

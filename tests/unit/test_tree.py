@@ -2,6 +2,7 @@
 
 import ast
 import os
+import resource
 import stat
 import tempfile
 import threading
@@ -85,6 +86,21 @@ def test_a_walk_sees_every_level_with_few_descriptors(home: Path) -> None:
     assert size_bytes(home / "tree", occupied=True) >= DEEP
     assert size_bytes(home / "none") == 0
     assert remove(home / "tree")
+
+
+def test_a_walk_leaves_out_what_it_has_no_descriptor_for_unless_it_is_strict(home: Path) -> None:
+    (home / "tree" / "below").mkdir(parents=True)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = os.open("/", os.O_RDONLY)  # the lowest that is free
+    os.close(spare)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (spare + 1, before[1]))
+    try:
+        assert list(walk(home / "tree", strict=False)) == [], "the folder is open, and cannot be listed"
+        with pytest.raises(OSError, match="Too many open files"):
+            list(walk(home / "tree"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert [entry.path for entry in walk(home / "tree", strict=False)] == ["below"]
 
 
 def test_links_are_neither_followed_nor_their_targets_touched(home: Path) -> None:

@@ -320,7 +320,7 @@ def _require_lasting(fault: BaseException | None) -> None:
     Raises:
       MachineExhausted: the fault passes; the next build tries again.
     """
-    if isinstance(fault, TimeoutError):
+    if isinstance(fault, TimeoutError | InterruptedError):
         raise MachineExhausted("this machine is too busy to install packages; try again later") from fault
     if fault is not None and (exhausted := MachineExhausted.cause_of(fault)) is not None:
         raise exhausted from fault

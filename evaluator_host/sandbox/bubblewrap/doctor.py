@@ -66,14 +66,16 @@ async def find_bubblewrap() -> Bubblewrap:
     if path is None:
         raise SandboxUnavailable(f"bubblewrap is not installed: {INSTALL}")
     try:
-        output = (await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)).stdout
+        done = await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)
+        if done.code < 0:
+            raise InterruptedError(f"signal {-done.code} ended it")
     except OSError as error:  # TimeoutError is one
         raise SandboxUnavailable(f"{path} cannot be run: {refusal_of(error)}. Else {INSTALL}") from error
-    version = version_of(output)
+    version = version_of(done.stdout)
     if not version:
         raise SandboxUnavailable(f"{path} is not bubblewrap, or damaged: {INSTALL}")
     if version < _OLDEST:
-        raise SandboxUnavailable(f"{output.strip() or path} is too old: {INSTALL}")
+        raise SandboxUnavailable(f"{done.stdout.strip()} is too old: {INSTALL}")
     if path.stat().st_mode & stat.S_ISUID:
         raise SandboxUnavailable(f"{path} is installed setuid root, which forbids size limits: chmod u-s {path}")
     return Bubblewrap(path, version)
