@@ -58,16 +58,19 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
     """Check this machine and say how to fix problems. Exit 3 when a host cannot start or no backend works."""
     settings = load_settings(data_dir=data_dir)
     found = run_async(lambda: examine(settings))
-    works = any(is_working(findings) for name, findings in found.items() if name != "host")
+    chosen = settings.sandbox in (SandboxChoice.BUBBLEWRAP, SandboxChoice.DOCKER)
+    serving = next((name for name in ([settings.sandbox] if chosen else found) if is_working(found[name])), None)
+    works = serving is not None
     broken = [finding.name for finding in found["host"] if finding.name in _NEEDED and not finding.ok]
     if as_json:
         print_json({"ok": works and not broken, "findings": found})
     else:
-        out.print(_table(found))
+        out.print(_table(found, serving=serving))
         if broken:
             out.print(f"\nNo host can start here: fix the {' and the '.join(broken)}.")
         if not works:
-            out.print("\nNo backend works, so no evaluator can run: fix one of them.")
+            least = f"{settings.sandbox}, or choose another with EVALUATOR_HOST_SANDBOX" if chosen else "one of them"
+            out.print(f"\nNo backend works, so no evaluator can run: fix {least}.")
     raise typer.Exit(0 if works and not broken else _NOT_WORKING)
 
 
@@ -188,16 +191,18 @@ def _running_host(settings: Settings, name: str) -> Finding | None:
     return None
 
 
-def _table(found: dict[str, list[Finding]]) -> Text:
+def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
+    """Return all findings; those of a backend that does not work, and that no host needs here, are no faults."""
     made = Text()
     width = max(len(finding.name) for findings in found.values() for finding in findings)
     for name, findings in found.items():
-        made.append(f"{name}\n", style="bold")
+        spare = serving not in (None, name) and name in set(SandboxChoice) and not is_working(findings)
+        made.append(f"{name}{f' (not needed: {serving} serves)' if spare else ''}\n", style="bold")
         for finding in findings:
-            mark, style = ("ok", "green") if finding.ok else ("NO", "bold red")
+            mark, style = ("ok", "green") if finding.ok else ("--", "dim") if spare else ("NO", "bold red")
             made.append(f"  {mark}", style=style).append(f"  {finding.name:<{width}}  {plain(finding.detail)}\n")
             if finding.fix and not finding.ok:
-                made.append(f"{'':<{width + 8}}to fix it: {plain(finding.fix)}\n")
+                made.append(f"{'':<{width + 8}}to {'use' if spare else 'fix'} it: {plain(finding.fix)}\n")
     made.rstrip()
     return made
 

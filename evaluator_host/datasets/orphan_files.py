@@ -16,6 +16,7 @@ from evaluator_host.dialects.table import all_dialects
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.store.database import Address
 from evaluator_host.store.store import Store
+from evaluator_host.store.watch import NOTES
 from evaluator_host.system.files import write_once
 
 _FINDING: Final = "rows and files"
@@ -29,7 +30,7 @@ class OrphanFiles:
 
     def __init__(self, data_dir: Path, rows: RowsFolder, blobs: FileFolder) -> None:
         self._data_dir = data_dir
-        self._notes = data_dir / "databases"
+        self._notes = data_dir / NOTES
         self.rows = rows
         self.blobs = blobs
 

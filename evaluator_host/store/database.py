@@ -311,16 +311,20 @@ def columns_of(table: type[DeclarativeBase], record: type[Any]) -> list[Any]:
     return [getattr(table, field.name) for field in fields(record)]
 
 
+def damaged(file: Path, reason: str) -> StoreUnavailable:
+    """Return the error for a SQLite file that is no database of a host any more."""
+    kept = newest_backup(file)
+    copy = f"the newest copy is {kept}" if kept else f"there is no copy in {backups_dir(file)}"
+    return StoreUnavailable(
+        f"the database {file} is damaged: {reason}; stop the host, keep the file, and put a copy in its place ({copy})"
+    )
+
+
 def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
     cause = getattr(error, "orig", None) or error
     reason = (str(cause).strip() or type(cause).__name__).splitlines()[0]
     if address.file and isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
-        kept = newest_backup(address.file)
-        copy = f"the newest copy is {kept}" if kept else f"there is no copy in {backups_dir(address.file)}"
-        return StoreUnavailable(
-            f"the database {address} is damaged: {reason}; stop the host, keep the file, and put a copy in its place "
-            f"({copy})"
-        )
+        return damaged(address.file, reason)
     if isinstance(cause, OSError):
         return StoreUnavailable(f"the database {address} cannot be used: {refusal_of(cause)}")
     to_do = next((advice for words, advice in _TO_DO if words in reason), "try again")

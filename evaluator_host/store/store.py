@@ -25,7 +25,7 @@ from evaluator_host.store.secrets import SecretBox, Secrets
 from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces
 from evaluator_host.store.usage import Quota, StorageUsage
-from evaluator_host.store.watch import DatabaseWatch
+from evaluator_host.store.watch import DatabaseWatch, require_not_emptied
 from evaluator_host.store.workspaces import PackageSetUses, Workspaces
 
 _NO_QUOTA: Final = Quota()
@@ -88,6 +88,7 @@ async def open_store(
       StoreUnavailable: the database does not answer, or cannot write.
     """
     address = address_of(database_url, data_dir)
+    await asyncio.to_thread(require_not_emptied, address, data_dir)
     await asyncio.to_thread(migrate, address)
     store = Store(Database(address), SecretBox(secrets_key, data_dir), quota)
     try:

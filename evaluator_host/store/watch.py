@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.model.errors import StoreUnavailable
-from evaluator_host.store.database import Address, Database, file_facts, translated
+from evaluator_host.store.database import Address, Database, damaged, file_facts, translated
+
+NOTES: Final = "databases"
+"""Folder of a data directory where each database that used it is noted, see `datasets.orphan_files`."""
 
 _LOOK_EVERY_S: Final = 2.0
 _LOOK_S: Final = 10.0  # a busy machine may keep this host or the database from the processor for seconds
@@ -66,7 +69,8 @@ class DatabaseWatch:
         try:
             async with asyncio.timeout(_LOOK_S):
                 if (file := self._address.file) is not None:
-                    await asyncio.to_thread(_read_file, self._address, file)
+                    if not await asyncio.to_thread(_read_file, self._address, file):
+                        raise damaged(file, "it is empty")
                 else:
                     await self._databases[1].require_writable()
         except StoreUnavailable as error:
@@ -82,15 +86,30 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
     return found and (found.st_dev, found.st_ino)
 
 
-def _read_file(address: Address, file: Path) -> None:
-    """Read one row of every table of a SQLite file, through a connection that remembers no page.
+def _read_file(address: Address, file: Path) -> int:
+    """Read one row of every table of a SQLite file, by a connection that remembers no page; return how many there are.
 
     Raises:
       StoreUnavailable: the file is damaged, or cannot be read.
     """
     with translated(address), closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (name,) in names:
             connection.execute(f'SELECT * FROM "{name}" LIMIT 1').fetchall()  # noqa: S608 - a name of the file's own
+    return len(names)
+
+
+def require_not_emptied(address: Address, data_dir: Path) -> None:
+    """Check that a SQLite file without a byte was none before: half a copy, or a disk that was full, leaves such a one.
+
+    Raises:
+      StoreUnavailable: a host of this data directory has used it.
+    """
+    if (file := address.file) is None or (found := file_facts(file)) is None or found.st_size:
+        return
+    for note in (data_dir / NOTES).glob("[!.]*"):
+        if note.read_text(errors="replace") == str(address):
+            raise damaged(file, "it is empty, though a host has used it (to begin with a new one, remove it)")
 
 
 def require_usable(address: Address) -> None:

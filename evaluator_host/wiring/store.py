@@ -62,6 +62,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
     try:
         address = database.address(url, settings.data_dir)
         await asyncio.to_thread(watch.require_usable, address)
+        await asyncio.to_thread(watch.require_not_emptied, address, settings.data_dir)
         async with store.open_read_only(url, settings.data_dir) as found:
             if found is not None:
                 await found.database.require_writable()

@@ -186,6 +186,30 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         host.until(lambda: readiness(host) == (200, None))
 
 
+def test_an_emptied_file_is_no_new_database(tmp_path: Path) -> None:
+    data = new_home(tmp_path)
+    file = data / "host.db"
+    url = f"sqlite:///{file}"
+    with scene(tmp_path, data_dir=data, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
+        os.truncate(file, 0)
+        host.until(lambda: readiness(host) == (503, "store_unavailable"))
+        host.until(lambda: f"the database {file} is damaged" in host.server.log)
+    for part in data.glob("host.db-*"):
+        part.unlink()
+    os.truncate(file, 0)
+    for arguments in (("doctor",), ("keys", "list"), ("serve", "--port", "0")):
+        done = command(*arguments, url=url, EVALUATOR_HOST_DATA_DIR=str(data))
+        assert done.returncode == 3
+        said = " ".join((done.stdout + done.stderr).split())
+        assert f"the database {file} is damaged: it is empty, though a host has used it" in said
+        assert file.stat().st_size == 0
+    file.unlink()
+    file.touch()
+    (data / "databases").rename(tmp_path / "notes")
+    with scene(tmp_path, data_dir=data, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
+        assert readiness(host) == (200, None), "nobody has used this one"
+
+
 @pytest.mark.parametrize("arguments", [("keys", "list"), ("doctor",), ("serve", "--port", "0")])
 def test_a_command_names_the_damaged_file_and_where_copies_are(arguments: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "host.db"

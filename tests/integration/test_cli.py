@@ -259,6 +259,19 @@ def test_doctor_finds_the_backend_that_works(folder: Path) -> None:
     assert names >= {"python", "node", "esbuild", "data directory"}
 
 
+def test_doctor_calls_a_backend_that_no_host_needs_no_fault(folder: Path) -> None:
+    nowhere = {"EVALUATOR_HOST_DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    ran = cli(folder, "doctor", environment={**nowhere, "EVALUATOR_HOST_SANDBOX": "auto"})
+    assert ran.returncode == 0, ran.stdout
+    assert "docker (not needed: bubblewrap serves)" in ran.stdout
+    assert "NO  engine" not in ran.stdout
+    assert "--  engine" in ran.stdout
+    chosen = cli(folder, "doctor", environment={**nowhere, "EVALUATOR_HOST_SANDBOX": "docker"})
+    assert chosen.returncode == 3, "serve would not start"
+    assert "NO  engine" in chosen.stdout
+    assert "fix docker, or choose another with EVALUATOR_HOST_SANDBOX" in " ".join(chosen.stdout.split())
+
+
 def test_a_taken_port_is_said_clearly(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
