@@ -41,7 +41,7 @@ _TO_DO: Final = (  # by what a driver says
     ("unable to open database file", "see that its folder exists and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),
-    ("database is locked", "end the process that holds it, or try again"),
+    ("database is locked", "try again; if this machine is not busy, end the process that holds it"),
     ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection, authentication
 )
 

@@ -15,7 +15,7 @@ NOTES: Final = "databases"
 """Folder of a data directory where each database that used it is noted, see `datasets.orphan_files`."""
 
 _LOOK_EVERY_S: Final = 2.0
-_LOOK_S: Final = 10.0  # a busy machine may keep this host or the database from the processor for seconds
+_LOOK_S: Final = 30.0  # for so long a busy machine may keep this host or the database from the processor
 
 _log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 OUTPUT_BYTES: Final = 16 * 1024 * 1024  # a lock of 2,000 packages is about 4 MB
 PLAIN_PATH: Final = "/usr/bin:/bin"
-_START_PIPES: Final = 5  # three for the child's streams, one that tells how its start went, one to spare
+_START_DESCRIPTORS: Final = 10  # both ends of the child's three streams and of what tells how its start went; to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,9 @@ async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Proces
     Raises:
       OSError: it cannot be started.
     """
-    held: list[int] = []
-    try:
-        for _ in range(_START_PIPES):
-            held += os.pipe()
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
+    with contextlib.ExitStack() as held:
+        for _ in range(_START_DESCRIPTORS):
+            held.enter_context(socket.socket())
     return await asyncio.create_subprocess_exec(*argv, **options)
 
 
