@@ -17,10 +17,15 @@ from evaluator_host.client.calls import (
     row_body,
 )
 from evaluator_host.client.jobs import JobVerbs
-from evaluator_host.client.labels import LabelVerbs
-from evaluator_host.client.models import ModelVerbs
-from evaluator_host.client.resources import DatasetVerbs, EvaluatorVerbs, SecretVerbs
-from evaluator_host.client.schedules import AlertVerbs, ScheduleVerbs
+from evaluator_host.client.resources import (
+    AlertVerbs,
+    DatasetVerbs,
+    EvaluatorVerbs,
+    LabelVerbs,
+    ModelVerbs,
+    ScheduleVerbs,
+    SecretVerbs,
+)
 from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
 from evaluator_host.migration.answers import Import, Migration
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Replay, Row

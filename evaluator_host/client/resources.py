@@ -1,18 +1,25 @@
-"""Client methods for stored resources: `client.evaluators`, `client.datasets`, `client.secrets`."""
+"""Client methods for stored resources but jobs: `client.evaluators`, `datasets`, `secrets`, `schedules`, `models` and so on."""
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
 from evaluator_host.client.calls import Call, encode, given_cases, pasted_body, proof_body, query
+from evaluator_host.client.jobs import job_body
 from evaluator_host.client.transport import NamedVerbs, TransportT, stream, verb
 from evaluator_host.datasets.format import Format
 from evaluator_host.migration.answers import StoredMigration
 from evaluator_host.model.evaluator import Evaluator, Json, Row
-from evaluator_host.schemas.jobs import EvaluatorScore
+from evaluator_host.model.json_values import decode_json
+from evaluator_host.schemas.alerts import AlertReport, AlertRule, ScheduleReport
+from evaluator_host.schemas.jobs import EvaluatorScore, JobReport
+from evaluator_host.schemas.labels import LabelPage, LabelQueue, LabelRow
+from evaluator_host.schemas.models import DayUsage, ModelTest, RecordedAnswers, RegisteredModel
 from evaluator_host.schemas.stored import (
     ColumnFacts,
     DatasetReport,
@@ -25,6 +32,9 @@ from evaluator_host.schemas.stored import (
 
 _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16
+_JSON_LINES: Final = (("Content-Type", "application/x-ndjson"),)
+_IMPORT_BYTES: Final = 8 << 20  # of one request
+_OF_THE_HOST: Final = ("operator", "created_at")
 
 
 class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
@@ -385,3 +395,274 @@ class SecretVerbs(NamedVerbs[TransportT, SecretReport]):
         """
         call = Call("PUT", self._path(name), SecretReport, encode({"value": value}))
         return await self._transport.send(call)
+
+
+class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
+    """Methods for the schedules in the workspace of the caller's key. Deleting a schedule keeps its jobs."""
+
+    _PATH = "/v1/schedules"
+    _REPORT = ScheduleReport
+
+    @verb
+    async def create(self, /, name: str, cron: str, *, timezone: str = "UTC", **job: Any) -> ScheduleReport:
+        """Make a job at each time of a cron expression.
+
+        Args:
+          name: Name of the schedule.
+          cron: `0 7 * * 1` is every Monday at 7.
+          timezone: Time zone of `cron`, such as `Europe/Berlin`.
+          job: `evaluators`, `dataset`, … as in `jobs.create`.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such evaluator, data set or secret.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        body = {"name": name, "cron": cron, "timezone": timezone, "job": job_body(**job)}
+        return await self._transport.send(Call("POST", "/v1/schedules", ScheduleReport, encode(body)))
+
+    @verb
+    async def change(
+        self, name: str, *, paused: bool | None = None, cron: str | None = None, timezone: str | None = None
+    ) -> ScheduleReport:
+        """Pause, resume or change a schedule, and return it; None keeps a field.
+
+        Args:
+          name: Name of the schedule.
+          paused: Whether it runs nothing for now.
+          cron: Another expression.
+          timezone: Another time zone.
+
+        Raises:
+          InvalidRequest: a field is not valid.
+        """
+        body = encode({"paused": paused, "cron": cron, "timezone": timezone})
+        return await self._transport.send(Call("PATCH", self._path(name), ScheduleReport, body))
+
+    @verb
+    async def run(self, name: str) -> JobReport:
+        """Make the job of a schedule now, and return it."""
+        return await self._transport.send(Call("POST", self._path(name, "run"), JobReport))
+
+
+class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
+    """Methods for the alerts in the workspace of the caller's key, reported with their last messages."""
+
+    _PATH = "/v1/alerts"
+    _REPORT = AlertReport
+
+    @verb
+    async def create(self, name: str, rule: AlertRule) -> AlertReport:
+        """Tell a webhook when a figure goes out of bounds.
+
+        Args:
+          name: Name of the alert.
+          rule: What it watches, its bound and its webhook.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such job, schedule, evaluator or secret.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        return await self._transport.send(
+            Call("POST", "/v1/alerts", AlertReport, encode({"name": name, **asdict(rule)}))
+        )
+
+    @verb
+    async def pause(self, name: str, *, paused: bool = True) -> AlertReport:
+        """Pause an alert, or resume it with `paused=False`.
+
+        Args:
+          name: Name of the alert.
+          paused: Whether it watches nothing for now.
+        """
+        return await self._transport.send(Call("PATCH", self._path(name), AlertReport, encode({"paused": paused})))
+
+    @verb
+    async def test(self, name: str) -> AlertReport:
+        """Send a test message; the newest delivery says how that went."""
+        return await self._transport.send(Call("POST", self._path(name, "test"), AlertReport))
+
+
+class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
+    """Methods for the label queues in the workspace of the caller's key. Deleting one deletes its labels."""
+
+    _PATH = "/v1/label-queues"
+    _REPORT = LabelQueue
+
+    @verb
+    async def create(self, /, name: str, **given: Any) -> LabelQueue:
+        """Make a queue of rows that wait for labels.
+
+        Args:
+          name: Name of the queue.
+          given: `job` or `dataset`, `kind`, `choices`, `rows`, `limit` and more, as in `POST /v1/label-queues`.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such job, evaluator or data set.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        return await self._transport.send(Call("POST", "/v1/label-queues", LabelQueue, encode({"name": name, **given})))
+
+    @verb
+    async def all(self, *, job: str | None = None) -> list[LabelQueue]:
+        """Return the queues, newest first.
+
+        Args:
+          job: Id of a job: only queues whose labels count for it.
+        """
+        return await self._transport.send(Call("GET", "/v1/label-queues" + query(job=job), list[LabelQueue]))
+
+    @verb
+    async def next(self, name: str, *, by: str | None = None) -> LabelRow | None:
+        """Return a row that waits, held for this person for 10 minutes; None when none is left.
+
+        Args:
+          name: Name of the queue.
+          by: The person; a host with keys takes the key's name.
+        """
+        call = Call("POST", self._path(name, "next"), LabelRow, encode({"by": by}))
+        return await self._transport.send(call)
+
+    @verb
+    async def rows(self, name: str, *, state: str | None = None, after: int = -1, limit: int = 100) -> LabelPage:
+        """Return rows of a queue by number, without their data.
+
+        Args:
+          name: Name of the queue.
+          state: `waiting`, `labelled` or `skipped`; None for all.
+          after: `next_after` of the previous page.
+          limit: At most so many.
+        """
+        path = self._path(name, "rows") + query(state=state, after=after, limit=limit)
+        return await self._transport.send(Call("GET", path, LabelPage))
+
+    @verb
+    async def row(self, name: str, index: int) -> LabelRow:
+        """Return a row of a queue with its data.
+
+        Args:
+          name: Name of the queue.
+          index: Number of the row.
+        """
+        return await self._transport.send(Call("GET", self._path(name, f"rows/{index}"), LabelRow))
+
+    @verb
+    async def set(
+        self, name: str, index: int, label: Json, *, skip: bool = False, note: str = "", by: str | None = None
+    ) -> LabelQueue:
+        """Label a row, skip it, or let it wait again, and return the queue after it.
+
+        Args:
+          name: Name of the queue.
+          index: Number of the row.
+          label: true or false, a number, or a choice; None lets it wait again.
+          skip: Leave the row out.
+          note: Text for people.
+          by: The person; a host with keys takes the key's name.
+
+        Raises:
+          InvalidRequest: the queue takes no such label.
+        """
+        body = encode({"label": label, "skip": skip, "note": note, "by": by})
+        return await self._transport.send(Call("PUT", self._path(name, f"rows/{index}"), LabelQueue, body))
+
+
+class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
+    """Methods for the models that evaluators may be granted, in the workspace of the caller's key.
+
+    Evaluators that were granted a deleted one are refused from then on.
+    """
+
+    _PATH = "/v1/models"
+    _REPORT = RegisteredModel
+
+    @verb
+    async def add(self, model: RegisteredModel) -> RegisteredModel:
+        """Register a model.
+
+        Args:
+          model: Name, URL, kind, name at the provider, secret and prices.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such secret.
+          InvalidRequest: a field is not valid, or the operator allows no model on that host.
+        """
+        body = {name: value for name, value in asdict(model).items() if name not in _OF_THE_HOST and value != ""}
+        return await self._transport.send(Call("POST", "/v1/models", RegisteredModel, encode(body)))
+
+    @verb
+    async def change(self, name: str, /, **changes: Json) -> RegisteredModel:
+        """Change fields of a model, from its next request on, and return it. What it was used for keeps its cost.
+
+        Args:
+          name: Name of the model.
+          changes: url, kind, model, secret, input_price, output_price, timeout_s, retries; None for the default.
+
+        Raises:
+          NotFound: there is no model of that name, or no such secret.
+          InvalidRequest: a field is not valid, the model is the operator's, or the operator allows none on that host.
+        """
+        return await self._transport.send(Call("PATCH", self._path(name), RegisteredModel, encode(changes)))
+
+    @verb
+    async def test(self, name: str) -> ModelTest:
+        """Ask a model one short question, and return how it answered."""
+        return await self._transport.send(Call("POST", self._path(name, "test"), ModelTest))
+
+    @verb
+    async def usage(self, *, days: int = 30) -> list[DayUsage]:
+        """Return what the workspace used of each model by day (UTC), the newest day first.
+
+        Args:
+          days: How many days, today included.
+        """
+        return await self._transport.send(Call("GET", f"/v1/model-usage{query(days=days)}", list[DayUsage]))
+
+    @verb
+    async def answers(self) -> RecordedAnswers:
+        """Return how many answers are recorded."""
+        return await self._transport.send(Call("GET", "/v1/model-answers", RecordedAnswers))
+
+    @stream
+    async def export_answers(self) -> AsyncGenerator[dict[str, Json], None]:
+        """Yield the recorded answers: `{"digest", "model", "created_at", "request", "answer"}`."""
+        rest = b""
+        async with aclosing(self._transport.download(Call("GET", "/v1/model-answers/export", NoneType))) as pieces:
+            async for piece in pieces:
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    yield decode_json(line)
+
+    @verb
+    async def import_answers(self, answers: Iterable[dict[str, Json]]) -> RecordedAnswers:
+        """Record the answers of an export, in place of those of the same requests.
+
+        Args:
+          answers: As `export_answers` yields them.
+
+        Raises:
+          InvalidRequest: one is no recorded answer; those before it may be recorded.
+        """
+        batch = bytearray()
+        for one in answers:
+            batch += encode(one) + b"\n"
+            if len(batch) >= _IMPORT_BYTES:
+                await self._import(bytes(batch))
+                batch.clear()
+        return await self._import(bytes(batch))
+
+    async def _import(self, lines: bytes) -> RecordedAnswers:
+        call = Call("POST", "/v1/model-answers/import", RecordedAnswers, lines, _JSON_LINES)
+        return await self._transport.send(call)
+
+    @verb
+    async def delete_answers(self, *, model: str | None = None) -> None:
+        """Delete the recorded answers of the workspace.
+
+        Args:
+          model: Only those of this model; None for all.
+        """
+        await self._transport.send(Call("DELETE", f"/v1/model-answers{query(model=model)}", NoneType))

@@ -293,8 +293,11 @@ def settings_environment(index: Index, database_url: str, **more: str) -> dict[s
 
 
 def batch(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the results of many rows from a host without faults."""
-    answer = httpx.post(f"{url}/v1/evaluate/batch", json=body, timeout=300)
+    """Return the results of many rows from a host without faults; it is asked again while the machine is too busy."""
+    until = time.monotonic() + _STARVED_S
+    while (answer := httpx.post(f"{url}/v1/evaluate/batch", json=body, timeout=300)).status_code == 503:
+        assert time.monotonic() < until, answer.text
+        time.sleep(1)
     assert answer.status_code == 200, answer.text
     results: list[dict[str, Any]] = answer.json()["results"]
     return results
