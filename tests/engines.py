@@ -47,7 +47,7 @@ PROBE_IMAGE = "evaluator-host/probe:1"
 
 _START_S = 120
 _START_TIMES = 5  # after a kill, containerd may take longer over its orphans than dockerd waits; service managers retry
-_STOP_S = 30
+_STOP_S = 300  # a killed one has many threads, each of which needs the processor to end
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Client methods for stored resources but jobs: `client.evaluators`, `datasets`, `secrets`, `schedules`, `models` and so on."""
+"""Client methods for stored resources: `client.evaluators`, `datasets`, `secrets`, `models`, `schedules`, `alerts`, `labels`."""
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence

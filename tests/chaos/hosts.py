@@ -106,6 +106,7 @@ class ChaosHost:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
         self._wanted = False  # the run wants it up; it is started again when it ends
+        self.over = False  # nobody wants it up any more, even if the run has failed
         self._lock = threading.RLock()
         self._prepare()
 
@@ -200,7 +201,7 @@ class ChaosHost:
             self._wanted = False
         self._judge_end(code)
         window = self._oracle.timeline.begin(Fault(0.0, Kind.RESTART_HOST, 0.0, 0.0))
-        while not self._starts_again():
+        while not self._starts_again() and not self.over:
             pass
         self._oracle.timeline.end(window, hit=True)
 

@@ -172,6 +172,7 @@ async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracl
         await traffic.judge_stored()
         await traffic.judge_traces()
     finally:
+        host.over = True
         ended.set()
         calling.cancel()
         await asyncio.wait([calling, watching])
