@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, Self
 
+from evaluator_host.client import resources
 from evaluator_host.client.calls import (
     DEFAULT_URL,
     Call,
@@ -17,15 +18,6 @@ from evaluator_host.client.calls import (
     row_body,
 )
 from evaluator_host.client.jobs import JobVerbs
-from evaluator_host.client.resources import (
-    AlertVerbs,
-    DatasetVerbs,
-    EvaluatorVerbs,
-    LabelVerbs,
-    ModelVerbs,
-    ScheduleVerbs,
-    SecretVerbs,
-)
 from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
 from evaluator_host.migration.answers import Import, Migration
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Replay, Row
@@ -58,14 +50,14 @@ class HostVerbs(Verbs[TransportT]):
 
     def __init__(self, transport: TransportT) -> None:
         super().__init__(transport)
-        self.evaluators = EvaluatorVerbs(transport)
-        self.datasets = DatasetVerbs(transport)
+        self.evaluators = resources.EvaluatorVerbs(transport)
+        self.datasets = resources.DatasetVerbs(transport)
         self.jobs = JobVerbs(transport)
-        self.secrets = SecretVerbs(transport)
-        self.models = ModelVerbs(transport)
-        self.schedules = ScheduleVerbs(transport)
-        self.alerts = AlertVerbs(transport)
-        self.labels = LabelVerbs(transport)
+        self.secrets = resources.SecretVerbs(transport)
+        self.models = resources.ModelVerbs(transport)
+        self.schedules = resources.ScheduleVerbs(transport)
+        self.alerts = resources.AlertVerbs(transport)
+        self.labels = resources.LabelVerbs(transport)
 
     @verb
     async def evaluate(

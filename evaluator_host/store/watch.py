@@ -11,9 +11,7 @@ from typing import Final
 from evaluator_host.model.errors import StoreUnavailable
 from evaluator_host.store.database import Address, Database, damaged, file_facts, translated
 
-NOTES: Final = "databases"
-"""Folder of a data directory where each database that used it is noted, see `datasets.orphan_files`."""
-
+NOTES: Final = "databases"  # folder of a data directory where each that used it is noted, see `datasets.orphan_files`
 _LOOK_EVERY_S: Final = 2.0
 _LOOK_S: Final = 30.0  # for so long a busy machine may keep this host or the database from the processor
 
