@@ -1,4 +1,4 @@
-"""Client methods for stored resources: `client.evaluators`, `datasets`, `secrets`, `models`, `schedules`, `alerts`, `labels`."""
+"""Client methods for stored resources: `client.evaluators`, `datasets`, `secrets`, `models`, `schedules`, `alerts`."""
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
