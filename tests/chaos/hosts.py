@@ -36,7 +36,7 @@ FREE_DISK_MB: Final = 16
 _READY_S: Final = 120.0
 _STARTS_S: Final = 30.0  # of processor time: a start takes about 3
 _STARVED_S: Final = 900.0  # for a host that hardly gets the processor
-_ENDS_S: Final = 60.0
+_ENDS_S: Final = 180.0
 _SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
 _ANY_START: Final = frozenset(Kind) - {
     *(Kind.KILL_HOST, Kind.RESTART_HOST, Kind.KILL_SANDBOX, Kind.JUMP_CLOCK, Kind.INDEX_DOWN, Kind.INDEX_SILENT)
@@ -156,12 +156,13 @@ class ChaosHost:
         assert process is not None
         if process.poll() is None:
             process.send_signal(number)
+        ends_s = _STARVED_S if number is signal.SIGKILL else _ENDS_S  # nothing but the machine delays a kill
         try:
-            if (code := process.wait(_ENDS_S)) == 0:
+            if (code := process.wait(ends_s)) == 0:
                 self.clean.add(process.pid)
             return code
         except subprocess.TimeoutExpired:
-            self._oracle.find(f"the host did not end within {_ENDS_S:g} s after {number.name}\n{self.log_end()}")
+            self._oracle.find(f"the host did not end within {ends_s:g} s after {number.name}\n{self.log_end()}")
             process.kill()
             return process.wait()
 
