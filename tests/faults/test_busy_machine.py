@@ -60,6 +60,9 @@ async function evaluate(inputs, outputs, trace) {
   return 0.25;
 }
 """
+TYPESCRIPT = JAVASCRIPT.replace(
+    "(inputs, outputs, trace)", "(inputs: object, outputs: string, trace: object): Promise<number>"
+)
 CODE = {Language.PYTHON: PYTHON, Language.JAVASCRIPT: JAVASCRIPT}
 SCORES = {Language.PYTHON: sum(range(50_000)) % 7 / 7, Language.JAVASCRIPT: 0.25}
 WORDS = ("a", "raise", "spin", "b", "sleep", "c")
@@ -284,7 +287,10 @@ def starved(host: Scene) -> Iterator[None]:
 def worked(host: Scene) -> dict[str, object]:
     """Run a job, a call and a call with a new package set in each language; return what may not differ."""
     post, get = host.server.client.post, host.server.client.get
-    evaluators = [{"code": code, "language": language, "limits": {"timeout_s": 0.3}} for language, code in CODE.items()]
+    written = {**CODE, Language.TYPESCRIPT: TYPESCRIPT}
+    evaluators = [
+        {"code": code, "language": language, "limits": {"timeout_s": 0.3}} for language, code in written.items()
+    ]
     rows = [{"inputs": {}, "outputs": word} for word in ROWS]
     job = post("/v1/jobs", json={"evaluators": evaluators, "dataset": {"rows": rows}}).json()["id"]
     sets = [
@@ -328,9 +334,9 @@ def test_a_host_with_a_twentieth_of_a_core_does_what_it_does_else(tmp_path: Path
     ended = [(at, "failed" if word in errors else "scored", errors.get(word, "")) for at, word in enumerate(ROWS)]
     assert busy == {
         "sets": [(OK, 0.5)] * 2,
-        "alone": [*SCORES.values()],
-        "job": ["completed", 26, 6],
-        "rows": sorted(ended * 2),
+        "alone": [*SCORES.values(), SCORES[Language.JAVASCRIPT]],
+        "job": ["completed", 39, 9],
+        "rows": sorted(ended * 3),
     }
 
 
