@@ -6,16 +6,14 @@ import gc
 def main() -> None:
     """Run the command line and exit: 0 scored, 1 ran but did not score, 2 the caller's mistake, 3 the host's.
 
-    Garbage collection is off during the imports: modules are no garbage, and looking for some takes a fifth of a start.
+    Garbage collection is off until the command is imported: modules are no garbage, and looking for some takes a fifth
+    of a start.
     """
     gc.disable()
     from evaluator_host.cli.command import run_command  # noqa: PLC0415 - see above
-    from evaluator_host.cli.main import requested_commands  # noqa: PLC0415
+    from evaluator_host.cli.main import command_line  # noqa: PLC0415
 
-    commands = requested_commands()
-    gc.freeze()
-    gc.enable()
-    run_command(commands)
+    run_command(command_line())
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ from rich.text import Text
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, plain, print_found
-from evaluator_host.cli.develop import case_files, read_cases
 from evaluator_host.cli.evaluation_service import (
     evaluate_in_order,
     open_evaluation_service,
     prepare,
 )
+from evaluator_host.cli.evaluator_files import LoadedEvaluator, case_files, read_cases, read_evaluator
 from evaluator_host.cli.summary import error_text, fix_text
 from evaluator_host.cli.words import in_options
 from evaluator_host.config.settings import Settings
@@ -57,7 +57,7 @@ def check(
     """Check syntax, contract, parameters, imports, and the cases beside FILE (NAME.cases.jsonl). Exit 1 on problems."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     read = partial(
-        options.read_evaluator,
+        read_evaluator,
         file,
         language,
         host=settings,
@@ -97,7 +97,7 @@ def _write_fix(file: Path, report: CheckReport) -> None:
 
 
 async def _check(
-    file: Path, given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool
+    file: Path, given: LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool
 ) -> CheckReport:
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=shown)

@@ -3,22 +3,19 @@
 A user sees a traceback only with `--debug` or EVALUATOR_HOST_DEBUG.
 """
 
-import asyncio
 import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
-
-import pydantic
-import pydantic_settings
-import uvloop
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from evaluator_host.cli.console import buffer_streams, err, plain
 from evaluator_host.cli.words import in_options
-from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import HostError, Misconfigured, Problem, refusal_of
+
+if TYPE_CHECKING:
+    from evaluator_host.config.settings import Settings
 
 T = TypeVar("T")
 
@@ -36,12 +33,17 @@ class CliState:
 cli_state: Final = CliState()
 
 
-def load_settings(**overrides: Any) -> Settings:
+def load_settings(**overrides: Any) -> "Settings":
     """Return the settings of the environment. An override that is not None replaces one.
 
     Raises:
       Misconfigured: a value is invalid; each is named by its variable or option.
     """
+    import pydantic  # noqa: PLC0415 - `--help` needs no settings
+    import pydantic_settings  # noqa: PLC0415 - as above
+
+    from evaluator_host.config.settings import Settings  # noqa: PLC0415 - as above
+
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**given)
@@ -58,6 +60,10 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Raises:
       SystemExit: a signal ended it; the code is 128 plus the signal.
     """
+    import asyncio  # noqa: PLC0415 - `--help` and calls of a host need no event loop
+
+    import uvloop  # noqa: PLC0415 - as above
+
     caught: list[int] = []
 
     async def main() -> T:

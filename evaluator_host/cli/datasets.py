@@ -9,13 +9,13 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
-from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.stored import ColumnFacts, DatasetReport
 
-app = typer.Typer(name="datasets", help="Rows stored on a host, for jobs.", no_args_is_help=True)
+app = typer.Typer(name="datasets", no_args_is_help=True)
 
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the data set.")]
 

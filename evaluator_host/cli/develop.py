@@ -1,14 +1,11 @@
-"""`test`, `watch`, `login`: assertions on rows beside the code, a run at each save, and the host that commands call."""
+"""`test` and `watch`: assertions on rows beside the code, a run at each save."""
 
-import glob
-import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated
 from xml.etree import ElementTree as ET
 
 import typer
@@ -17,16 +14,12 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
-from evaluator_host.config.settings import Settings, home_folder
-from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.datasets.rows import RowFile
-from evaluator_host.evaluators.cases import ROW_FIELDS, case_name, case_row, read_expect, unmet
+from evaluator_host.cli.evaluator_files import EXPECT, SUFFIXES, case_files, read_cases, read_evaluator
+from evaluator_host.config.settings import Settings
+from evaluator_host.evaluators.cases import case_row, read_expect, unmet
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.system.files import replace_file
-
-_CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts")
-_EXPECT: Final = "expect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +63,7 @@ def run_cases(
 
 def _pairs(path: Path) -> Iterator[tuple[Path, Path]]:
     """Yield each evaluator at a path with the file of its cases."""
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.suffix in _CODE)
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES)
     if not path.exists():
         raise InvalidRequest(f"there is no {path}")
     for file in files:
@@ -78,50 +71,19 @@ def _pairs(path: Path) -> Iterator[tuple[Path, Path]]:
             yield file, cases
 
 
-def case_files(file: Path) -> list[Path]:
-    """Return the files of cases beside an evaluator."""
-    return sorted(file.parent.glob(f"{glob.escape(file.stem)}.cases.*"))
-
-
 async def _tested(found: list[tuple[Path, Path]], settings: Settings, url: str | None) -> list[CaseOutcome]:
     outcomes: list[CaseOutcome] = []
     async with open_evaluation_service(settings, url) as target:
         for file, path in found:
-            given = options.read_evaluator(file, None, host=settings)
+            given = read_evaluator(file, None, host=settings)
             cases = read_cases(path, settings)
             await prepare(target, given, shown=False)
             results = await evaluate_in_order(
                 target, given.evaluator, [case_row(case) for case in cases], terms=ModelTerms()
             )
             for case, result in zip(cases, results, strict=True):
-                outcomes.append(CaseOutcome(str(file), case["case"], unmet(read_expect(case[_EXPECT]), result)))
+                outcomes.append(CaseOutcome(str(file), case["case"], unmet(read_expect(case[EXPECT]), result)))
     return outcomes
-
-
-def read_cases(file: Path, settings: Settings) -> list[dict[str, Any]]:
-    """Return the cases in a file, as `evaluators.cases` has them.
-
-    Raises:
-      InvalidRequest: the file cannot be read, or a row expects nothing.
-    """
-
-    def report(line: int, message: str) -> None:
-        raise InvalidRequest(f"{file}:{line}: {message}")
-
-    found: list[dict[str, Any]] = []
-    for row in RowFile(file, Mapping.parse([]), max_row_bytes=settings.body_mb << 20, limit=None, report=report):
-        expect = row.record.get(_EXPECT)
-        try:
-            if isinstance(expect, str) and expect.lstrip().startswith("{"):
-                expect = json.loads(expect)
-            read_expect(expect)
-        except ValueError as error:
-            raise InvalidRequest(f"{file}:{row.line}: {error}") from error
-        given = {name: getattr(row.row, name) for name in ROW_FIELDS}
-        given = {name: value for name, value in given.items() if value not in (None, {})}
-        given["inputs"] = {name: value for name, value in row.row.inputs.items() if name not in (_EXPECT, "case")}
-        found.append({"case": case_name(row.record, len(found)), **given, _EXPECT: expect})
-    return found
 
 
 def _junit(outcomes: list[CaseOutcome]) -> bytes:
@@ -148,47 +110,9 @@ def watch(
     folders = {file.resolve().parent, data.resolve().parent}
     subprocess.run(command, check=False)  # noqa: S603 - the user's own
     try:
-        for changed in changes(*folders, watch_filter=lambda _, path: path.endswith((*_CODE, data.suffix))):
+        for changed in changes(*folders, watch_filter=lambda _, path: path.endswith((*SUFFIXES, data.suffix))):
             names = ", ".join(sorted({Path(path).name for _, path in changed}))
             err.print(plain(f"\n{names} changed"))
             subprocess.run(command, check=False)  # noqa: S603 - the user's own
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
-
-
-def login(
-    url: Annotated[str, typer.Argument(help="Address of the host: https://evaluators.example")],
-    *,
-    key: Annotated[
-        str | None, typer.Option(envvar="EVALUATOR_HOST_KEY", help="Key of the host; a terminal asks for it.")
-    ] = None,
-) -> None:
-    """Keep the address and the key of a host: commands that call a host use them from then on."""
-    if key is None and sys.stdin.isatty():
-        key = typer.prompt("Key (empty for a host without keys)", default="", hide_input=True, show_default=False)
-    os.environ["EVALUATOR_HOST_KEY"] = key = key or ""
-    from evaluator_host.cli.remote_service import host  # noqa: PLC0415 - `run` imports this module, and asks no host
-
-    with host(url) as client:
-        version = client.info().version
-    file = login_file()
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    replace_file(file, json.dumps({"url": url, "key": key}).encode())
-    err.print(plain(f"{url} answers ({version}); it is kept in {file}"))
-
-
-def login_file() -> Path:
-    """Return where `login` keeps the address and the key of a host."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config") / "evaluator-host" / "login.json"
-
-
-def use_login() -> None:
-    """Use the host of `login` where the environment names none."""
-    try:
-        kept = json.loads(login_file().read_bytes())
-    except (OSError, ValueError):
-        return
-    if "EVALUATOR_HOST_URL" not in os.environ and isinstance(kept.get("url"), str):
-        os.environ["EVALUATOR_HOST_URL"] = kept["url"]
-        if kept.get("key"):
-            os.environ.setdefault("EVALUATOR_HOST_KEY", kept["key"])

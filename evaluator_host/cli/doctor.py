@@ -51,7 +51,7 @@ _NOT_WORKING: Final = 3
 _NEEDED: Final = ("data directory", "database", "open files")  # without any of these no host starts
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
 _TRIED_BYTES: Final = 1 << 20
-app = typer.Typer(name="images", help="The runtime image of the docker backend.", no_args_is_help=True)
+app = typer.Typer(name="images", no_args_is_help=True)
 
 
 def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False) -> None:
@@ -174,7 +174,7 @@ def _port(settings: Settings) -> Finding:
 
 def _running_host(settings: Settings, name: str) -> Finding | None:
     """Return what the host that listens on the port says of itself; None if none does."""
-    from evaluator_host.cli.remote_service import host  # noqa: PLC0415 - httpx, which few commands need
+    from evaluator_host.cli.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
     with contextlib.suppress(HostUnreachable), host(f"http://{settings.host}:{settings.port}") as client:
         try:

@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evaluator_host.cli.options import LoadedEvaluator
-from evaluator_host.cli.progress import BuildProgress, is_seen
+from evaluator_host.cli.evaluator_files import LoadedEvaluator
 from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import BuildStatus, EnvironmentReport
 from evaluator_host.environments.store import Environments
@@ -74,6 +73,8 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
     packages, language = given.evaluator.packages, given.evaluator.language
     if not packages:
         return
+    from evaluator_host.cli.progress import BuildProgress, is_seen  # noqa: PLC0415 - few evaluators pin packages
+
     if isinstance(target, Service):
         await build(target.environments, packages, language, python=given.evaluator.python, shown=shown)
     elif is_seen(shown=shown):
@@ -86,6 +87,8 @@ async def build(
     environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
 ) -> EnvironmentReport:
     """Install a package set for a minor version of Python (None: the host's own), showing the progress."""
+    from evaluator_host.cli.progress import BuildProgress  # noqa: PLC0415 - as above
+
     report = await environments.request(packages, language, python)
     if report.status is not BuildStatus.READY:
         with BuildProgress(shown=shown) as progress:

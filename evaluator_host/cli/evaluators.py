@@ -7,9 +7,8 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
-from evaluator_host.cli.develop import case_files, read_cases
 from evaluator_host.cli.job_tables import OWN_ROWS, SCORE_HEADER, score_cells
-from evaluator_host.cli.remote_service import HostOption, host
+from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.evaluators.cases import case_text
@@ -18,7 +17,7 @@ from evaluator_host.model.evaluator import Contract, Policy
 from evaluator_host.schemas.jobs import EvaluatorScore
 from evaluator_host.schemas.stored import EvaluatorReport, TraceReport
 
-app = typer.Typer(name="evaluators", help="Evaluators stored on a host.", no_args_is_help=True)
+app = typer.Typer(name="evaluators", no_args_is_help=True)
 
 _MIGRATE: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migration.host.stored_command:migrate")
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
@@ -72,14 +71,18 @@ def store(
     as_json: options.JsonOption = False,
 ) -> None:
     """Store an evaluator: its first version for `create`, a further one for `update`."""
-    read = options.read_judge if judge else options.read_evaluator
+    from evaluator_host.cli import evaluator_files  # noqa: PLC0415 - of these commands alone
+
+    read = evaluator_files.read_judge if judge else evaluator_files.read_evaluator
     given = read(
         file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
         entry=entry, config=config, timeout_s=timeout_s, memory_mb=memory_mb, extra=data_file or (), models=model,
         network=network, secrets=secret,
         requests=budget_requests, tokens=budget_tokens, cost=budget_cost,
     )  # fmt: skip
-    cases = [case for path in case_files(file) for case in read_cases(path, load_settings())]
+    cases = [
+        case for path in evaluator_files.case_files(file) for case in evaluator_files.read_cases(path, load_settings())
+    ]
     how: dict[str, Any] = {"force": force, "cases": cases or None, "require_cases": require_cases, "message": message}
     with host(url) as client:
         if context.info_name == "update":

@@ -19,8 +19,7 @@ from evaluator_host.cli.job_tables import (
     jobs_table,
     rows_table,
 )
-from evaluator_host.cli.progress import JobProgressBar
-from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.cli.schedules import schedule_facts
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.datasets.mapping import Mapping
@@ -29,7 +28,7 @@ from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Re
 from evaluator_host.model.json_values import InvalidJson, decode_json
 from evaluator_host.schemas.jobs import Executor, Failures, JobReport, JobStatus, Target
 
-app = typer.Typer(name="jobs", help="Score data sets with evaluators, on a host.", no_args_is_help=True)
+app = typer.Typer(name="jobs", no_args_is_help=True)
 
 _JobArgument = Annotated[
     str, typer.Argument(metavar="JOB", help="Id of the job; or `last`, or `last-1` for the one before.")
@@ -358,7 +357,9 @@ def delete(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
 def _evaluator(given: str) -> Evaluator | str:
     path = Path(given)
     if path.suffix and path.is_file():
-        return options.read_evaluator(path, None, host=load_settings()).evaluator
+        from evaluator_host.cli.evaluator_files import read_evaluator  # noqa: PLC0415 - few calls of a host need it
+
+        return read_evaluator(path, None, host=load_settings()).evaluator
     return given
 
 
@@ -367,6 +368,8 @@ def _print_state(job: JobReport, verb: str) -> None:
 
 
 def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
+    from evaluator_host.cli.progress import JobProgressBar  # noqa: PLC0415 - few calls of a host need it
+
     with JobProgressBar(shown=not as_json) as bar:
         ended = client.jobs.wait(job.id, on_progress=bar.show)
     print_found(ended, job_facts, as_json=as_json)

@@ -10,7 +10,7 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
-from evaluator_host.cli.remote_service import host
+from evaluator_host.cli.remote_host import host
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.wiring.store import open_store
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-app = typer.Typer(name="keys", help="Keys for calling a host over HTTP.", no_args_is_help=True)
+app = typer.Typer(name="keys", no_args_is_help=True)
 
 WorkspaceOption = Annotated[str | None, typer.Option(help="Only this workspace.", show_default=False)]
 

@@ -7,13 +7,13 @@ import typer
 
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.client.clients import Client
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.schemas.labels import LabelEntry, LabelKind, LabelQueue, LabelRow, LabelTask, RowChoice
 
-app = typer.Typer(name="labels", help="Rows that wait for labels of people, on a host.", no_args_is_help=True)
+app = typer.Typer(name="labels", no_args_is_help=True)
 
 _NameArgument = Annotated[str, typer.Argument(metavar="QUEUE")]
 _RowArgument = Annotated[int, typer.Argument(metavar="ROW", min=0, help="Number of the row.")]

@@ -1,30 +1,35 @@
-"""The `evaluator-host` command: its subcommands and the options before them."""
+"""The `evaluator-host` command: its subcommands, imported by name when they are asked for, and the options before them.
 
-import sys
+The help and shell completion list commands by the summaries in `help.toml`, and import none.
+"""
+
+import gc
 import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_group
 
 from evaluator_host import __version__
 from evaluator_host.cli.command import cli_state
 from evaluator_host.cli.console import out, print_json
-from evaluator_host.cli.options import JsonOption
-from evaluator_host.dialects.base import EntryPoint
-from evaluator_host.dialects.table import all_dialects
 
-# Module of each command, in the order of `--help`. Only the requested one is imported: importing all takes a second.
+if TYPE_CHECKING:
+    from evaluator_host.dialects.base import CommandGroup
+
+# Module of each command.
 _COMMANDS: Final = {
     "serve": "cli.serve",
     "run": "cli.run",
     "check": "cli.check",
     "test": "cli.develop",
     "watch": "cli.develop",
-    "login": "cli.develop",
+    "login": "cli.login",
     "merge": "cli.merge",
     "migrate": "migration.host.command",
     "import": "migration.host.import_command",
@@ -59,33 +64,110 @@ _GROUPS: Final = {
 }
 
 
-_WHOLE_SENTENCE: Final = 300  # characters
+class _Commands(Mapping[str, Any]):
+    """The commands by name; one is imported and built when it is looked up."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("version", *_COMMANDS, *_GROUPS, *_dialect_groups()))
+
+    def __len__(self) -> int:
+        return len([*self])
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            self._built[name] = _built(name)
+        return self._built[name]
 
 
-class _Sections(TyperGroup):
-    """A group whose help lists its commands in sections."""
+class _Completion(NamedTuple):
+    """A word that the shell may complete to, as typer formats it."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by section; those of no section belong to the last one."""
+    value: str
+    help: str
+    type: str = "plain"
+
+
+class _CommandLine(TyperGroup):
+    """A group whose help lists its commands in sections. Listing them imports none."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": _Commands()})
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
+        """Return the names of all commands."""
+        return [*self.commands]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
+        """Write the commands by section; those of dialects belong to the last one."""
         sections = {title: list(names) for title, names in help_texts()["sections"].items()}
-        known = {name for names in sections.values() for name in names}
-        sections[list(sections)[-1]] += [name for name in self.list_commands(ctx) if name not in known]
+        sections[list(sections)[-1]] += _dialect_groups()
+        summaries = _summaries()
         for title, names in sections.items():
-            found = [(name, self.get_command(ctx, name)) for name in names]
-            if rows := [(name, one.get_short_help_str(_WHOLE_SENTENCE)) for name, one in found if one is not None]:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+            with formatter.section(title):
+                formatter.write_dl([(name, summaries[name]) for name in names])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the commands, and of options the names, that begin with a text."""
+        found = [_Completion(name, said) for name, said in _summaries().items() if name.startswith(incomplete)]
+        return [*found, *super(TyperGroup, self).shell_complete(ctx, incomplete)]
 
 
 @cache
 def help_texts() -> dict[str, Any]:
-    """Return the sections and the examples of the help."""
+    """Return the sections, the summaries and the examples of the help."""
     return tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
+
+
+def _summaries() -> dict[str, str]:
+    """Return what the help says of each command."""
+    summaries: dict[str, str] = help_texts()["summaries"]
+    return {**summaries, **{name: group.help for name, group in _dialect_groups().items()}}
 
 
 def _examples(command: str) -> str | None:
     found = help_texts()["examples"].get(command)
     return found and "\n".join(("\b", "Examples:", *(f"  evaluator-host {one}" for one in found)))
+
+
+def command_line() -> typer.Typer:
+    """Return the command line with all subcommands."""
+    app = typer.Typer(
+        cls=_CommandLine,
+        name="evaluator-host",
+        help="Runs Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_before)
+    return app
+
+
+def _built(name: str) -> Any:
+    """Import a command, or a group of commands, and return it as typer runs it.
+
+    Raises:
+      KeyError: there is no such command.
+    """
+    holder = typer.Typer(rich_markup_mode=None)
+    if name == "version":
+        holder.command(epilog=_examples(name))(version)
+    elif name in _COMMANDS:
+        function = getattr(_module(_COMMANDS[name]), _FUNCTIONS.get(name, name))
+        settings = _PASSED_ON if name == "watch" else None
+        holder.command(name, epilog=_examples(name), context_settings=settings)(function)
+    elif name in _GROUPS:
+        found = _module(_GROUPS[name])
+        group = found.app if found.app.info.name == name else getattr(found, name)
+        holder.add_typer(_with_examples(name, group), name=name, help=_summaries()[name])
+    else:
+        group = _dialect_groups()[name]
+        holder.add_typer(group.commands.load(), name=name, help=group.help)
+    return get_group(holder).commands[name]
 
 
 def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
@@ -95,38 +177,11 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
     return commands
 
 
-def command_line(name: str | None = None) -> typer.Typer:
-    """Return the command line with all subcommands, or with only the subcommand of that name."""
-    app = typer.Typer(
-        cls=_Sections,
-        name="evaluator-host",
-        help="Runs Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_before)
-    app.command(epilog=_examples("version"))(version)
-    for command, module in _COMMANDS.items():
-        if name in (command, None):
-            extra: dict[str, Any] = {"context_settings": _PASSED_ON} if command == "watch" else {}
-            app.command(command, epilog=_examples(command), **extra)(
-                getattr(_module(module), _FUNCTIONS.get(command, command))
-            )
-    for group, module in _GROUPS.items():
-        if name in (group, None):
-            found = _module(module)
-            commands = found.app if found.app.info.name == group else getattr(found, group)
-            app.add_typer(_with_examples(group, commands), name=group)
-    for group, entry in _dialect_groups().items():
-        if name in (group, None):
-            app.add_typer(entry.load(), name=group)
-    return app
-
-
-def _dialect_groups() -> dict[str, EntryPoint[Any]]:
+@cache
+def _dialect_groups() -> "dict[str, CommandGroup]":
     """Return the commands that dialects bring, each group under the name of its contract."""
+    from evaluator_host.dialects.table import all_dialects  # noqa: PLC0415 - imports every dialect
+
     return {dialect.contract.value: dialect.commands for dialect in all_dialects() if dialect.commands is not None}
 
 
@@ -141,6 +196,7 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
 
 
 def _before(
+    context: typer.Context,
     *,
     debug: Annotated[
         bool, typer.Option("--debug", envvar="EVALUATOR_HOST_DEBUG", help="Show a traceback on errors.")
@@ -149,21 +205,16 @@ def _before(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
+    gc.freeze()  # all modules of the command are imported
+    gc.enable()
     cli_state.debug = debug
+    if context.invoked_subcommand in _CALLING:
+        _module("cli.login").use_login()
 
 
-def version(*, as_json: JsonOption = False) -> None:
+def version(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:
     """Print the version."""
     if as_json:
         print_json({"version": __version__})
     else:
         out.print(f"evaluator-host {__version__}")
-
-
-def requested_commands() -> typer.Typer:
-    """Return the command line with the one subcommand that this process was started with, or with all."""
-    words = ("version" if word == "--version" else word for word in sys.argv[1:])
-    asked = next((word for word in words if not word.startswith("-")), None)
-    if asked in _CALLING:
-        _module("cli.develop").use_login()
-    return command_line(asked if asked in ("version", *_COMMANDS, *_GROUPS, *_dialect_groups()) else None)

@@ -8,7 +8,7 @@ import typer
 
 from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_service import HostOption, host
+from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import ModelKind
@@ -16,7 +16,7 @@ from evaluator_host.model.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.schemas.models import DayUsage, RegisteredModel
 from evaluator_host.system.files import reading
 
-app = typer.Typer(name="models", help="Models that evaluators may be granted, on a host.", no_args_is_help=True)
+app = typer.Typer(name="models", no_args_is_help=True)
 
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model, as evaluators are granted it.")]
 

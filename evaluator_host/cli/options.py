@@ -1,44 +1,20 @@
-"""Options that several commands share, and the evaluators that they describe."""
+"""Options that several commands share."""
 
-import asyncio
-import platform
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
-import pydantic
 import typer
 
-from evaluator_host.config.settings import SandboxChoice, Settings
+from evaluator_host.config.settings import SandboxChoice
 from evaluator_host.datasets.format import Format
-from evaluator_host.dialects.table import all_dialects
-from evaluator_host.dialects.yaml_documents import read_yaml
-from evaluator_host.model.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.model.evaluator import Contract, Evaluator, Language, Policy, Replay
+from evaluator_host.model.errors import InvalidRequest, Problem
+from evaluator_host.model.evaluator import Contract, Language, Policy, Replay
 from evaluator_host.model.json_values import InvalidJson, decode_json
-from evaluator_host.packages.lock import Pin
-from evaluator_host.packages.own_files import Project, find_project, with_files
-from evaluator_host.packages.pin_parser import parse
-from evaluator_host.packages.scripts import read_script
-from evaluator_host.system.files import read_utf8
-from evaluator_host.web.api.bodies import BudgetIn, EnvironmentIn, EvaluatorIn, LimitsIn, SettingsIn
 
-_Body = TypeVar("_Body", bound=pydantic.BaseModel)
-_SUFFIXES: Final = {
-    ".py": Language.PYTHON,
-    ".js": Language.JAVASCRIPT,
-    ".mjs": Language.JAVASCRIPT,
-    ".cjs": Language.JAVASCRIPT,
-    ".ts": Language.TYPESCRIPT,
-    ".mts": Language.TYPESCRIPT,
-}
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_OPTIONS: Final = {"packages": "--package"}  # fields whose option has another name
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The evaluator: .py .js .mjs .cjs .ts .mts")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -106,95 +82,6 @@ SandboxOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedEvaluator:
-    """An evaluator, and the version of Python that its file requires."""
-
-    evaluator: Evaluator
-    requires_python: str | None = None
-
-
-def read_evaluator(
-    file: Path,  # the source
-    language: Language | None,  # none: by the suffix
-    *,
-    host: Settings,  # where a pin that is not exact is looked up
-    project: Project | None = None,  # where its own files come from; None for the project that it lies in
-    extra: Sequence[Path] = (),  # further files to send: data that it reads
-    alone: bool = False,  # leave the project's files out
-    # as in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the file
-    # itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
-    **fields: Any,
-) -> LoadedEvaluator:
-    """Return the evaluator in a file; a field that is None keeps its default.
-
-    The files of its project that it imports come along.
-
-    Raises:
-      InvalidPin: the file declares a package that is not pinned exactly.
-      InvalidRequest: the file cannot be read as source, a field cannot be taken, or a module cannot go along.
-    """
-    if fields.get("config") is not None:
-        fields["config"] = _config(fields["config"])
-    language = language or _language(file)
-    script = read_script(read_utf8(file), language, parse=partial(_parse, host))
-    fields["packages"] = [*(fields.get("packages") or ()), *(pin.text for pin in script.pins)]
-    evaluator = evaluator_of(code=script.source, language=language, **fields)
-    if not alone and evaluator.policy is Policy.NONE:
-        evaluator = with_files(evaluator, file, project or _project(file, language), extra=extra)
-    return LoadedEvaluator(evaluator, script.requires_python)
-
-
-def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below
-    """Return the judge whose form is in a file, JSON or YAML; the arguments are those of `read_evaluator`.
-
-    Raises:
-      InvalidRequest: the file cannot be read, or is no form of a judge.
-    """
-    taken = ("threshold", "timeout_s", "memory_mb", "requests", "tokens", "cost")
-    given = {name: value for name, value in fields.items() if name in taken}
-    return LoadedEvaluator(evaluator_of(judge=read_yaml(read_utf8(file)), **given))
-
-
-def _project(file: Path, language: Language) -> Project:
-    """Return the project that a file lies in, in whichever dialect it is."""
-    dialects = all_dialects() if language is Language.PYTHON else ()
-    found = (one.find_project.load()(file) for one in dialects if one.find_project is not None)
-    return next((project for project in found if project is not None), None) or find_project(file)
-
-
-def evaluator_of(**fields: Any) -> Evaluator:
-    """Return the evaluator of these fields, as in `read_evaluator`.
-
-    Raises:
-      InvalidRequest: a field cannot be taken.
-    """
-    body = {name: value for name, value in fields.items() if value is not None}
-    body["secrets"] = {
-        variable: name or variable for variable, _, name in (one.partition("=") for one in body.get("secrets") or ())
-    }
-    for group, model in (("settings", SettingsIn), ("limits", LimitsIn), ("budget", BudgetIn)):
-        body[group] = {name: body.pop(name) for name in model.model_fields if name in body}
-    return _validated(EvaluatorIn, body).to_model()
-
-
-def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
-    """Return the package set that command-line options describe.
-
-    Raises:
-      InvalidRequest: one of them cannot be taken.
-    """
-    return _validated(EnvironmentIn, {"packages": list(pins), "language": language, "python": python})
-
-
-def _validated(model: type[_Body], body: dict[str, Any]) -> _Body:
-    try:
-        return model.model_validate(body)
-    except pydantic.ValidationError as error:
-        problems = tuple(_problem(fault) for fault in error.errors())
-        raise InvalidRequest("an option is invalid", problems=problems) from error
-
-
 def require_file(file: Path) -> None:
     """Check that a file exists.
 
@@ -203,15 +90,6 @@ def require_file(file: Path) -> None:
     """
     if not file.is_file():
         raise InvalidRequest(f"cannot read {file}: there is no such file")
-
-
-def _config(given: str) -> Any:
-    """Return the configuration in an option, which is JSON or the path of a JSON file."""
-    text = given if given.lstrip().startswith("{") else read_utf8(Path(given))
-    try:
-        return decode_json(text.encode("utf-8", "replace"))
-    except InvalidJson as error:
-        raise InvalidRequest("an option is invalid", problems=(Problem("--config", str(error)),)) from error
 
 
 def json_option(option: str, text: str) -> dict[str, Any]:
@@ -227,44 +105,6 @@ def json_option(option: str, text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidRequest("an option is invalid", problems=(Problem(option, "it is no JSON object"),))
     return value
-
-
-def _parse(host: Settings, raw: Sequence[str], language: Language) -> tuple[Pin, ...]:
-    """Parse pins. The error for an inexact pin suggests the newest matching version."""
-    try:
-        return parse(raw, language)
-    except InvalidPin as error:
-        from evaluator_host.environments.record import target_for  # noqa: PLC0415 - builders, which few commands need
-        from evaluator_host.packages.suggest import suggest  # noqa: PLC0415 - as above
-        from evaluator_host.packages.tools import LOOKUPS_AT_ONCE, in_turn  # noqa: PLC0415 - as above
-        from evaluator_host.sandbox.docker.image.recipe import image_platform  # noqa: PLC0415 - as above
-        from evaluator_host.sandbox.pythons import host_platform  # noqa: PLC0415 - as above
-        from evaluator_host.system.turns import Turns  # noqa: PLC0415 - as above
-        from evaluator_host.wiring.service import index_settings  # noqa: PLC0415 - as above
-
-        in_image = host.sandbox is SandboxChoice.DOCKER
-        target = target_for(image_platform(platform.machine()) if in_image else host_platform(), language)
-        index = index_settings(host, host.data_dir / "environments" / "build" / "lookups")
-        run = in_turn(Turns(LOOKUPS_AT_ONCE), "")
-        problems = asyncio.run(suggest(error.problems, raw, language, target=target, index=index, run=run))
-        raise InvalidPin(error.detail, problems=problems) from error
-
-
-def _language(file: Path) -> Language:
-    try:
-        return _SUFFIXES[file.suffix.lower()]
-    except KeyError:
-        if not file.exists():
-            said = f"cannot read {file}: there is no such file; `jobs create` scores with an evaluator of a host"
-            raise InvalidRequest(said) from None
-        known = " ".join(_SUFFIXES)
-        raise InvalidRequest(f"cannot tell the language of {file} by its suffix ({known}); add --language") from None
-
-
-def _problem(fault: Any) -> Problem:
-    name = str(fault["loc"][-1]) if len(fault["loc"]) == 1 or fault["loc"][0] != "packages" else "packages"
-    option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    return Problem(option, str(fault["msg"]))
 
 
 def read_duration(text: str, option: str) -> timedelta:

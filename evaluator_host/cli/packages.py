@@ -10,6 +10,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json
 from evaluator_host.cli.evaluation_service import build as build_set
+from evaluator_host.cli.evaluator_files import read_set
 from evaluator_host.cli.progress import BuildProgress
 from evaluator_host.config.settings import Settings
 from evaluator_host.environments.record import EnvironmentReport
@@ -20,7 +21,7 @@ from evaluator_host.wiring.service import open_service
 
 T = TypeVar("T")
 
-app = typer.Typer(name="packages", help="Package sets installed for evaluators.", no_args_is_help=True)
+app = typer.Typer(name="packages", no_args_is_help=True)
 
 _EngineOption = Annotated[bool, typer.Option("--engine", help="Through a Docker engine, with its settings.")]
 _DigestArgument = Annotated[str, typer.Argument(metavar="DIGEST", help="The set's digest, or its key.")]
@@ -37,7 +38,7 @@ def build(
     as_json: options.JsonOption = False,
 ) -> None:
     """Install a package set in advance. Does nothing if it is installed."""
-    asked = options.read_set(pins, language, python)
+    asked = read_set(pins, language, python)
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
 
     async def work(environments: Environments) -> EnvironmentReport:

@@ -1,17 +1,14 @@
 """Calls a running host for a command, by `--url` and the key in the settings; sends rows in batches."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Annotated, Final
+from contextlib import asynccontextmanager
+from typing import Final
 
 import httpx
-import typer
 from pydantic import TypeAdapter, ValidationError
 
-from evaluator_host.cli.command import load_settings
-from evaluator_host.client import DEFAULT_URL, AsyncClient, Batch, Client
+from evaluator_host.client import AsyncClient, Batch
 from evaluator_host.client.calls import Call, http_options, read_answer
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
 from evaluator_host.model.errors import HostError, InvalidRequest
@@ -19,7 +16,6 @@ from evaluator_host.model.evaluator import Evaluator, Isolation, Language, Row
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import CheckReport, HostInfo
-from evaluator_host.schemas.jobs import JobReport
 from evaluator_host.service.model_grants import NO_TERMS, ModelTerms
 
 _BATCH_ROWS: Final = 200
@@ -27,12 +23,6 @@ _BATCH_BYTES: Final = 4 << 20  # well below the default limit of a host
 _BATCHES: Final = 2  # in parallel by default
 _DATA: Final = "data:"
 _read_event: Final = TypeAdapter(BuildEvent).validate_json
-_FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
-
-HostOption = Annotated[
-    str,
-    typer.Option("--url", envvar="EVALUATOR_HOST_URL", help="URL of the host. EVALUATOR_HOST_KEY is sent as its key."),
-]
 
 
 class RemoteService:
@@ -150,30 +140,3 @@ def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
         size += row_bytes
     if part:
         yield start, part
-
-
-@contextmanager
-def host(url: str = DEFAULT_URL) -> Iterator[Client]:
-    """Open an HTTP client of a running host."""
-    key = load_settings().key
-    with Client(url, key=key.get_secret_value() if key is not None else None) as client:
-        yield client
-
-
-def named_job(client: Client, given: str) -> JobReport:
-    """Return a job by its id, or counted back from the newest (`last`, `last-1`).
-
-    Raises:
-      InvalidRequest: there are fewer jobs.
-      NotFound: there is no such job.
-    """
-    from_last = _FROM_LAST.fullmatch(given)
-    if from_last is None:
-        return client.jobs.get(given)
-    before = int(from_last[1] or 0)
-    newest = client.jobs.all(limit=before + 1)
-    if not newest:
-        raise InvalidRequest("there are no jobs; create one with evaluator-host jobs create")
-    if len(newest) <= before:
-        raise InvalidRequest(f"there is no {given}: there are {len(newest)} jobs; evaluator-host jobs list shows them")
-    return newest[before]

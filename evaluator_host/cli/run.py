@@ -18,7 +18,7 @@ from evaluator_host.cli.evaluation_service import (
     open_evaluation_service,
     prepare,
 )
-from evaluator_host.cli.progress import Progress
+from evaluator_host.cli.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, exit_code, parse_row, result_table
 from evaluator_host.config.settings import Settings
@@ -112,7 +112,7 @@ def run(
     settings = load_settings(
         sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0, max_sandboxes_per_evaluator=parallelism
     )
-    given = options.read_evaluator(
+    given = read_evaluator(
         file,
         language,
         host=settings,
@@ -211,7 +211,7 @@ class Run:
     """One run of an evaluator over a data file: the options of one `run` command, and its state."""
 
     settings: Settings
-    given: options.LoadedEvaluator
+    given: LoadedEvaluator
     data: Path
     mapping: Mapping
     limit: int | None
@@ -275,6 +275,8 @@ class Run:
             parallelism=self.parallelism,
             terms=self.terms,
         )
+        from evaluator_host.cli.progress import Progress  # noqa: PLC0415 - a single row has no progress
+
         with Progress(self._rows.size, shown=not self.as_json) as progress:
             async with aclosing(stream) as answers:
                 async for index, result in answers:
@@ -335,7 +337,7 @@ def _reported(work: Run, reports: ReportFiles, name: str) -> int:
 
 
 async def _run_one(
-    given: options.LoadedEvaluator, row: Row, settings: Settings, *, terms: ModelTerms, url: str | None, as_json: bool
+    given: LoadedEvaluator, row: Row, settings: Settings, *, terms: ModelTerms, url: str | None, as_json: bool
 ) -> int:
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=not as_json)

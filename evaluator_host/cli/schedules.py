@@ -6,12 +6,12 @@ import typer
 
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.schemas.alerts import AlertReport, AlertRule, Metric, ScheduleReport
 
-app = typer.Typer(name="schedules", help="Jobs at fixed times, on a host.", no_args_is_help=True)
-alerts = typer.Typer(name="alerts", help="Messages when figures go out of bounds.", no_args_is_help=True)
+app = typer.Typer(name="schedules", no_args_is_help=True)
+alerts = typer.Typer(name="alerts", no_args_is_help=True)
 
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
 

@@ -9,11 +9,11 @@ from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
 from evaluator_host.cli.keys import with_store
 from evaluator_host.cli.options import DataDirOption, JsonOption
-from evaluator_host.cli.remote_service import HostOption, host
+from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.model.errors import InvalidRequest
 
-app = typer.Typer(name="secrets", help="API keys of models, stored encrypted on a host.", no_args_is_help=True)
+app = typer.Typer(name="secrets", no_args_is_help=True)
 
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
 _CHARS_READ = 64 << 10

@@ -11,7 +11,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evaluator_host.datasets.template import BadTemplate, compiled, is_template
 from evaluator_host.dialects.row_documents import AGENT_ERROR, CRITERIA
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Row
@@ -53,6 +52,8 @@ class Mapping:
         cut = [pair.partition("=") for pair in pairs]
         made = cls._checked([(field, source if equals else "") for field, equals, source in cut], named="--map")
         for field, template in made.templates:
+            from evaluator_host.datasets.template import BadTemplate, compiled  # noqa: PLC0415 - Jinja, which few need
+
             try:
                 compiled(template)
             except BadTemplate as error:
@@ -140,9 +141,16 @@ def _flat_fields(record: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def is_template(text: str) -> bool:
+    """Return whether a text is a template, not the name of a column."""
+    return "{{" in text or "{%" in text
+
+
 def _value(record: dict[str, Any], source: str) -> Any:
     if not is_template(source):
         return _column(record, source)
+    from evaluator_host.datasets.template import BadTemplate, compiled  # noqa: PLC0415 - as above
+
     try:
         return compiled(source).render(record)
     except BadTemplate as error:

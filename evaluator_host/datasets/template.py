@@ -171,11 +171,6 @@ def compiled(text: str) -> RecordTemplate:
     return RecordTemplate(text)
 
 
-def is_template(text: str) -> bool:
-    """Return whether a text is a template, not the name of a column."""
-    return "{{" in text or "{%" in text
-
-
 def _join(value: Iterable[Any], separator: Any = "") -> str:
     parts: list[str] = []
     between, length = str(separator), 0

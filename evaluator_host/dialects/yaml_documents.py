@@ -4,21 +4,14 @@ YAML 1.1, which PyYAML reads otherwise, takes `no` for false, `1:30` for 90 and 
 """
 
 import re
+from functools import cache
 from typing import Any, ClassVar, Final
-
-import yaml
 
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Json
 
 _MOST_VALUES: Final = 1_000_000  # aliases may stand for many more than the text has
 _DEEPEST: Final = 100
-
-
-class _Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
-    """A safe loader with the types of YAML 1.2's core schema."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
 
 _TYPES: Final = (
@@ -28,18 +21,27 @@ _TYPES: Final = (
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
     ("merge", r"<<", "<"),
 )
-for _name, _pattern, _first in _TYPES:
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_name}", re.compile(rf"(?:{_pattern})\Z"), ["" if one == "\0" else one for one in _first]
-    )
+
+
+@cache
+def _loader() -> Any:
+    """Return a safe loader with the types of YAML 1.2's core schema."""
+    import yaml  # noqa: PLC0415 - few processes read YAML
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    for name, pattern, first in _TYPES:
+        Loader.add_implicit_resolver(
+            f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), ["" if one == "\0" else one for one in first]
+        )
+    Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+    return Loader
 
 
 def _integer(loader: Any, node: Any) -> int:
     text = loader.construct_scalar(node)
     return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 
 def read_yaml(text: str) -> Json:
@@ -48,8 +50,10 @@ def read_yaml(text: str) -> Json:
     Raises:
       InvalidRequest: it is not valid, has several documents, a tag of a programming language, or too many values.
     """
+    import yaml  # noqa: PLC0415 - few processes read YAML
+
     try:
-        value = yaml.load(text, _Loader)  # noqa: S506 - a subclass of the safe loader
+        value = yaml.load(text, _loader())  # noqa: S506 - a subclass of the safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1})" if mark is not None else ""

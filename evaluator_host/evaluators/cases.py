@@ -14,10 +14,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.model.errors import InvalidRequest, Problem
-from evaluator_host.model.evaluator import Evaluator, Json, Row
+from evaluator_host.model.evaluator import Json, Row
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import CaseProblem, CheckReport
-from evaluator_host.service import Service
 
 MOST_CASES: Final = 200
 MOST_BYTES: Final = 1 << 20  # of all cases of a version, as JSON
@@ -157,21 +156,6 @@ async def check_cases(
         return report
     failing = case_problems(cases, await evaluate([case_row(case) for case in cases]))
     return replace(report, ok=report.ok and not failing, failing_cases=failing)
-
-
-async def check_evaluator(
-    service: Service, evaluator: Evaluator, cases: Sequence[Any], *, workspace: str, lock: str | None = None
-) -> CheckReport:
-    """Load an evaluator in a sandbox, run its cases, and report both.
-
-    Raises:
-      HostError: as `Service.check` and `Service.evaluate_batch`.
-    """
-
-    async def evaluate(rows: list[Row]) -> list[EvaluationResult]:
-        return await service.evaluate_batch(evaluator, rows, workspace=workspace, lock=lock)
-
-    return await check_cases(evaluate, await service.check(evaluator, workspace=workspace), cases)
 
 
 def failing_request(failing: Sequence[CaseProblem]) -> InvalidRequest:

@@ -9,11 +9,11 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
 
-from evaluator_host.evaluators.cases import check_evaluator, failing_request
+from evaluator_host.evaluators.cases import check_cases, failing_request
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
-from evaluator_host.model.evaluator import Contract, Evaluator
+from evaluator_host.model.evaluator import Contract, Evaluator, Row
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
+from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError, EvaluationResult
 from evaluator_host.schemas.evaluation import CaseProblem, CheckReport
 from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
@@ -183,6 +183,21 @@ class EvaluatorRegistry:
             created_by=key_id,
             cases=encode_json(cases).decode(),
         )
+
+
+async def check_evaluator(
+    service: Service, evaluator: Evaluator, cases: Sequence[Any], *, workspace: str, lock: str | None = None
+) -> CheckReport:
+    """Load an evaluator in a sandbox, run its cases, and report both.
+
+    Raises:
+      HostError: as `Service.check` and `Service.evaluate_batch`.
+    """
+
+    async def evaluate(rows: list[Row]) -> list[EvaluationResult]:
+        return await service.evaluate_batch(evaluator, rows, workspace=workspace, lock=lock)
+
+    return await check_cases(evaluate, await service.check(evaluator, workspace=workspace), cases)
 
 
 def _does_not_load(problem: EvaluationError) -> InvalidRequest:

@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from evaluator_host.cli.options import evaluator_of
+from evaluator_host.cli.evaluator_files import evaluator_of
 from evaluator_host.client import Client
 from evaluator_host.datasets.mapping import Mapping, to_row
 from evaluator_host.model.errors import HostError

@@ -190,7 +190,7 @@ def _url(config: pytest.Config) -> str | None:
 
 def _read(file: Path, fields: dict[str, Any]) -> "Evaluator":
     from evaluator_host.cli.command import load_settings  # noqa: PLC0415 - see the top
-    from evaluator_host.cli.options import read_evaluator  # noqa: PLC0415
+    from evaluator_host.cli.evaluator_files import read_evaluator  # noqa: PLC0415
 
     return read_evaluator(file, fields.pop("language", None), host=load_settings(), **fields).evaluator
 

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any, Final
 
-from evaluator_host.datasets.mapping import is_row
-from evaluator_host.datasets.template import compiled, is_template
+from evaluator_host.datasets.mapping import is_row, is_template
+from evaluator_host.datasets.template import compiled
 from evaluator_host.dialects.table import agents
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Json

@@ -10,8 +10,7 @@ from evaluator_host import __version__
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.dialects.table import all_dialects
-from evaluator_host.evaluators.cases import check_evaluator
-from evaluator_host.evaluators.registry import ResolvedEvaluator
+from evaluator_host.evaluators.registry import ResolvedEvaluator, check_evaluator
 from evaluator_host.jobs.open import StoredResources
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.schemas.evaluation import Batch, CheckReport, EditorAnswer, HostInfo

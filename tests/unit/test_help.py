@@ -29,6 +29,11 @@ def test_every_command_is_in_one_section_and_has_examples(commands: Any) -> None
     assert sorted(help_texts()["examples"]) == sorted(paths(commands))
 
 
+def test_each_summary_is_the_first_sentence_of_its_command(commands: Any) -> None:
+    found = {name: one.get_short_help_str(300) for name, one in commands.commands.items() if name not in DIALECTS}
+    assert help_texts()["summaries"] == found
+
+
 def test_every_example_is_taken_by_its_command(commands: Any) -> None:
     for command, examples in help_texts()["examples"].items():
         for example in examples:

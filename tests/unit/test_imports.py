@@ -1,98 +1,106 @@
-"""The modules that a source names, and the package of each."""
+"""Each command imports what it needs: an import is most of the time of a short command, and of each Tab of a shell."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from evaluator_host.model.evaluator import Language
-from evaluator_host.packages.scripts import module_specifiers
-from evaluator_host.packages.suggest import pin_for
-from tests.fuzz.bounds import scaled
+STACK = ("sqlalchemy", "alembic", "fastapi", "uvicorn", "evaluator_host.wiring.server", "evaluator_host.store")
+RARE = ("yaml", "jinja2", "tree_sitter", "cryptography", "opentelemetry", "google.protobuf", "docker", "uvloop")
+DATA = ("pyarrow", "pandas", "numpy", "openpyxl")
+HOST = ("evaluator_host.service", "evaluator_host.sandbox", "evaluator_host.environments", "prometheus_client")
+CLIENT = ("httpx", "evaluator_host.client")
+COMMANDS = (
+    "evaluator_host.cli.run",
+    "evaluator_host.cli.serve",
+    "evaluator_host.cli.jobs",
+    "evaluator_host.cli.options",
+)
+NEVER = (*STACK, *RARE, *DATA)
+CLI = "import sys; from evaluator_host.__main__ import main; sys.argv = ['evaluator-host', *{words}]; main()"
+COMPLETION = {
+    "_EVALUATOR_HOST_COMPLETE": "complete_bash",
+    "_TYPER_COMPLETE_ARGS": "evaluator-host ",
+    "COMP_WORDS": "evaluator-host ",
+    "COMP_CWORD": "1",
+}
+
+
+def imported(program: str, env: Mapping[str, str] | None = None) -> tuple[set[str], str]:
+    """Return the modules that a program has imported when it ends, and its output."""
+    program = (
+        "import atexit, json, sys; atexit.register(lambda: print(json.dumps([*sys.modules]), file=sys.stderr))\n"
+        + program
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=env and dict(env), capture_output=True, text=True)
+    return set(json.loads(done.stderr.splitlines()[-1])), done.stdout
+
+
+def test_the_help_imports_no_command() -> None:
+    modules, text = imported(CLI.format(words=["--help"]))
+    assert "Write and score evaluators" in text
+    assert sorted(modules & {*NEVER, *HOST, *CLIENT, *COMMANDS, "pydantic_settings"}) == []
+
+
+def test_the_version_imports_no_command() -> None:
+    modules, text = imported(CLI.format(words=["--version"]))
+    assert text.startswith("evaluator-host ")
+    assert sorted(modules & {*NEVER, *HOST, *CLIENT, *COMMANDS, "pydantic_settings"}) == []
+
+
+def test_completing_a_command_imports_none() -> None:
+    modules, text = imported(CLI.format(words=[]), env=COMPLETION)
+    assert {"jobs", "run", "serve", "uipath"} <= set(text.split())
+    assert sorted(modules & {*NEVER, *HOST, *CLIENT, *COMMANDS, "pydantic_settings"}) == []
+
+
+def test_completing_an_option_imports_its_command_alone() -> None:
+    words = "evaluator-host jobs list --li"
+    env = COMPLETION | {"_TYPER_COMPLETE_ARGS": words, "COMP_WORDS": words, "COMP_CWORD": "3"}
+    modules, text = imported(CLI.format(words=[]), env=env)
+    assert text.split() == ["--limit"]
+    assert sorted(modules & {*NEVER, *HOST}) == []
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    "words",
     [
-        ('import _ from "a"', ["a"]),
-        ("import 'a'; import b from'b'", ["a", "b"]),
-        ('import type { T } from "a"; export * from "b"; export { x } from "c"', ["a", "b", "c"]),
-        ('import {\n a,\n // from "no"\n b } from\n "a"', ["a"]),
-        ('await import("a"); require("b"); require.resolve("c"); import(/* x */ "d")', ["a", "b", "c", "d"]),
-        ('import x = require("a")', ["a"]),
-        ('// import "no"\n/* from "no" */ import "a"', ["a"]),
-        ("const s = 'import \"no\"', t = \"from 'no'\"; import 'a'", ["a"]),
-        (
-            '`import "no" ${require("a")} from "no" ${ {x: `${require("b")}`} } require("no")`; import "c"',
-            ["a", "b", "c"],
-        ),
-        ('const r = /["\'`]/.test(s); import "a"', ["a"]),
-        ('x = a / b; import "a"; y = c / d', ["a"]),
-        ('if (/[/"]/.test(s)) {}\nimport "a"', ["a"]),
-        ('o.require("no"); o.import("no"); from("no"); o.require.resolve("no"); import.meta["no"]', []),
-        ('function require("no") {}', []),
-        ('/* unclosed import "no"', []),
-        ("import `a`", []),
-        ("", []),
+        ("jobs", "list"), ("datasets", "list"), ("evaluators", "list"), ("labels", "list"), ("models", "list"),
+        ("schedules", "list"), ("secrets", "list"), ("alerts", "list"),
     ],
-)
-def test_specifiers_are_found_where_a_module_is_named_and_nowhere_else(source: str, found: list[str]) -> None:
-    specifiers = list(module_specifiers(source))
-    assert [one.text for one in specifiers] == found
-    assert all(source[one.start : one.end] == one.text for one in specifiers)
+    ids="-".join,
+)  # fmt: skip
+def test_a_call_of_a_host_imports_none_of_its_parts(words: tuple[str, ...]) -> None:
+    modules, _ = imported(CLI.format(words=[*words, "--url", "http://127.0.0.1:9"]))
+    assert "httpx" in modules
+    assert sorted(modules & {*NEVER, *HOST, "evaluator_host.cli.evaluator_files"}) == []
 
 
-@pytest.mark.parametrize("piece", ["(", "`${", "a<", "()", ".b()", "x=>("])
-def test_a_program_may_nest_as_deeply_as_it_likes(piece: str) -> None:
-    assert module_specifiers("a" + piece * 20_000) == []
+@pytest.mark.parametrize("command", ["run", "check", "test", "watch"])
+def test_scoring_here_imports_neither_server_nor_client(command: str) -> None:
+    modules, text = imported(CLI.format(words=[command, "--help"]))
+    assert "Usage: evaluator-host" in text
+    assert sorted(modules & {*STACK, *DATA, *CLIENT, "yaml", "jinja2", "tree_sitter", "rich.progress"}) == []
 
 
-@settings(max_examples=scaled(300), deadline=None)
-@given(st.lists(st.sampled_from([*"`${}/\"'\\\n(*a ", "import ", "//", "${", "from "]), max_size=40).map("".join))
-def test_no_text_stops_the_scanner(source: str) -> None:
-    assert all(source[one.start - 1] in "\"'" for one in module_specifiers(source))
+@pytest.mark.parametrize("command", ["serve", "doctor", "setup", "packages", "mcp", "backup"])
+def test_the_help_of_a_command_imports_no_server(command: str) -> None:
+    modules, text = imported(CLI.format(words=[command, "--help"]))
+    assert "Usage: evaluator-host" in text
+    assert sorted(modules & {"fastapi", "uvicorn", "httpx", *DATA}) == []
 
 
 @pytest.mark.parametrize(
-    ("module", "package"),
+    ("module", "absent"),
     [
-        ("cv2", "opencv-python"),
-        ("yaml", "pyyaml"),
-        ("sklearn.metrics", "scikit-learn"),
-        ("PIL.Image", "pillow"),
-        ("bs4", "beautifulsoup4"),
-        ("dateutil.parser", "python-dateutil"),
-        ("google.cloud.storage", "google-cloud-storage"),
-        ("google.protobuf", "protobuf"),
-        ("rouge_score", "rouge-score"),
-        ("numpy", "numpy"),
-        ("json", None),
-        ("os.path", None),
-        ("utils", None),
-        ("_private", None),
-        ("-r x", None),
-        ("", None),
+        ("evaluator_host", (*NEVER, *HOST, *CLIENT, "pydantic", "typer")),
+        ("evaluator_host.client", (*NEVER, *HOST, "typer", "pydantic_settings")),
+        ("evaluator_host.integrations.pytest_plugin", (*NEVER, *HOST, *CLIENT, "pydantic", "typer")),
     ],
 )
-def test_a_python_import_names_its_package(module: str, package: str | None) -> None:
-    assert pin_for(module, Language.PYTHON) == package
-
-
-@pytest.mark.parametrize(
-    ("specifier", "package"),
-    [
-        ("lodash", "lodash"),
-        ("lodash/fp", "lodash"),
-        ("@scope/name/sub/path.js", "@scope/name"),
-        ("JSONStream", "JSONStream"),
-        ("fs", None),
-        ("fs/promises", None),
-        ("node:fs", None),
-        ("./own", None),
-        ("/own", None),
-        ("#own", None),
-        ("https://example.org/x.js", None),
-        ("@scope", None),
-    ],
-)
-def test_a_javascript_specifier_names_its_package(specifier: str, package: str | None) -> None:
-    assert pin_for(specifier, Language.TYPESCRIPT) == package
+def test_a_module_imports_what_it_needs(module: str, absent: tuple[str, ...]) -> None:
+    modules, _ = imported(f"import {module}")
+    assert module in modules
+    assert sorted(modules & set(absent)) == []

@@ -12,6 +12,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json, table
 from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
+from evaluator_host.cli.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
@@ -50,7 +51,7 @@ class Migrated:
 class MigratePlan:
     """The options of one `migrate` command."""
 
-    given: tuple[tuple[Path, options.LoadedEvaluator], ...]
+    given: tuple[tuple[Path, LoadedEvaluator], ...]
     rows: tuple[Row, ...] | None
     write: bool
     force: bool
@@ -103,7 +104,7 @@ def migrate(
         "memory_mb": memory_mb,
     }
     plan = MigratePlan(
-        given=tuple((file, options.read_evaluator(file, language, host=settings, **fields)) for file in files),
+        given=tuple((file, read_evaluator(file, language, host=settings, **fields)) for file in files),
         rows=None if data is None else _rows(data, Mapping.parse(map_ or []), limit, settings),
         write=write,
         force=force,

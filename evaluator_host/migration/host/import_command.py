@@ -11,7 +11,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json, table
 from evaluator_host.cli.evaluation_service import open_evaluation_service
-from evaluator_host.cli.remote_service import host
+from evaluator_host.cli.remote_host import host
 from evaluator_host.config.settings import Settings
 from evaluator_host.datasets.files import RowsFolder
 from evaluator_host.datasets.service import DatasetService

@@ -6,7 +6,7 @@ import typer
 
 from evaluator_host.cli.console import err, out, plain, print_json, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_service import HostOption, host, named_job
+from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.migration.answers import MigrationStatus, StoredMigration

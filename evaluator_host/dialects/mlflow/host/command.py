@@ -18,7 +18,7 @@ from evaluator_host.model.outcome import EvaluationResult
 
 _AT_ONCE: Final = 100
 _FAILED: Final = 1
-app = typer.Typer(name="mlflow", help="Traces of a self-hosted MLflow.", no_args_is_help=True)
+app = typer.Typer(name="mlflow", no_args_is_help=True)
 
 
 @app.callback()

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evaluator_host.datasets.mapping import is_row
-from evaluator_host.datasets.template import compiled, is_template
+from evaluator_host.datasets.mapping import is_row, is_template
+from evaluator_host.datasets.template import compiled
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import VALUE_DEPTH, InvalidJson, decode_json, nests_within

@@ -16,9 +16,7 @@ from evaluator_host.model.json_values import encode_json
 
 _SHOWN: Final = 2000
 _FAULT: Final = 3
-app = typer.Typer(
-    name="wires", help="Other platforms' requests to the executor of their evaluators.", no_args_is_help=True
-)
+app = typer.Typer(name="wires", no_args_is_help=True)
 
 
 @app.command(name="list")

@@ -11,6 +11,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import open_evaluation_service, prepare
+from evaluator_host.cli.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.uipath.host.cli.eval import FolderOption, ProjectOption, eval_
 from evaluator_host.dialects.uipath.host.modules import project_of
@@ -25,7 +26,7 @@ from evaluator_host.schemas.evaluation import CheckReport
 
 _KIND: Final = "evaluator"
 
-app = typer.Typer(name="uipath", help="UiPath projects: evaluators, eval sets.", no_args_is_help=True)
+app = typer.Typer(name="uipath", no_args_is_help=True)
 
 
 @app.command()
@@ -70,7 +71,7 @@ def register(
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout = find_layout(project, folder=folder)
     code = find_code(layout, _evaluator_word(words, "register", "FILE"))
-    given = options.read_evaluator(
+    given = read_evaluator(
         code,
         None,
         host=settings,
@@ -110,7 +111,7 @@ def _last(words: Sequence[str]) -> str | None:
     return words[-1] if len(words) > 1 else None
 
 
-async def _check(given: options.LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
+async def _check(given: LoadedEvaluator, settings: Settings, url: str | None, *, shown: bool) -> CheckReport:
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=shown)
         return await target.check(given.evaluator)

@@ -12,6 +12,7 @@ from rich.text import Text
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, out, plain, print_json, table
+from evaluator_host.cli.evaluator_files import LoadedEvaluator, evaluator_of, read_evaluator
 from evaluator_host.dialects.uipath.eval_set import EvalItem, EvalSet, parse_eval_set
 from evaluator_host.dialects.uipath.executions import Execution, read_executions
 from evaluator_host.dialects.uipath.host.agent import AGENT_LIMITS, agent_program, find_entry_point
@@ -129,7 +130,7 @@ def eval_(
         _require_own_agent(url, executions)
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     layout, found = _eval_set(project, folder, eval_set, item)
-    read = partial(options.read_evaluator, language=None, host=settings, packages=package)
+    read = partial(read_evaluator, language=None, host=settings, packages=package)
     read_in_project = partial(read, project=project_of(layout))
     evaluators = tuple(find_evaluators(layout, found.evaluators))
     limits = {"timeout_s": timeout_s, "memory_mb": memory_mb}
@@ -198,30 +199,28 @@ def _unrecorded(executions: dict[str, Execution]) -> list[str]:
 
 
 def _given(
-    one: ProjectEvaluator, read: Callable[..., options.LoadedEvaluator], packages: list[str], limits: dict[str, Any]
-) -> options.LoadedEvaluator:
+    one: ProjectEvaluator, read: Callable[..., LoadedEvaluator], packages: list[str], limits: dict[str, Any]
+) -> LoadedEvaluator:
     """Return the program of an evaluator; one that is in the package `uipath` needs that pinned."""
     if isinstance(one.code, str):
         if not any(pin.partition("==")[0].strip().lower() == "uipath" for pin in packages):
             raise InvalidRequest(
                 f"{one.id} is one of UiPath's own evaluators; pin the package that has it: --package uipath==2.14.44"
             )
-        evaluator = options.evaluator_of(code=one.code, contract=Contract.UIPATH, packages=packages, **limits)
-        given = options.LoadedEvaluator(evaluator)
+        evaluator = evaluator_of(code=one.code, contract=Contract.UIPATH, packages=packages, **limits)
+        given = LoadedEvaluator(evaluator)
     else:
         given = read(one.code, contract=Contract.UIPATH, **limits)
     evaluator = replace(given.evaluator, settings=EvaluatorSettings(entry=one.entry, config=one.config))
     return replace(given, evaluator=evaluator)
 
 
-def _agent(
-    layout: Layout, name: str | None, read: Callable[..., options.LoadedEvaluator], limits: Limits
-) -> options.LoadedEvaluator:
+def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator], limits: Limits) -> LoadedEvaluator:
     """Return the agent's program, with the packages that its file pins."""
     entry = find_entry_point(layout.root, name)
-    own: options.LoadedEvaluator = read(layout.root / entry.file)
+    own: LoadedEvaluator = read(layout.root / entry.file)
     program = agent_program(layout.root, entry, packages=own.evaluator.packages, limits=limits)
-    return options.LoadedEvaluator(program, own.requires_python)
+    return LoadedEvaluator(program, own.requires_python)
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:

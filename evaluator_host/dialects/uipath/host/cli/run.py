@@ -7,11 +7,11 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from evaluator_host.cli import options
 from evaluator_host.cli.command import run_async
 from evaluator_host.cli.evaluation_service import EvaluationService, evaluate_in_order, open_evaluation_service, prepare
+from evaluator_host.cli.evaluator_files import LoadedEvaluator
 from evaluator_host.cli.progress import JobProgressBar
-from evaluator_host.cli.remote_service import host
+from evaluator_host.cli.remote_host import host
 from evaluator_host.config.settings import Settings
 from evaluator_host.dialects.uipath.eval_set import EvalSet
 from evaluator_host.dialects.uipath.executions import Execution
@@ -38,8 +38,8 @@ class Plan:
 
     eval_set: EvalSet
     evaluators: tuple[ProjectEvaluator, ...]
-    given: tuple[options.LoadedEvaluator, ...]
-    agent: options.LoadedEvaluator | None
+    given: tuple[LoadedEvaluator, ...]
+    agent: LoadedEvaluator | None
     executions: dict[str, Execution]
     notes: tuple[str, ...]
     parallelism: int | None
