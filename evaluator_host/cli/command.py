@@ -3,6 +3,7 @@
 A user sees a traceback only with `--debug` or EVALUATOR_HOST_DEBUG.
 """
 
+import asyncio
 import os
 import signal
 import sys
@@ -60,9 +61,7 @@ def run_async(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Raises:
       SystemExit: a signal ended it; the code is 128 plus the signal.
     """
-    import asyncio  # noqa: PLC0415 - `--help` and calls of a host need no event loop
-
-    import uvloop  # noqa: PLC0415 - as above
+    import uvloop  # noqa: PLC0415 - `--help` and calls of a host need no event loop
 
     caught: list[int] = []
 

@@ -51,9 +51,8 @@ def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False)
     """List data sets, newest first."""
     with host(url) as client:
         found = client.datasets.all()
-    header = ("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS")
     none = "there are no data sets; upload one with evaluator-host datasets upload FILE"
-    print_found(found, lambda reports: table(header, list(map(_row, reports))), as_json=as_json, none=none)
+    print_found(found, _reports, as_json=as_json, none=none)
 
 
 @app.command()
@@ -61,25 +60,19 @@ def show(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options
     """Show a data set: its columns, its size, its bad lines."""
     with host(url) as client:
         found = client.datasets.get(name)
-    if as_json:
-        print_json(found)
-        return
     bad = "\n".join(f"line {one.line}: {one.message}" for one in found.bad_rows)
-    out.print(
-        facts(
-            (
-                ("name", found.name),
-                ("id", found.id),
-                ("format", found.format),
-                ("rows", found.rows),
-                ("columns", ", ".join(found.columns)),
-                ("size", f"{found.size_bytes / 1e6:.1f} MB"),
-                ("digest", found.digest),
-                ("created", format_time(found.created_at)),
-                ("bad lines", f"{found.bad_row_count}\n{bad}" if found.bad_row_count else None),
-            )
-        )
+    rows = (
+        ("name", found.name),
+        ("id", found.id),
+        ("format", found.format),
+        ("rows", found.rows),
+        ("columns", ", ".join(found.columns)),
+        ("size", f"{found.size_bytes / 1e6:.1f} MB"),
+        ("digest", found.digest),
+        ("created", format_time(found.created_at)),
+        ("bad lines", f"{found.bad_row_count}\n{bad}" if found.bad_row_count else None),
     )
+    print_found(found, lambda _: facts(rows), as_json=as_json)
 
 
 @app.command()
@@ -154,8 +147,7 @@ def versions(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: opt
     """List the kept versions, newest first."""
     with host(url) as client:
         found = client.datasets.versions(name)
-    header = ("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS")
-    print_found(found, lambda reports: table(header, list(map(_row, reports))), as_json=as_json)
+    print_found(found, _reports, as_json=as_json)
 
 
 @app.command()
@@ -190,10 +182,7 @@ def edit(
             add_from=rows_of,
             create=create,
         )
-    if as_json:
-        print_json(made)
-    else:
-        out.print(plain(f"{made.name}@{made.version}: {made.rows} rows"))
+    print_found(made, lambda one: plain(f"{one.name}@{one.version}: {one.rows} rows"), as_json=as_json)
 
 
 def _changed_row(given: str) -> tuple[int, dict[str, Any]]:
@@ -217,5 +206,9 @@ def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     err.print(plain(f"removed {name}"))
 
 
-def _row(one: DatasetReport) -> tuple[object, ...]:
-    return one.name, one.rows, one.bad_row_count, one.format, format_time(one.created_at), ", ".join(one.columns)
+def _reports(found: list[DatasetReport]) -> object:
+    rows = [
+        (one.name, one.rows, one.bad_row_count, one.format, format_time(one.created_at), ", ".join(one.columns))
+        for one in found
+    ]
+    return table(("NAME", "ROWS", "BAD", "FORMAT", "CREATED", "COLUMNS"), rows)

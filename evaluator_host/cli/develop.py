@@ -14,8 +14,9 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_json
 from evaluator_host.cli.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
-from evaluator_host.cli.evaluator_files import EXPECT, SUFFIXES, case_files, read_cases, read_evaluator
+from evaluator_host.cli.evaluator_files import EXPECT, case_files, read_cases, read_evaluator
 from evaluator_host.config.settings import Settings
+from evaluator_host.dialects.imports import SUFFIXES
 from evaluator_host.evaluators.cases import case_row, read_expect, unmet
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.service.model_grants import ModelTerms

@@ -15,6 +15,7 @@ import pydantic
 from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.datasets.rows import RowFile
+from evaluator_host.dialects.imports import SUFFIXES
 from evaluator_host.dialects.table import all_dialects
 from evaluator_host.dialects.yaml_documents import read_yaml
 from evaluator_host.evaluators.cases import ROW_FIELDS, case_name, read_expect
@@ -29,14 +30,6 @@ from evaluator_host.system.files import read_utf8
 from evaluator_host.web.api.bodies import BudgetIn, EnvironmentIn, EvaluatorIn, LimitsIn, SettingsIn
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
-SUFFIXES: Final = {
-    ".py": Language.PYTHON,
-    ".js": Language.JAVASCRIPT,
-    ".mjs": Language.JAVASCRIPT,
-    ".cjs": Language.JAVASCRIPT,
-    ".ts": Language.TYPESCRIPT,
-    ".mts": Language.TYPESCRIPT,
-}
 EXPECT: Final = "expect"
 _OPTIONS: Final = {"packages": "--package"}  # fields whose option has another name
 

@@ -1,5 +1,6 @@
 """`evaluators`: evaluators stored on a host under a name, in versions that never change."""
 
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
@@ -125,10 +126,7 @@ def describe(
         raise InvalidRequest("nothing to change: give --description, --sampling, --tag or --no-tags")
     with host(url) as client:
         made = client.evaluators.describe(name, description=description, sampling=sampling, tags=tags)
-    if as_json:
-        print_json(made)
-    else:
-        out.print(_described(made, code=False))
+    print_found(made, partial(_described, code=False), as_json=as_json)
 
 
 @app.command()
@@ -174,12 +172,8 @@ def scores(
     with host(url) as client:
         found = client.evaluators.scores(name, dataset=dataset, limit=limit)
     header = ("JOB", "NAME", "DATA SET", "FINISHED", "EVALUATOR", *SCORE_HEADER)
-    print_found(
-        found,
-        lambda all_: table(header, list(map(_scored_job, all_))),
-        as_json=as_json,
-        none=f"no completed job has an evaluator named {name}",
-    )
+    none = f"no completed job has an evaluator named {name}"
+    print_found(found, lambda all_: table(header, list(map(_scored_job, all_))), as_json=as_json, none=none)
 
 
 def _scored_job(one: EvaluatorScore) -> tuple[object, ...]:

@@ -149,10 +149,8 @@ def create(
         job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
         if wait:
             _follow(client, job, as_json=as_json)
-        elif as_json:
-            print_json(job)
         else:
-            out.print(job.id)
+            print_found(job, lambda one: one.id, as_json=as_json)
 
 
 def _require_name_and_cron(name: str | None, cron: str | None) -> None:

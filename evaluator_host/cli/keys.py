@@ -9,13 +9,14 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
-from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
+from evaluator_host.cli.console import err, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.remote_host import host
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.wiring.store import open_store
 
 if TYPE_CHECKING:
+    from evaluator_host.store.audit import AuditLine
     from evaluator_host.store.keys import ApiKey
     from evaluator_host.store.store import Store
 
@@ -144,10 +145,6 @@ def _state(key: "ApiKey", now: datetime) -> str:
     return "active" if key.usable(now) else "expired"
 
 
-if TYPE_CHECKING:
-    from evaluator_host.store.audit import AuditLine
-
-
 def audit(
     *,
     workspace: WorkspaceOption = None,
@@ -167,13 +164,8 @@ def audit(
     lines = with_store(
         settings, lambda store: store.audit.list_entries(limit=limit, workspace=workspace, key=key, since=start)
     )
-    if as_json:
-        print_json(lines)
-        return
-    for line in lines:
-        out.print(plain(_text(line)))
-    if not lines:
-        err.print("the audit log has no such call")
+    none = "the audit log has no such call"
+    print_found(lines, lambda all_: plain("\n".join(map(_text, all_))), as_json=as_json, none=none)
 
 
 def _text(line: "AuditLine") -> str:
@@ -194,9 +186,6 @@ def usage(
     else:
         settings = load_settings(data_dir=data_dir)
         found = with_store(settings, lambda store: store.usage.list_usage())
-    if as_json:
-        print_json(found)
-        return
     kinds = ("datasets", "files", "evaluators", "jobs", "traces")
     rows = [
         (
@@ -207,7 +196,8 @@ def usage(
         )
         for one in found
     ]
-    out.print(table(("WORKSPACE", "MB", "OF", *(kind.upper() for kind in kinds)), rows))
+    header = ("WORKSPACE", "MB", "OF", *(kind.upper() for kind in kinds))
+    print_found(found, lambda _: table(header, rows), as_json=as_json)
 
 
 def _megabytes(size: int) -> str:

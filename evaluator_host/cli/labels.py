@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
+from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, table
 from evaluator_host.cli.options import JsonOption
 from evaluator_host.cli.remote_host import HostOption, host, named_job
 from evaluator_host.client import DEFAULT_URL
@@ -21,16 +21,8 @@ _ByOption = Annotated[
     str | None, typer.Option("--by", envvar="EVALUATOR_HOST_PERSON", help="Who labels, on a host without keys.")
 ]
 _NoteOption = Annotated[str, typer.Option(help="Text for people.")]
-_WORDS: Final = {
-    "yes": True,
-    "y": True,
-    "true": True,
-    "passed": True,
-    "no": False,
-    "n": False,
-    "false": False,
-    "failed": False,
-}
+_YES: Final = ("yes", "y", "true", "passed")
+_NO: Final = ("no", "n", "false", "failed")
 
 
 @app.command()
@@ -192,7 +184,7 @@ def _question(task: LabelTask) -> str:
 def _label(said: str, task: LabelTask) -> bool | float | str:
     """Return the label that was typed; of choices also by their numbers."""
     if task.kind is LabelKind.PASSED:
-        return _WORDS.get(said.lower(), said)
+        return True if said.lower() in _YES else False if said.lower() in _NO else said
     if task.kind is LabelKind.CHOICE:
         place = int(said) if said.isdecimal() and len(said) < 4 and said not in task.choices else 0
         return task.choices[place - 1] if 0 < place <= len(task.choices) else said
@@ -233,10 +225,8 @@ def queue_facts(one: LabelQueue) -> object:
 
 
 def _say(queue: LabelQueue, *, as_json: bool) -> None:
-    if as_json:
-        print_json(queue)
-    else:
-        out.print(plain(f"{queue.labelled} labelled, {queue.skipped} skipped, {queue.waiting} waiting"))
+    said = plain(f"{queue.labelled} labelled, {queue.skipped} skipped, {queue.waiting} waiting")
+    print_found(queue, lambda _: said, as_json=as_json)
 
 
 def _queue_row(one: LabelQueue) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -17,34 +17,30 @@ from typer.main import get_group
 
 from evaluator_host import __version__
 from evaluator_host.cli.command import cli_state
-from evaluator_host.cli.console import out, print_json
+from evaluator_host.cli.console import print_found
 
-if TYPE_CHECKING:
-    from evaluator_host.dialects.base import CommandGroup
-
-# Module of each command.
+# Module of each command, and its function where that has another name.
 _COMMANDS: Final = {
+    "version": "cli.main",
     "serve": "cli.serve",
     "run": "cli.run",
     "check": "cli.check",
-    "test": "cli.develop",
+    "test": "cli.develop:run_cases",
     "watch": "cli.develop",
-    "login": "cli.login",
+    "login": "cli.remote_host",
     "merge": "cli.merge",
     "migrate": "migration.host.command",
-    "import": "migration.host.import_command",
+    "import": "migration.host.import_command:import_",
     "doctor": "cli.doctor",
     "selftest": "selftest.command",
     "mcp": "integrations.command",
     "setup": "cli.doctor",
-    "install-service": "cli.doctor",
+    "install-service": "cli.doctor:install_service",
     "audit": "cli.keys",
     "usage": "cli.keys",
     "backup": "cli.backup",
     "restore": "cli.backup",
 }
-# Where the command is no name for a function.
-_FUNCTIONS: Final = {"import": "import_", "test": "run_cases", "install-service": "install_service"}
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # to `run`
 # Commands that call the host of `login`.
 _CALLING: Final = ("evaluators", "datasets", "jobs", "schedules", "alerts", "labels", "secrets", "models")
@@ -71,7 +67,7 @@ class _Commands(Mapping[str, Any]):
         self._built: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(("version", *_COMMANDS, *_GROUPS, *_dialect_groups()))
+        return iter((*_COMMANDS, *_GROUPS, *_dialect_groups()))
 
     def __len__(self) -> int:
         return len([*self])
@@ -124,7 +120,7 @@ def help_texts() -> dict[str, Any]:
 def _summaries() -> dict[str, str]:
     """Return what the help says of each command."""
     summaries: dict[str, str] = help_texts()["summaries"]
-    return {**summaries, **{name: group.help for name, group in _dialect_groups().items()}}
+    return summaries | {name: dialect.commands_help for name, dialect in _dialect_groups().items()}
 
 
 def _examples(command: str) -> str | None:
@@ -154,19 +150,19 @@ def _built(name: str) -> Any:
       KeyError: there is no such command.
     """
     holder = typer.Typer(rich_markup_mode=None)
-    if name == "version":
-        holder.command(epilog=_examples(name))(version)
-    elif name in _COMMANDS:
-        function = getattr(_module(_COMMANDS[name]), _FUNCTIONS.get(name, name))
+    if name in _COMMANDS:
+        module, _, function = _COMMANDS[name].partition(":")
         settings = _PASSED_ON if name == "watch" else None
-        holder.command(name, epilog=_examples(name), context_settings=settings)(function)
+        holder.command(name, epilog=_examples(name), context_settings=settings)(
+            getattr(_module(module), function or name)
+        )
     elif name in _GROUPS:
         found = _module(_GROUPS[name])
         group = found.app if found.app.info.name == name else getattr(found, name)
         holder.add_typer(_with_examples(name, group), name=name, help=_summaries()[name])
     else:
-        group = _dialect_groups()[name]
-        holder.add_typer(group.commands.load(), name=name, help=group.help)
+        dialect = _dialect_groups()[name]
+        holder.add_typer(dialect.commands.load(), name=name, help=dialect.commands_help)
     return get_group(holder).commands[name]
 
 
@@ -178,11 +174,11 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
 
 
 @cache
-def _dialect_groups() -> "dict[str, CommandGroup]":
-    """Return the commands that dialects bring, each group under the name of its contract."""
+def _dialect_groups() -> dict[str, Any]:
+    """Return the dialects that bring commands, by the names of their groups."""
     from evaluator_host.dialects.table import all_dialects  # noqa: PLC0415 - imports every dialect
 
-    return {dialect.contract.value: dialect.commands for dialect in all_dialects() if dialect.commands is not None}
+    return {dialect.contract.value: dialect for dialect in all_dialects() if dialect.commands is not None}
 
 
 def _module(name: str) -> Any:
@@ -209,12 +205,9 @@ def _before(
     gc.enable()
     cli_state.debug = debug
     if context.invoked_subcommand in _CALLING:
-        _module("cli.login").use_login()
+        _module("cli.remote_host").use_login()
 
 
 def version(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:
     """Print the version."""
-    if as_json:
-        print_json({"version": __version__})
-    else:
-        out.print(f"evaluator-host {__version__}")
+    print_found({"version": __version__}, lambda found: f"evaluator-host {found['version']}", as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evaluator_host.cli.console import err, facts, out, plain, print_found, print_json, table
+from evaluator_host.cli.console import err, facts, plain, print_found, print_json, table
 from evaluator_host.cli.options import JsonOption
 from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
@@ -100,18 +100,15 @@ def ask(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOpti
     """Ask a model one short question. Exit code 1: it does not answer."""
     with host(url) as client:
         outcome = client.models.test(name)
-    if as_json:
-        print_json(outcome)
-    else:
-        rows = (
-            ("answers", "yes" if outcome.ok else "no"),
-            ("output", outcome.output),
-            ("error", outcome.error),
-            ("tokens", f"{outcome.input_tokens} in, {outcome.output_tokens} out"),
-            ("cost", None if outcome.cost is None else f"{outcome.cost:g}"),
-            ("took", f"{outcome.latency_ms:.0f} ms"),
-        )
-        out.print(facts(rows))
+    rows = (
+        ("answers", "yes" if outcome.ok else "no"),
+        ("output", outcome.output),
+        ("error", outcome.error),
+        ("tokens", f"{outcome.input_tokens} in, {outcome.output_tokens} out"),
+        ("cost", None if outcome.cost is None else f"{outcome.cost:g}"),
+        ("took", f"{outcome.latency_ms:.0f} ms"),
+    )
+    print_found(outcome, lambda _: facts(rows), as_json=as_json)
     raise typer.Exit(0 if outcome.ok else 1)
 
 

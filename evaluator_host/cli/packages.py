@@ -121,11 +121,9 @@ def prune(
     """Remove unused sets, least recently used first, until the rest fits. Locks are kept."""
     settings = load_settings(sandbox=sandbox, data_dir=data_dir)
     removed = _with_environments(settings, lambda environments: environments.prune(ceiling_mb=max_mb))
-    if as_json:
-        print_json([{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed])
-    else:
-        freed = sum(record.size_bytes for record in removed) / 1e6
-        out.print(f"removed {len(removed)} sets, {freed:.1f} MB")
+    sizes = [{"digest": record.digest, "size_bytes": record.size_bytes} for record in removed]
+    freed = sum(record.size_bytes for record in removed) / 1e6
+    print_found(sizes, lambda _: f"removed {len(removed)} sets, {freed:.1f} MB", as_json=as_json)
 
 
 @app.command()

@@ -1,16 +1,23 @@
-"""The running host that a command calls, by `--url` and the key in the settings."""
+"""The running host that a command calls, by `--url` and the key in the settings, or as `login` keeps them."""
 
+import json
+import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from evaluator_host.cli.command import load_settings
+from evaluator_host.cli.console import err, plain
 from evaluator_host.client import DEFAULT_URL, Client
+from evaluator_host.config.settings import home_folder
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.schemas.jobs import JobReport
+from evaluator_host.system.files import replace_file
 
 _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
@@ -45,3 +52,39 @@ def named_job(client: Client, given: str) -> JobReport:
     if len(newest) <= before:
         raise InvalidRequest(f"there is no {given}: there are {len(newest)} jobs; evaluator-host jobs list shows them")
     return newest[before]
+
+
+def login(
+    url: Annotated[str, typer.Argument(help="Address of the host: https://evaluators.example")],
+    *,
+    key: Annotated[
+        str | None, typer.Option(envvar="EVALUATOR_HOST_KEY", help="Key of the host; a terminal asks for it.")
+    ] = None,
+) -> None:
+    """Keep the address and the key of a host: commands that call a host use them from then on."""
+    if key is None and sys.stdin.isatty():
+        key = typer.prompt("Key (empty for a host without keys)", default="", hide_input=True, show_default=False)
+    os.environ["EVALUATOR_HOST_KEY"] = key = key or ""
+    with host(url) as client:
+        version = client.info().version
+    file = login_file()
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace_file(file, json.dumps({"url": url, "key": key}).encode())
+    err.print(plain(f"{url} answers ({version}); it is kept in {file}"))
+
+
+def login_file() -> Path:
+    """Return where `login` keeps the address and the key of a host."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config") / "evaluator-host" / "login.json"
+
+
+def use_login() -> None:
+    """Use the host of `login` where the environment names none."""
+    try:
+        kept = json.loads(login_file().read_bytes())
+    except (OSError, ValueError):
+        return
+    if "EVALUATOR_HOST_URL" not in os.environ and isinstance(kept.get("url"), str):
+        os.environ["EVALUATOR_HOST_URL"] = kept["url"]
+        if kept.get("key"):
+            os.environ.setdefault("EVALUATOR_HOST_KEY", kept["key"])

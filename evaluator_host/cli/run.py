@@ -13,11 +13,7 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, out, plain, print_found, print_json
-from evaluator_host.cli.evaluation_service import (
-    EvaluationService,
-    open_evaluation_service,
-    prepare,
-)
+from evaluator_host.cli.evaluation_service import EvaluationService, open_evaluation_service, prepare
 from evaluator_host.cli.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.cli.report import ReportFiles
 from evaluator_host.cli.summary import Summary, exit_code, parse_row, result_table

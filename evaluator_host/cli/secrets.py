@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from evaluator_host.cli.command import load_settings
-from evaluator_host.cli.console import err, format_time, out, plain, print_json, table
-from evaluator_host.cli.keys import with_store
+from evaluator_host.cli.console import err, format_time, plain, print_found, print_json, table
 from evaluator_host.cli.options import DataDirOption, JsonOption
 from evaluator_host.cli.remote_host import HostOption, host
 from evaluator_host.client import DEFAULT_URL
@@ -36,13 +35,9 @@ def list_(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None
     """List secrets by name, without their values."""
     with host(url) as client:
         found = client.secrets.all()
-    if as_json:
-        print_json(found)
-    elif not found:
-        err.print("there are no secrets; create one with evaluator-host secrets set NAME")
-    else:
-        rows = [(one.name, format_time(one.created_at), format_time(one.updated_at)) for one in found]
-        out.print(table(("NAME", "CREATED", "SET"), rows))
+    rows = [(one.name, format_time(one.created_at), format_time(one.updated_at)) for one in found]
+    none = "there are no secrets; create one with evaluator-host secrets set NAME"
+    print_found(found, lambda _: table(("NAME", "CREATED", "SET"), rows), as_json=as_json, none=none)
 
 
 @app.command()
@@ -66,6 +61,8 @@ def rotate(
 
     The new key goes into the file secrets.key; where EVALUATOR_HOST_SECRETS_KEY has the keys, put it first there.
     """
+    from evaluator_host.cli.keys import with_store  # noqa: PLC0415 - the database, which the other commands do not need
+
     done = with_store(load_settings(data_dir=data_dir), lambda store: store.secrets.rotate_key(drop_old=drop_old))
     if as_json:
         print_json(done)

@@ -54,19 +54,6 @@ class EntryPoint(Generic[_Part]):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandGroup:
-    """Commands that a dialect brings.
-
-    Attributes:
-      commands: A Typer application.
-      help: What the command line says of the group.
-    """
-
-    commands: EntryPoint[Any]
-    help: str
-
-
-@dataclass(frozen=True, slots=True)
 class Sdk:
     """A third-party package that evaluators of a dialect import. The host provides light modules in its place.
 
@@ -122,7 +109,8 @@ class Dialect:
       imports: Reads the platform's own files: a configuration, an export.
       find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
         file outside the dialect's projects.
-      commands: The command line's group of the contract's name.
+      commands: A Typer application: the command line's group of the contract's name.
+      commands_help: What the command line says of that group.
       routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
       agents: The module by which online jobs ask agents: `require`, `templates`, `payload_of`, `AgentEndpoint`.
       judge_code: Returns the code that judges by a form, `JudgeIn` as JSON.
@@ -153,7 +141,8 @@ class Dialect:
     call_javascript: JavaScriptCall | None = None
     imports: EntryPoint[ImportFormat] | None = None
     find_project: EntryPoint[Callable[[Path], Any]] | None = None
-    commands: CommandGroup | None = None
+    commands: EntryPoint[Any] | None = None
+    commands_help: str = ""
     routes: EntryPoint[Callable[..., list[Any]]] | None = None
     agents: EntryPoint[Any] | None = None
     judge_code: EntryPoint[Callable[[dict[str, Any]], str]] | None = None

@@ -5,15 +5,16 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
 
 from evaluator_host.evaluators.cases import check_cases, failing_request
 from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
-from evaluator_host.model.evaluator import Contract, Evaluator, Row
+from evaluator_host.model.evaluator import Contract, Evaluator
 from evaluator_host.model.json_values import encode_json
-from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError, EvaluationResult
+from evaluator_host.model.outcome import EnvironmentInfo, EvaluationError
 from evaluator_host.schemas.evaluation import CaseProblem, CheckReport
 from evaluator_host.schemas.stored import EvaluatorReport, Origin
 from evaluator_host.service import Service
@@ -193,10 +194,7 @@ async def check_evaluator(
     Raises:
       HostError: as `Service.check` and `Service.evaluate_batch`.
     """
-
-    async def evaluate(rows: list[Row]) -> list[EvaluationResult]:
-        return await service.evaluate_batch(evaluator, rows, workspace=workspace, lock=lock)
-
+    evaluate = partial(service.evaluate_batch, evaluator, workspace=workspace, lock=lock)
     return await check_cases(evaluate, await service.check(evaluator, workspace=workspace), cases)
 
 

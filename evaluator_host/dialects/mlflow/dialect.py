@@ -7,7 +7,7 @@ for any other value. Source of the rules: mlflow 3.17.2, genai/scorers/base.py, 
 from dataclasses import replace
 from typing import Final
 
-from evaluator_host.dialects.base import PYTHON_ONLY, CommandGroup, Dialect, EntryPoint, Sdk
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.conversation import messages_of
 from evaluator_host.dialects.function_call import ClassCall, FunctionCall, ResultFields
@@ -71,9 +71,8 @@ def _named(one: dict[str, Json]) -> NamedScore:
 
 DIALECT: Final = Dialect(
     contract=Contract.MLFLOW,
-    commands=CommandGroup(
-        EntryPoint("evaluator_host.dialects.mlflow.host.command:app"), "Traces of a self-hosted MLflow."
-    ),
+    commands=EntryPoint("evaluator_host.dialects.mlflow.host.command:app"),
+    commands_help="Traces of a self-hosted MLflow.",
     bind=bind,
     interpret=interpret,
     languages=PYTHON_ONLY,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from evaluator_host.dialects.base import PYTHON_ONLY, CommandGroup, Dialect, EntryPoint, Sdk
+from evaluator_host.dialects.base import PYTHON_ONLY, Dialect, EntryPoint, Sdk
 from evaluator_host.dialects.binding import DEFAULTS, Binding
 from evaluator_host.dialects.interpret import Scored, contradiction
 from evaluator_host.dialects.metric_leaves import finite
@@ -124,7 +124,6 @@ DIALECT: Final = Dialect(
     name_in_config=name_in_config,
     row_document=EntryPoint("evaluator_host.dialects.uipath.records:EVAL_SETS"),
     find_project=EntryPoint("evaluator_host.dialects.uipath.host.modules:project_around"),
-    commands=CommandGroup(
-        EntryPoint("evaluator_host.dialects.uipath.host.cli.commands:app"), "UiPath projects: evaluators, eval sets."
-    ),
+    commands=EntryPoint("evaluator_host.dialects.uipath.host.cli.commands:app"),
+    commands_help="UiPath projects: evaluators, eval sets.",
 )
