@@ -235,14 +235,14 @@ def _prepared_in(home: Path) -> Iterator[None]:
 
 
 def watch_tools(data_dir: Path) -> Callable[[], None]:
-    """Return a check that raises once Node, esbuild or the JavaScript runner is gone or is not the file it first was.
+    """Return a check that raises once Node, esbuild or a file of the JavaScript runner is gone or changed.
 
     The check raises `SandboxUnavailable`. It compares facts about the file, and so takes microseconds.
     """
     runner = javascript_runner_path(data_dir) / "runner.js"
     if runner.exists():
         _keep_runner(runner.parent)
-    known = {path: _facts(path) for path in (node_path(), esbuild_path(data_dir), runner)}
+    known = {path: _facts(path) for path in (node_path(), esbuild_path(data_dir), runner, *runner.parent.glob("*"))}
 
     def check() -> None:
         for path, facts in known.items():

@@ -132,6 +132,16 @@ def test_npm_belongs_to_node():
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("name", ["worker.code", "guest.js"])
+def test_a_host_notices_when_what_its_javascript_sandboxes_run_is_changed(tmp_path, name):
+    runner = shutil.copytree(built_runner(), toolchain.javascript_runner_path(tmp_path))
+    check = toolchain.watch_tools(tmp_path)
+    check()
+    (runner / name).write_bytes((runner / name).read_bytes()[:-1])
+    with pytest.raises(SandboxUnavailable, match=f"{name} was removed or changed"):
+        check()
+
+
 async def test_python_runs_in_a_new_data_directory_without_network_and_javascript_says_what_it_needs(
     tmp_path, monkeypatch
 ):
