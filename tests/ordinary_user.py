@@ -14,7 +14,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.leftovers import RUN
@@ -23,6 +23,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 _INSTALLED = Path(sysconfig.get_path("data")).resolve()  # its `bin` is where packages look for their programs
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
 UID = 54321  # in no passwd: an ordinary user need not have an entry
+MODES = ("EVALUATOR_HOST_SANDBOX_START", "EVALUATOR_HOST_WORKERS")  # of a host, which whoever runs the tests may choose
 _PUBLIC = Path("/srv")  # exists on every Linux, and nothing of a system runs from it
 
 
@@ -84,6 +85,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         "PYTHONPATH": f"{public[PROJECT]}:{public[_INSTALLED] / PACKAGES.relative_to(_INSTALLED)}",
         "PYTHONDONTWRITEBYTECODE": "1",
         RUN: os.environ.get(RUN, ""),
+        **{name: os.environ[name] for name in MODES if name in os.environ},
         "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # a shared libpython is looked for where it was installed
     }
     command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--inh-caps=-all", "env", "-i"]
@@ -91,6 +93,13 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
     command += [str(interpreter), *(_translated(argument, public) for argument in arguments)]
     setup.append(f"exec {shlex.join(command)}")
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", "\n".join(setup)]
+
+
+def host_command(environment: Mapping[str, str]) -> list[str]:
+    """Return a command that runs `evaluator-host` as an ordinary user with these settings; its arguments are added to it."""
+    start = f"import os\nos.environ.update({dict(environment)!r})\nfrom evaluator_host.__main__ import main\nmain()"
+    *shell, script = ordinary_user_command(["-c", start])
+    return [*shell, f'{script} "$@"', "host"]
 
 
 def _translated(argument: str | Path, public: dict[Path, Path]) -> str:

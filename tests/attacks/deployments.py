@@ -23,17 +23,25 @@ _OF_ANOTHER_HOST: Final = re.compile(
     r"cannot remove /sys/fs/cgroup/\S*evaluator-host\.\S+: \[Errno 13\] Permission denied: \S+"
 )
 _AS_ORDINARY_USER: Final = """
-import shutil, sys
+import os, shutil, sys
 from pathlib import Path
 from evaluator_host.__main__ import main
 from evaluator_host.selftest import command
 from tests.attacks.shared_sandboxes import in_shared_sandboxes
 
 data = Path("data").resolve()
+os.environ["EVALUATOR_HOST_TEST_DATA"] = str(data)
 shutil.copytree(sys.argv.pop(1), data / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
 names = sys.argv.pop(1).split(",")
 everything = (*command.load_attacks(), *command.load_host_attacks())
 command._chosen = lambda *_: in_shared_sandboxes([attack for attack in everything if attack.name in names])
+if int(os.environ.get("EVALUATOR_HOST_WORKERS", "1")) > 1:
+    from tests.attacks.processes import attack_processes
+    os.environ["EVALUATOR_HOST_SANDBOX"] = "bubblewrap"
+    Path("host").mkdir()
+    command.attack_deployment = lambda of, attacks, *, at_once, progress: attack_processes(
+        of, attacks, Path("host").resolve(), at_once=at_once
+    )
 sys.argv[1:1] = ["selftest", "--data-dir", str(data)]
 main()
 """

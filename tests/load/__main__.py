@@ -1,22 +1,20 @@
 """`python -m tests.load --minutes 5`: the full load test, with a table of what came of it.
 
-`--mode template` forks sandboxes from a template, `--mode workers` has two processes answer.
+`--mode template` forks sandboxes from a template, `--mode workers` has two processes answer, `--mode both` does both; with
+`--ordinary` the host runs as a user without rights.
 """
 
 import argparse
 import sys
-import tempfile
-from pathlib import Path
 
+from evaluator_host.system.tree import temporary_folder
 from tests.conftest import BACKENDS
 from tests.engines import engine_address
 from tests.load.scenario import Outcome, run_load
 
-MODES = {
-    "default": {},
-    "template": {"EVALUATOR_HOST_SANDBOX_START": "template"},
-    "workers": {"EVALUATOR_HOST_WORKERS": "2"},
-}
+TEMPLATE = {"EVALUATOR_HOST_SANDBOX_START": "template"}
+WORKERS = {"EVALUATOR_HOST_WORKERS": "2"}
+MODES = {"default": {}, "template": TEMPLATE, "workers": WORKERS, "both": TEMPLATE | WORKERS}
 
 
 def main() -> int:
@@ -26,12 +24,13 @@ def main() -> int:
     parser.add_argument("--callers", type=int, default=1000)
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
     parser.add_argument("--mode", choices=MODES, default="default")
+    parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
     asked = parser.parse_args()
     environment = load_environment(asked.backend) | MODES[asked.mode]
-    with tempfile.TemporaryDirectory(prefix="evaluator-host-load-") as folder:
+    with temporary_folder(None, "evaluator-host-load-") as folder:
         found = run_load(
-            Path(folder), backend=asked.backend, callers=asked.callers, seconds=asked.minutes * 60,
-            environment=environment,
+            folder, backend=asked.backend, callers=asked.callers, seconds=asked.minutes * 60,
+            environment=environment, ordinary=asked.ordinary,
         )  # fmt: skip
     show(found)
     return 1 if found.faults else 0

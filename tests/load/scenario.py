@@ -1,6 +1,7 @@
 """The load test as a whole: a host with keys, five workspaces, and what must be true at the end."""
 
 import asyncio
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from tests.conftest import DATA_DIR
 from tests.left_behind import until_nothing_is_left
 from tests.load.callers import Group, Tally, call_for
 from tests.load.watch import Watch, descriptors
+from tests.ordinary_user import UID, host_command
 from tests.server import COMMAND, Server
 
 _SETTLES_S = 60
@@ -34,7 +36,9 @@ class Outcome:
         return [fault for tally in self.tallies.values() for fault in tally.faults]
 
 
-def run_load(folder: Path, *, backend: str, callers: int, seconds: float, environment: dict[str, str]) -> Outcome:
+def run_load(
+    folder: Path, *, backend: str, callers: int, seconds: float, environment: dict[str, str], ordinary: bool = False
+) -> Outcome:
     """Start a host, load it, let it come to rest and stop it.
 
     One workspace floods it with half of the callers, three share the rest (a third of all their calls is hostile), and
@@ -48,7 +52,13 @@ def run_load(folder: Path, *, backend: str, callers: int, seconds: float, enviro
         shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
     names = ("flood", "one", "two", "three", "quiet")
     keys = asyncio.run(_keys(data, names))
-    server = Server(backend, command=COMMAND, log=folder / "host.log", data_dir=data, environment=environment)
+    command = COMMAND
+    if ordinary:
+        folder.chmod(0o755)
+        for path in (data, *data.rglob("*")):
+            os.chown(path, UID, UID)
+        command = host_command(environment)
+    server = Server(backend, command=command, log=folder / "host.log", data_dir=data, environment=environment)
     server.client.headers["Authorization"] = f"Bearer {keys['quiet']}"
     with server:
         files, watch = _files(data), Watch(server.process.pid)

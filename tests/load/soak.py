@@ -39,7 +39,7 @@ from tests.builds import lend_toolchain
 from tests.conftest import BACKENDS
 from tests.engines import engine_address
 from tests.keyed import bearer, make_key
-from tests.ordinary_user import UID, ordinary_user_command
+from tests.ordinary_user import UID, host_command
 from tests.processes import peak_mb
 from tests.server import COMMAND, Server
 
@@ -247,9 +247,7 @@ def serving(
     if ordinary:
         for path in (data, *data.rglob("*")):
             os.chown(path, UID, UID)
-        start = f"import os\nos.environ.update({environment!r})\nfrom evaluator_host.__main__ import main\nmain()"
-        *shell, script = ordinary_user_command(["-c", start])
-        command = [*shell, f'{script} "$@"', "host"]
+        command = host_command(environment)
     server = Server(backend, log=folder / "log", data_dir=data, environment=environment, command=command)
     with server:
         yield server, *keys
