@@ -8,8 +8,12 @@ Each call has a connection of its own, so that any of the host's processes may a
 
 import asyncio
 import json
+import os
 import secrets
+import socket
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +27,7 @@ from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.sandbox.linux.watchdog import child_pids
 from evaluator_host.wiring.store import open_store
 from tests.conftest import settings
-from tests.server import Server, new_home
+from tests.server import COMMAND, Server, new_home
 
 PROCESSES = 2
 WORKSPACE = "default"
@@ -95,7 +99,10 @@ async def served(
     async with open_store(own) as store:
         name = f"tests-{secrets.token_hex(4)}"
         keys = {workspace: (await store.keys.create_key(name, workspace))[1] for workspace in workspaces}
-    server = Server(backend, log=folder / "log", data_dir=own.data_dir, environment=variables)
+    command = (
+        COMMAND if os.geteuid() else None
+    )  # of an ordinary user, whose output is read to its end: nothing may outlive it
+    server = Server(backend, log=folder / "log", data_dir=own.data_dir, environment=variables, command=command)
     server.client.headers["Authorization"] = f"Bearer {keys[workspaces[0]]}"
     with server:
         async with asyncio.timeout(_BEGINS_S):
@@ -118,13 +125,43 @@ def calling_processes(server: Server) -> list[int]:
     ]
 
 
+def connection_to(server: Server, pid: int) -> socket.socket:
+    """Return a connection that this process of a host has accepted."""
+    refused = []
+    try:
+        while True:
+            made = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            others = made.getsockname()[1]
+            while not (owners := [one for one in _processes(server) if _has(one, _inodes(server.port, others))]):
+                time.sleep(0.01)  # nobody has accepted it yet
+            if owners == [pid]:
+                return made
+            refused.append(made)
+    finally:
+        for one in refused:
+            one.close()
+
+
+def _processes(server: Server) -> list[int]:
+    return [server.process.pid, *calling_processes(server)]
+
+
 def _listens(pid: int, port: int) -> bool:
+    return _has(pid, _inodes(port))
+
+
+def _has(pid: int, inodes: AbstractSet[str]) -> bool:
     with suppress(OSError):
-        inodes = {line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if _port(line) == port}
         links = [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
         return any(link == f"socket:[{inode}]" for link in links for inode in inodes)
     return False
 
 
-def _port(line: str) -> int:
-    return int(line.split()[1].rpartition(":")[2], 16)
+def _inodes(port: int, other: int | None = None) -> set[str]:
+    """Return the numbers of the sockets at a port, or of the one that is connected with another port."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {line[9] for line in lines if _port(line[1]) == port and other in (None, _port(line[2]))}
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)

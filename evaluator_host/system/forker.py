@@ -148,6 +148,9 @@ class Channel(asyncio.Protocol):
 
     Args:
       answer: Called with the name and the arguments of each call; what it returns or raises is the answer.
+
+    Attributes:
+      ended: Set when the other process has ended, or this channel was closed.
     """
 
     def __init__(self, answer: Callable[[str, tuple[Any, ...]], Awaitable[Any]]) -> None:
@@ -156,7 +159,7 @@ class Channel(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
         self._last = 0
-        self._ended = asyncio.Event()
+        self.ended = asyncio.Event()
         self._transport: asyncio.Transport | None = None
 
     async def over(self, end: socket.socket) -> Self:
@@ -170,13 +173,14 @@ class Channel(asyncio.Protocol):
         Raises:
           ChannelClosed: the other process has ended, perhaps while it answered.
           HostError: what its function raised.
+          RecursionError: an argument has more levels than can be sent.
         """
-        if self._ended.is_set():
+        if self.ended.is_set():
             raise ChannelClosed
         self._last = number = self._last + 1
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send(number, _CALL, (name, args))
         try:
+            self._send(number, _CALL, (name, args))
             return await future
         except asyncio.CancelledError:
             self._send(number, _CANCEL, None)
@@ -188,10 +192,6 @@ class Channel(asyncio.Protocol):
         """Call the other process without waiting for an answer; nothing happens if it has ended."""
         self._last += 1
         self._send(self._last, _TELL, (name, args))
-
-    async def ended(self) -> None:
-        """Wait until the other process has ended, or this channel was closed."""
-        await self._ended.wait()
 
     def close(self) -> None:
         """Close the channel; calls under way raise `ChannelClosed` here, and are cancelled there."""
@@ -218,7 +218,7 @@ class Channel(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio names it
         """End the calls under way."""
-        self._ended.set()
+        self.ended.set()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ChannelClosed())
@@ -251,6 +251,6 @@ class Channel(asyncio.Protocol):
             self._send(*answer)
 
     def _send(self, number: int, kind: int, content: Any) -> None:
-        if self._transport is not None and not self._ended.is_set():
+        if self._transport is not None and not self.ended.is_set():
             message = pickle.dumps((number, kind, content), pickle.HIGHEST_PROTOCOL)
             self._transport.writelines((len(message).to_bytes(_HEAD_BYTES), message))

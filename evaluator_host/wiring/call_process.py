@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 from zlib import crc32
 
-import httpx
+from httptools import HttpResponseParser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from evaluator_host.config.settings import SandboxChoice, Settings
@@ -29,12 +29,14 @@ from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.store.store import Store
 from evaluator_host.system.forker import Channel, ChannelClosed
 from evaluator_host.system.spans import recorder, span
+from evaluator_host.web.http.error_log import CutOff
 from evaluator_host.web.http.error_responses import error_response
 from evaluator_host.wiring.server import Part
 
 _CALLS_AHEAD: Final = 4  # of one evaluator, for each sandbox that it may have in the process that has it warm
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
-_HOP_BY_HOP: Final = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"expect"})
+_PART_BYTES: Final = 1 << 16  # of an answer that is passed on
+_OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 
 class CallProcess(Part):
@@ -56,7 +58,7 @@ class CallProcess(Part):
     async def connect(self, end: socket.socket) -> None:
         """Answer the first process."""
         self._channel = await Channel(self._answer).over(end)
-        self._ending = asyncio.create_task(self._channel.ended())
+        self._ending = asyncio.create_task(self._channel.ended.wait())
         self._ending.add_done_callback(lambda _: self.stopping.set())
 
     async def leave(self, refusal: str | None) -> None:
@@ -100,9 +102,8 @@ class _Routes:
 
     def __init__(self, service: Service, folder: str, number: int, count: int) -> None:
         self._service, self._folder, self._number, self._count = service, Path(folder), number, count
-        self._channels: dict[int, Channel] = {}
-        self._accepted: set[Channel] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._channels: dict[int, Channel] = {}  # to other processes
+        self._all: set[Channel] = set()
         self._under_way: Counter[int] = Counter()
         self._most = _CALLS_AHEAD * service.settings.max_sandboxes_per_evaluator
 
@@ -120,10 +121,14 @@ class _Routes:
             return None
         self._under_way[code] += 1
         try:
-            channel = self._channels.get(owner) or await self._connect(owner)
+            channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, workspace, *rest)
-        except (OSError, ChannelClosed):  # it has died, or has not begun
+        except (
+            OSError,
+            ChannelClosed,
+            RecursionError,
+        ):  # it died or has not begun; too many levels
             return None
         else:
             return result
@@ -134,22 +139,17 @@ class _Routes:
 
     def accept(self) -> Channel:
         """Return a channel that answers the calls of another process."""
-        channel = Channel(self._evaluate)
-        self._accepted.add(channel)
+        self._all = {channel for channel in self._all if not channel.ended.is_set()}
+        self._all.add(channel := Channel(self._evaluate))
         return channel
 
-    async def _connect(self, owner: int) -> Channel:
-        loop = asyncio.get_running_loop()
-        _, channel = await loop.create_unix_connection(lambda: Channel(self._evaluate), str(self._folder / str(owner)))
-        if (known := self._channels.get(owner)) is not None:  # another call was faster
-            channel.close()
-            return known
-        self._channels[owner] = channel
-        task = asyncio.create_task(channel.ended())
-        self._tasks.add(task)
-        task.add_done_callback(lambda _: self._channels.pop(owner))
-        task.add_done_callback(self._tasks.discard)
-        return channel
+    async def _channel_to(self, owner: int) -> Channel:
+        if (known := self._channels.get(owner)) is None or known.ended.is_set():
+            path = str(self._folder / str(owner))
+            _, made = await asyncio.get_running_loop().create_unix_connection(self.accept, path)
+            if self._channels.get(owner) is known:  # else another call was faster
+                self._channels[owner] = made
+        return self._channels[owner]
 
     async def _evaluate(self, _: str, args: tuple[Any, ...]) -> EvaluationResult:
         headers, evaluator, row, workspace, lock, terms, load_timeout_s = args
@@ -159,7 +159,7 @@ class _Routes:
             )
 
     def close(self) -> None:
-        for channel in [*self._channels.values(), *self._accepted]:
+        for channel in self._all:
             channel.close()
 
 
@@ -178,66 +178,82 @@ async def open_routes(service: Service, folder: str, number: int, count: int) ->
 
 
 class _PassedOn:
-    """ASGI application that answers calls here, and has the first process of the host answer everything else."""
+    """ASGI application that answers calls here, and has the first process of the host answer everything else.
+
+    A request reaches it as it came: the checks there see what they would see without this process.
+    """
 
     def __init__(self, app: ASGIApp, inner: int) -> None:
         self._app = app
-        self._url = httpx.URL(f"http://127.0.0.1:{inner}")
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(None),
-            trust_env=False,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
-        )
+        self._inner = inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _CALLS:
             await self._app(scope, receive, send)
             return
-        answering = asyncio.create_task(self._pass(scope, receive, send))
-        try:
-            await asyncio.shield(answering)
-        except httpx.TransportError:
-            error = SandboxUnavailable("the first process of this host does not answer; try again")
-            await error_response(scope, error)(scope, receive, send)
-        finally:
-            answering.cancel()
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", self._inner)
+            passing = asyncio.create_task(_pass_request(scope, receive, writer))
+            try:
+                if await _pass_answer(reader, send, has_body=scope["method"] != "HEAD"):
+                    return
+            finally:
+                passing.cancel()
+                writer.close()
+        error = SandboxUnavailable("the first process of this host does not answer; try again")
+        await error_response(scope, error)(scope, receive, send)
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [one for one in scope["headers"] if one[0] not in _HOP_BY_HOP]
-        target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
-        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
-        request = httpx.Request(
-            scope["method"],
-            self._url.copy_with(raw_path=target),
-            headers=headers,
-            content=_body(receive) if has_body else None,
+
+async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWriter) -> None:
+    """Send a request on while it arrives; close the connection when the client hangs up."""
+    headers = [one for one in scope["headers"] if one[0] not in _OF_CONNECTIONS] + [(b"connection", b"close")]
+    chunked = any(name == b"transfer-encoding" for name, _ in headers)
+    target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+    lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target), *map(b"%b: %b".__mod__, headers), b"", b""]
+    writer.write(b"\r\n".join(lines))
+    with suppress(OSError):  # the answer says why the rest is not wanted
+        while (message := await receive())["type"] == "http.request":
+            body = message.get("body", b"")
+            if chunked and body:
+                body = b"%x\r\n%b\r\n" % (len(body), body)
+            if chunked and not message.get("more_body", False):
+                body += b"0\r\n\r\n"
+            writer.write(body)
+            await writer.drain()
+    writer.close()
+
+
+async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bool) -> bool:
+    """Send an answer on while it arrives; return whether there was one.
+
+    Raises:
+      CutOff: it broke off.
+    """
+    headers, parts, ends = list[tuple[bytes, bytes]](), list[bytes](), list[bool]()
+    parser = HttpResponseParser(
+        SimpleNamespace(
+            on_header=lambda *header: headers.append(header),
+            on_headers_complete=lambda: ends.append(False),
+            on_body=parts.append,
+            on_message_complete=lambda: ends.append(True),
         )
-        response = await self._client.send(request, stream=True)
-        hung_up = asyncio.create_task(_hang_up(receive, response)) if not has_body else None
-        try:
-            kept = [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in _HOP_BY_HOP]
-            await send({"type": "http.response.start", "status": response.status_code, "headers": kept})
-            async for chunk in response.aiter_raw():
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
-        finally:
-            if hung_up is not None:
-                hung_up.cancel()
-            await response.aclose()
-
-
-async def _body(receive: Receive) -> AsyncIterator[bytes]:
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise httpx.ReadError("the client has hung up")
-        more = message.get("more_body", False)
-        yield message.get("body", b"")
-
-
-async def _hang_up(receive: Receive, response: httpx.Response) -> None:
-    """Close a response whose client has hung up."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    await response.aclose()
+    )
+    begun, data = False, b" "
+    while data and True not in ends:
+        with suppress(OSError):
+            data = b""
+            data = await reader.read(_PART_BYTES)
+        parser.feed_data(data)
+        if ends and not begun:
+            begun, status = True, parser.get_status_code()
+            left_out = {*_OF_CONNECTIONS, b"transfer-encoding", b"date"}  # this process adds its own
+            kept = [(name.lower(), value) for name, value in headers if name.lower() not in left_out]
+            await send({"type": "http.response.start", "status": status, "headers": kept})
+        if parts:
+            await send({"type": "http.response.body", "body": b"".join(parts), "more_body": True})
+            parts.clear()
+    if begun and has_body and True not in ends:
+        raise CutOff
+    if begun:
+        await send({"type": "http.response.body", "body": b""})
+    return begun

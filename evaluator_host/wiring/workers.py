@@ -80,10 +80,7 @@ class Workers(Part):
         self._here: Scheduler | None = None  # runs the jobs where no process can be forked any more
         self._ended = b""  # metrics of processes that have ended
         if self.count > 1:  # for what the others pass on
-            inner = socket.socket()
-            inner.bind(("127.0.0.1", 0))
-            inner.listen()
-            self.listeners = (inner,)
+            self.listeners = (socket.create_server(("127.0.0.1", 0)),)
 
     @asynccontextmanager
     async def open_resources(self, service: Service, store: Store) -> AsyncIterator[StoredResources]:
@@ -108,17 +105,17 @@ class Workers(Part):
     def wake(self) -> None:
         """Check for jobs to run now."""
         self._wake.set()
-        if self._here is not None:
-            self._here.wake()
-        elif (jobs := self._workers.get(0)) is not None:
-            jobs.channel.tell("wake")
+        self._tell_jobs("wake")
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
         """Stop a running job at once, not only after its next write."""
+        self._tell_jobs("set_desired_state", job_id, desired)
+
+    def _tell_jobs(self, name: str, *args: Any) -> None:
         if self._here is not None:
-            self._here.set_desired_state(job_id, desired)
+            getattr(self._here, name)(*args)
         elif (jobs := self._workers.get(0)) is not None:
-            jobs.channel.tell("set_desired_state", job_id, desired)
+            jobs.channel.tell(name, *args)
 
     async def run(self) -> None:
         """Keep the process of jobs running while there are jobs, until cancelled."""
@@ -185,11 +182,11 @@ class Workers(Part):
         channel = await Channel(partial(self._answer, number)).over(own)
         self._workers[number] = worker = _Worker(pid, channel)
         try:
-            await channel.ended()
+            await channel.ended.wait()
         except asyncio.CancelledError:
             channel.tell("stop")
             try:
-                await asyncio.wait_for(channel.ended(), stop_s)
+                await asyncio.wait_for(channel.ended.wait(), stop_s)
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
             raise
@@ -260,7 +257,7 @@ def _run(work: Callable[[], Coroutine[Any, Any, None]], *, debug: bool) -> None:
 async def _run_jobs(end: socket.socket, settings: Settings, backend: SandboxChoice) -> None:
     jobs = _Jobs(settings, backend)
     channel = await Channel(jobs.answer).over(end)
-    ending = asyncio.create_task(channel.ended())
+    ending = asyncio.create_task(channel.ended.wait())
     # The host was killed. Jobs that are given back now would not count as ones that may have killed it.
     ending.add_done_callback(lambda task: None if task.cancelled() else os._exit(1))
     told = await _refusal_of(jobs.run())
@@ -298,12 +295,9 @@ class _Jobs:
             self._stop.set()
         elif self._open is not None:
             service, scheduler = self._open
-            if name == "wake":
-                scheduler.wake()
-            elif name == "set_desired_state":
-                scheduler.set_desired_state(*args)
-            elif name == "metrics":
+            if name == "metrics":
                 return service.metrics.text()
+            getattr(scheduler, name)(*args)
         return b"" if name == "metrics" else None
 
     async def run(self) -> None:

@@ -98,7 +98,7 @@ async def test_the_process_of_jobs_ends_when_there_are_none(tmp_path: Path, monk
     settings = Settings(data_dir=DATA_DIR, database_url=f"sqlite:///{tmp_path / 'host.db'}", idle_sandboxes=0)
     channel = await Channel(answer).over(host)
     async with asyncio.timeout(30):
-        await asyncio.gather(workers._run_jobs(theirs, settings, SandboxChoice.BUBBLEWRAP), channel.ended())
+        await asyncio.gather(workers._run_jobs(theirs, settings, SandboxChoice.BUBBLEWRAP), channel.ended.wait())
     ((name, (metrics,)),) = heard
     assert name == "leave"
     assert b"evaluator_host_sandboxes" in metrics

@@ -35,7 +35,7 @@ def worker(end: socket.socket, word: str) -> None:
         return None
 
     async def run() -> None:
-        await (await Channel(answer).over(end)).ended()
+        await (await Channel(answer).over(end)).ended.wait()
 
     asyncio.run(run())
 
@@ -47,7 +47,7 @@ async def nothing(_: str, __: tuple[object, ...]) -> None:
 async def test_calls_answers_errors_and_the_end(forker: Forker) -> None:
     pid, end = await forker.fork(worker, "sum")
     channel = await Channel(nothing).over(end)
-    running = asyncio.create_task(channel.ended())
+    running = asyncio.create_task(channel.ended.wait())
     assert await asyncio.gather(*(channel.call("add", n, 1) for n in range(50))) == [("sum", n + 1) for n in range(50)]
     with pytest.raises(Busy) as busy:
         await channel.call("refuse")
@@ -71,7 +71,7 @@ async def test_workers_end_with_the_process_that_forks_them() -> None:
     forker = await asyncio.to_thread(Forker)
     _, end = await forker.fork(worker, "sum")
     channel = await Channel(nothing).over(end)
-    running = asyncio.create_task(channel.ended())
+    running = asyncio.create_task(channel.ended.wait())
     assert await channel.call("add", 1, 2) == ("sum", 3)
     forker.close()
     await asyncio.wait_for(running, 10)
