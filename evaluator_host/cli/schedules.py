@@ -92,7 +92,7 @@ def _schedule_row(one: ScheduleReport) -> tuple[object, ...]:
 def create_alert(
     name: _NameArgument,
     *,
-    webhook: Annotated[str, typer.Option(help="URL that receives a POST: https://hooks.example.com/…")],
+    webhook: Annotated[str | None, typer.Option(help="URL that receives a POST: https://hooks.example.com/…")] = None,
     schedule: Annotated[str | None, typer.Option(help="Watch the jobs of this schedule.")] = None,
     job: Annotated[str | None, typer.Option(help="Watch one job: its id, or `last`.")] = None,
     live: Annotated[str | None, typer.Option(help="Watch the live traces of this evaluator.")] = None,
@@ -106,7 +106,7 @@ def create_alert(
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell a webhook when a figure of a job, a schedule or live traces goes out of bounds."""
+    """Tell the pages, and a webhook, when a figure of a job, a schedule or live traces goes out of bounds."""
     with host(url) as client:
         rule = AlertRule(
             metric,
@@ -161,11 +161,11 @@ def resume_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
 
 @alerts.command(name="test")
 def send_test(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Send a test message. Exit code 1: the webhook did not take it."""
+    """Make a test message. Exit code 1: the webhook did not take it."""
     with host(url) as client:
         sent = client.alerts.test(name).deliveries[0]
     out.print(plain(f"{sent.status}: {sent.error}" if sent.error else sent.status))
-    raise typer.Exit(0 if sent.status == "sent" else 1)
+    raise typer.Exit(0 if sent.status in ("sent", "shown") else 1)
 
 
 @alerts.command(name="remove")
@@ -179,7 +179,7 @@ def remove_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
 def alert_facts(one: AlertReport) -> object:
     """Return a table with all of an alert."""
     messages = [
-        f"{format_time(sent.created_at)} {sent.type} {sent.status} {sent.error or ''}" for sent in one.deliveries
+        f"{format_time(sent.created_at)} {sent.status} {sent.text} {sent.error or ''}" for sent in one.deliveries
     ]
     return facts(
         (

@@ -121,7 +121,7 @@ def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = F
 
 def labelled(text: str) -> Scored:
     """Return a text as a label without a score."""
-    note = Note("no_score", "the evaluator returned text, which is kept as label; score is null")
+    note = Note("no_score", "the evaluator returned text, kept as label; score is null; for a score return a number")
     return Scored(None, None, {}, label=text, notes=(note,))
 
 

@@ -1,4 +1,4 @@
-"""Watches figures of jobs and of live traces, and tells webhooks when they go out of bounds.
+"""Watches figures of jobs and of live traces, and keeps and sends a message when they go out of bounds.
 
 An alert is one object in the store, with its state and its messages: a host that changes it compares it with what it
 read (`swap_object`), so that of several hosts one alone adds a message, and one alone sends it. A host that dies
@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 from evaluator_host.config.settings import Settings
 from evaluator_host.jobs.service import JobService
 from evaluator_host.model.errors import HostError, InvalidRequest, NotFound, StoreUnavailable
-from evaluator_host.model.json_values import encode_json
+from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.models.access import PORTS, is_listed, make_http_client, require_url
 from evaluator_host.models.gateway.hosts import is_public
 from evaluator_host.schemas.alerts import AlertReport, AlertRule, DeliveryReport, Metric
@@ -53,7 +53,7 @@ _refused = partial(InvalidRequest.of, what="alert")
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A message. `next_at` is None once it was sent, or after the last attempt."""
+    """A message. `next_at` is None once it was sent, after the last attempt, and without a webhook."""
 
     id: str
     type: str
@@ -192,7 +192,9 @@ class Alerts:
         for job in await self._ended_jobs(stored.workspace_id, kept):
             for score in job.scores:
                 if rule.evaluator in (None, score.evaluator, score.evaluator.partition("@")[0]):
-                    kept = _told(kept, stored.name, _job_sample(rule, job, score), each=True)
+                    about = {"job": job.id, "job_name": job.name, "status": job.status, "schedule": job.schedule}
+                    about |= {"dataset": job.dataset_name, "evaluator": score.evaluator}
+                    kept = _told(kept, stored.name, _sample(rule, score, about), each=True)
             assert job.finished_at is not None  # noqa: S101 - it has ended
             seen_at = max(kept.seen_at or kept.since, job.finished_at)
             seen = (*kept.seen, job.id)[-_JOBS_AT_ONCE:]
@@ -227,7 +229,7 @@ class Alerts:
             before = _STORED.validate_json(fresh.content)
             if one not in before.deliveries or not await self._objects.swap_object(fresh, _json(_put(before, claimed))):
                 continue  # another host sends it
-            error = await self._send(stored.workspace_id, kept.rule, claimed)
+            error = await self._send(stored.workspace_id, kept.rule, str(kept.rule.url), claimed)
             sent = replace(claimed, sent=error is None, error=error, next_at=None if error is None else next_at)
             with suppress(NotFound):
                 await self._change(stored.workspace_id, stored.name, partial(_put, delivery=sent))
@@ -238,15 +240,15 @@ class Alerts:
 
         return await self._objects.change_object(KIND, workspace_id, name, changed)
 
-    async def _send(self, workspace_id: str, rule: AlertRule, message: _Delivery) -> str | None:
+    async def _send(self, workspace_id: str, rule: AlertRule, to: str, message: _Delivery) -> str | None:
         """Send a message once; return why it failed, None when the receiver took it."""
         try:
             headers = {"Content-Type": "application/json", "User-Agent": "evaluator-host"}
             headers |= await self._signature(workspace_id, rule, message)
-            url, extensions = await self._address(rule.url)
-            if url.host != httpx.URL(rule.url).host:
-                headers["Host"] = httpx.URL(rule.url).netloc.decode()
-            client = make_http_client(self._settings, rule.url, timeout_s=_SEND_S, at_once=1)
+            url, extensions = await self._address(to)
+            if url.host != httpx.URL(to).host:
+                headers["Host"] = httpx.URL(to).netloc.decode()
+            client = make_http_client(self._settings, to, timeout_s=_SEND_S, at_once=1)
             async with asyncio.timeout(2 * _SEND_S), client:
                 request = client.build_request("POST", url, content=message.body, headers=headers)
                 request.extensions.update(extensions)
@@ -306,6 +308,8 @@ class Alerts:
             await self._traces.require_evaluator(workspace_id, str(rule.live))
         if rule.secret is not None:
             await self._secrets.reveal(workspace_id, rule.secret)
+        if rule.url is None:
+            return
         with suppress(OSError):  # a name that cannot be looked up now; its messages will tell
             await self._address(rule.url)
 
@@ -328,7 +332,8 @@ def _with_message(kept: _Alert, name: str, type_: str, about: dict[str, Any]) ->
     bounds = {"metric": rule.metric, "below": rule.below, "above": rule.above, "value": kept.value}
     text = about.get("text") or _sentence(name, type_, kept, about)
     body = {"type": type_, "alert": name, "timestamp": now.isoformat(), **bounds, **about, "text": text}
-    made = _Delivery(f"msg_{secrets.token_hex(12)}", type_, encode_json(body).decode(), now, now)
+    due = now if rule.url is not None else None
+    made = _Delivery(f"msg_{secrets.token_hex(12)}", type_, encode_json(body).decode(), now, due)
     return replace(kept, deliveries=(made, *kept.deliveries)[:_KEPT])
 
 
@@ -347,31 +352,16 @@ def _sentence(name: str, type_: str, kept: _Alert, about: dict[str, Any]) -> str
     )
 
 
-def _job_sample(rule: AlertRule, job: JobReport, score: JobScore) -> _Sample:
-    about: dict[str, Any] = {
-        "job": job.id,
-        "job_name": job.name,
-        "status": job.status,
-        "schedule": job.schedule,
-        "dataset": job.dataset_name,
-        "evaluator": score.evaluator,
-    }
-    sample = _sample(rule, score, about)
-    return replace(sample, out=True) if job.status is JobStatus.FAILED else sample
-
-
 def _sample(rule: AlertRule, score: JobScore, about: dict[str, Any]) -> _Sample:
     """Return the figure of a rule, and whether it is out of bounds."""
     done = score.scored + score.failed
     about |= {"rows": score.rows, "scored": score.scored, "failed": score.failed}
-    match rule.metric:
-        case Metric.MEAN:
-            value = score.mean
-        case Metric.PASS_RATE:
-            value = score.pass_rate
-        case _:
-            value = score.failed / done if done else None
-    if done < rule.min_rows or value is None:
+    failure_rate = score.failed / done if done else None
+    figures = {Metric.MEAN: score.mean, Metric.PASS_RATE: score.pass_rate, Metric.FAILURE_RATE: failure_rate}
+    value = figures[rule.metric] if done >= rule.min_rows else None
+    if about.get("status") == JobStatus.FAILED:
+        return _Sample(out=True, value=value, about=about)
+    if value is None:
         return _Sample(None, None, about)
     out = value < rule.below if rule.below is not None else rule.above is not None and value > rule.above
     return _Sample(out, value, about)
@@ -387,6 +377,8 @@ def _json(kept: _Alert) -> str:
 
 def _report(stored: StoredObject) -> AlertReport:
     kept = _STORED.validate_json(stored.content)
+    ended = "failed" if kept.rule.url is not None else "shown"
+    told = [(one, decode_json(one.body.encode())) for one in kept.deliveries]
     return AlertReport(
         name=stored.name,
         rule=kept.rule,
@@ -398,12 +390,14 @@ def _report(stored: StoredObject) -> AlertReport:
             DeliveryReport(
                 id=one.id,
                 type=one.type,
+                text=body["text"],
+                job=body.get("job"),
                 created_at=one.created_at,
                 attempts=one.attempts,
-                status="sent" if one.sent else "waiting" if one.next_at is not None else "failed",
+                status="sent" if one.sent else "waiting" if one.next_at is not None else ended,
                 error=None if one.sent or not one.attempts else one.error,
             )
-            for one in kept.deliveries
+            for one, body in told
         ),
         created_at=stored.created_at,
     )

@@ -254,7 +254,7 @@ def last_answer(messages: list[Json]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRow:
-    """A row as JSON: too large to be decoded by the host, so a child process decodes it for its call, or nobody does.
+    """A large row, kept as JSON: the host does not decode it; a child process does, for the calls that need its values.
 
     Attributes:
       fields: Fields of `Row` as JSON, by name; fields that are left out have their defaults.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from operator import eq
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -191,5 +192,7 @@ def close_name(name: str, language: Language) -> str | None:
     package = package_of_module().get(name, name) if language is Language.PYTHON else name
     if package != name:
         return str(canonicalize_name(package))
-    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)
-    return close[0] if close else None
+
+    low = name.lower()
+    close = difflib.get_close_matches(low, known, n=5, cutoff=_CLOSE)
+    return max(close, key=lambda one: (sorted(one) == sorted(low), sum(map(eq, one, low))), default=None)

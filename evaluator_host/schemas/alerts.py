@@ -41,10 +41,10 @@ class ScheduleReport:
 
 @dataclass(frozen=True, slots=True)
 class AlertRule:
-    """When an alert fires, and where it sends its message."""
+    """When an alert fires, and where it sends its messages."""
 
     metric: Annotated[Metric, Doc("The figure.")]
-    url: Annotated[str, Doc("The webhook: a POST with a JSON body.")]
+    url: Annotated[str | None, Doc("The webhook: a POST with a JSON body; None for the pages alone.")] = None
     job: Annotated[str | None, Doc("Id of the job that it watches; None for another source.")] = None
     schedule: Annotated[str | None, Doc("Name of the schedule whose jobs it watches.")] = None
     live: Annotated[str | None, Doc("Name of the evaluator whose live traces it watches.")] = None
@@ -64,9 +64,11 @@ class DeliveryReport:
 
     id: Annotated[str, Doc("Sent as `webhook-id`; the same in each attempt.")]
     type: Annotated[str, Doc("`alert.firing`, `alert.resolved` or `alert.test`.")]
+    text: Annotated[str, Doc("The message in a sentence.")]
+    job: Annotated[str | None, Doc("Id of the job that it is about; None for live traces and tests.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     attempts: Annotated[int, Doc("Requests so far.")]
-    status: Annotated[str, Doc("`waiting`, `sent` or `failed`, which is after the last attempt.")]
+    status: Annotated[str, Doc("`waiting`, `sent`, `failed`, after the last attempt, or `shown`, without a webhook.")]
     error: Annotated[str | None, Doc("Why the last attempt failed; None when it did not.")]
 
 

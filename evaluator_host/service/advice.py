@@ -14,6 +14,7 @@ from evaluator_host.model.outcome import EvaluationError, EvaluationResult, Miss
 from evaluator_host.packages.suggest import pin_for
 
 _KEYS: Final = 12
+_JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
 _READ_CHARS: Final = 20_000  # of the code
 _MESSAGE_CHARS: Final = 1000
 _PYTHON: Final = re.compile(
@@ -93,7 +94,11 @@ def _looks_like(match: "re.Match[str]", code: str) -> str | None:
     if "“" in code or "”" in code or "\u2018" in code or "\u2019" in match.string:
         return "replace typographic quotes by straight ones, \" or '"
     if "</" in code and re.search(r"<[A-Za-z][^<>]{0,200}>", code) and not _TYPED.search(code):
-        return "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
+        return _JSX
+    if re.match(r'Expected "[)\]}]"', match.string):
+        return "close the bracket that is open at this place"
+    if re.match(r'\s*[\[{]\s*["\[{]', code) and not re.search(r"\bfunction\b|=>", code):
+        return "this is data, not code; paste a function evaluate that returns a score"
     return "if this is TypeScript, set `language` to typescript" if _TYPED.search(code) else None
 
 
@@ -124,11 +129,8 @@ _TABLE: Final = (
         over=True,
     ),
     _Advice(r"Cannot find module '(https?://[^']+)'", _address, over=True),
-    _Advice(r"JSX syntax extension", "JSX is not supported in evaluators; return a number, a boolean or { score: … }"),
-    _Advice(
-        r"Unterminated regular expression",
-        lambda _, code: "JSX is not supported in evaluators; return a number, a boolean" if "</" in code else None,
-    ),
+    _Advice(r"JSX syntax extension", _JSX),
+    _Advice(r"Unterminated regular expression", lambda _, code: _JSX if "</" in code else None),
     _Advice(r"\"await\" can only be used", "write `async` before the function", code="syntax_error"),
     _Advice(r"", _looks_like, code="syntax_error", language=Language.JAVASCRIPT, over=True),
     _Advice(
@@ -168,9 +170,9 @@ _TABLE: Final = (
         "return a plain number: float(value) or value.item(); for several .tolist() in a dict",
     ),
     _Advice(
-        r"type (set|frozenset|dict_keys|dict_values|map|filter|zip|range|bytes)\b",
-        "return its length, or a number of it",
+        r"type (set|frozenset|dict_keys|dict_values|map|filter|zip|range|bytes)\b", "return its length, or its sum"
     ),
+    _Advice(r"maximum recursion depth|Maximum call stack", "a function calls itself without end: return before that"),
     _Advice(r"has no JSON form", "return a number, a bool, or a dict of these: {'score': 0.5, 'reason': 'why'}"),
     _Advice(
         r"returned a list",

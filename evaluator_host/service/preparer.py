@@ -135,8 +135,8 @@ class Preparer:
     ) -> Prepared:
         """Return an evaluator ready to lease a sandbox; install its package set first if it is new.
 
-        `check`: it is loaded only, and its imports are looked at. `lock` is of its packages, as JSON; None for what
-        this host resolves its pins to.
+        With `check` it is prepared for loading and listing its imports, not for rows. `lock` is the JSON lock of its
+        packages; without one this host resolves the pins.
 
         Raises:
           InvalidRequest: a limit is over its ceiling, or the code cannot be taken.

@@ -44,7 +44,7 @@ def record_spans(recorder: Recorder | None) -> None:
 
 
 def recorder() -> Recorder | None:
-    """Return the recorder of this process, or None."""
+    """Return the recorder of this process's spans; None when the host exports none."""
     return _SPANS.recorder
 
 

@@ -66,7 +66,7 @@ _ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down i
 
 
 class Part:
-    """Work of one process of a host: all that its address serves. A subclass leaves some of it to others.
+    """The services that one process of a host runs: all of them. Subclasses run some, for hosts of several processes.
 
     Attributes:
       count: Processes that answer calls; they divide the limits of sandboxes and rates equally.

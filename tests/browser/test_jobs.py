@@ -262,3 +262,31 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     )  # nothing is good or bad about none
     await page.goto(f"/compare/{seeds.before}/{seeds.small}")
     await expect(page.get_by_role("alert")).to_contain_text("other rows")
+
+
+async def test_a_comparison_lists_the_rows_that_are_found(page: Page, client: Client) -> None:
+    rows = [{"n": n, "city": "Rome" if n in (2, 5) else "Lima"} for n in range(8)]
+    better = "def evaluate(inputs, outputs, trace):\n    return inputs['n'] % 2"
+    await asyncio.to_thread(client.datasets.upload, "compare-found", rows)
+    jobs = []
+    for code in ("def evaluate(inputs, outputs, trace):\n    return 0.5", better):
+        made = await asyncio.to_thread(client.jobs.create, [Evaluator(code, threshold=0.5)], "compare-found")
+        jobs.append((await asyncio.to_thread(client.jobs.wait, made.id)).id)
+    await page.goto(f"/compare/{jobs[0]}/{jobs[1]}")
+    worse = page.get_by_role("region", name="Rows that are worse").locator("tbody tr")
+    risen = page.get_by_role("region", name="Rows that are better").locator("tbody tr")
+    await expect(worse).to_have_count(4)
+    await page.get_by_label("Find text in rows").fill("Rome")
+    await page.keyboard.press("Enter")
+    await expect(worse).to_have_count(1)
+    await expect(worse).to_contain_text("row 2")
+    await expect(risen).to_contain_text("row 5")
+    await page.reload()
+    await expect(worse).to_have_count(1)
+    await page.get_by_label("Outcome").select_option("Passes in the later job")
+    await expect(page.get_by_text("None of the rows that were found.")).to_have_count(1)
+    await expect(risen).to_have_count(1)
+    await page.get_by_label("Find text in rows").fill("")
+    await expect(risen).to_have_count(4)
+    await page.goto(f"/compare?jobs={','.join(jobs)}&text=Rome")
+    await expect(page.get_by_role("region", name="Rows that differ").locator("tbody tr")).to_have_count(2)

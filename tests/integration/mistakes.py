@@ -84,7 +84,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return outputs.strip", "a pair of parentheses missing"),
     ("class Result: pass\n" + PY + "return Result()", "return a number, a bool, or a dict"),
     (PY + "return inputs", "has no score; score is null"),
-    (PY + "return 'good'", "kept as label; score is null"),
+    (PY + "return 'good'", "kept as label; score is null; for a score return a number"),
     (PY + "return 7", "outside 0..1"),
     # the function
     ("def Evaluate(a, b, c):\n    return 1", "did you mean `evaluate`? Rename `Evaluate`"),
@@ -124,7 +124,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "async with x: pass", "syntax_error"),
     ("```\nprint(1)", "a Markdown fence was taken off"),
     (PY + "raise ValueError('no')", "no"),
-    (PY + "return evaluate(inputs, outputs, trace)", "recursion"),
+    (PY + "return evaluate(inputs, outputs, trace)", "a function calls itself without end"),
 ]
 
 JAVASCRIPT: Final[list[tuple[str, str]]] = [
@@ -150,7 +150,7 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
     ("type A = number;\n" + JS + "return 1 }", "set `language` to typescript"),
     ("interface Row { a: string }\n" + JS + "return 1 }", "set `language` to typescript"),
     (JS + "const x = outputs as string; return 1 }", "set `language` to typescript"),
-    (JS + "return (1 }", 'Expected ")"'),
+    (JS + "return (1 }", "close the bracket that is open at this place"),
     (JS + "return “a” }", "straight ones"),
     (JS + "return <b>1</b> }", "JSX is not supported"),
     (JS + "return await Promise.resolve(1) }", "write `async` before the function"),
@@ -181,7 +181,7 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
     ("export function evaluate({ inputs, outcome }) { return 1 }", "takes one parameter"),
     ("const evaluate = (inputs) => 1", "takes one parameter"),
     ("export const evaluate = 1", "evaluate"),
-    ('{"score": 1}', 'Expected ";"'),
+    ('{"score": 1}', "this is data, not code"),
     (JS + "return 7 }", "outside 0..1"),
 ]
 

@@ -168,6 +168,21 @@ async def test_an_alert_fires_once_for_a_bad_job_and_tells_when_it_is_good_again
     assert (found.firing, found.value, [one.status for one in found.deliveries]) == (False, 0.0, ["sent", "sent"])
 
 
+async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_path: Path) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    job = await desk.ended(await desk.start(["1", "0"]))
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, job=job.id, below=2))
+    for _ in range(2):
+        (stored,) = await desk.store.objects.list_objects("alert")
+        await alerts.look(stored)
+    found = await alerts.get_alert(WORKSPACE, "low")
+    (told,) = found.deliveries
+    assert (told.type, told.status, told.attempts, told.error) == ("alert.firing", "shown", 0, None)
+    assert (told.job, found.firing) == (job.id, True)
+    assert told.text.startswith("alert low: the mean of evaluator 1 is 0.5, under 2")
+    assert (await alerts.test_alert(WORKSPACE, "low")).deliveries[0].text == "alert low: this is a test"
+
+
 async def test_a_message_that_is_not_taken_is_tried_again(desk: Desk, receiver: Receiver, tmp_path: Path) -> None:
     alerts = alerts_of(desk, tmp_path)
     job = await desk.ended(await desk.start(["1", "0"]))

@@ -12,6 +12,7 @@ from evaluator_host.model.errors import InvalidPin
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.pin_parser import parse
 from evaluator_host.packages.scripts import read_script
+from evaluator_host.packages.tools import close_name
 from tests.fuzz.bounds import scaled
 
 JAVASCRIPT, TYPESCRIPT = Language.JAVASCRIPT, Language.TYPESCRIPT
@@ -136,3 +137,22 @@ def test_a_range_in_a_specifier_is_refused_with_its_line() -> None:
         read_script('\n\nimport _ from "npm:lodash@^4.17.21"\n', JAVASCRIPT)
     assert "line 3" in caught.value.problems[0].message
     assert caught.value.problems[0].hint == "lodash@4.17.21"
+
+
+@pytest.mark.parametrize(
+    ("written", "language", "meant"),
+    [
+        ("lodahs", Language.JAVASCRIPT, "lodash"),
+        ("expresss", Language.JAVASCRIPT, "express"),
+        ("lodash.isequl", Language.JAVASCRIPT, "lodash.isequal"),
+        ("recat", Language.JAVASCRIPT, "react"),  # not recast: two letters changed places
+        ("preact", Language.JAVASCRIPT, None),
+        ("scypy", Language.PYTHON, "scipy"),  # not sympy
+        ("antropic", Language.PYTHON, "anthropic"),
+        ("no-package-of-these", Language.PYTHON, None),
+    ],
+)
+def test_a_misspelt_name_means_the_most_similar_known_package(
+    written: str, language: Language, meant: str | None
+) -> None:
+    assert close_name(written, language) == meant

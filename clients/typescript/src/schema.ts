@@ -59,7 +59,7 @@ export interface components {
             name: string;
             schedule?: string | null;
             secret?: string | null;
-            url: string;
+            url?: string | null;
             window_minutes?: number;
         };
         AlertReport: {
@@ -83,7 +83,7 @@ export interface components {
             min_rows: number;
             schedule: string | null;
             secret: string | null;
-            url: string;
+            url: string | null;
             window_minutes: number;
         };
         BadLine: {
@@ -257,7 +257,9 @@ export interface components {
             created_at: string;
             error: string | null;
             id: string;
+            job: string | null;
             status: string;
+            text: string;
             type: string;
         };
         Difference: {

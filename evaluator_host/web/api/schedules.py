@@ -62,7 +62,7 @@ class ScheduleChangeIn(Wire):
 
 
 class AlertIn(Wire):
-    """Body of `POST /v1/alerts`: what to watch, and where to tell of it."""
+    """Body of `POST /v1/alerts`: the figure to watch, and where to send messages."""
 
     model_config = example(
         name="weekly-low", schedule="weekly", metric="mean", below=0.8, url="https://hooks.example.com/T0/B1"
@@ -70,7 +70,7 @@ class AlertIn(Wire):
 
     name: _Name
     metric: Metric
-    url: str = Field(max_length=2000, description="Webhook: receives a POST with a JSON body; see docs/jobs.md.")
+    url: str | None = Field(None, max_length=2000, description="Webhook: receives a POST with a JSON body.")
     job: _Named = Field(None, description="Id of a job to watch.")
     schedule: _Named = Field(None, description="Name of a schedule whose jobs to watch.")
     live: _Named = Field(None, description="Name of an evaluator whose live traces to watch.")
@@ -143,7 +143,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)
     async def create(body: AlertIn, request: Request) -> Response:
-        """Tell a webhook when a figure of a job, a schedule or live traces goes out of bounds."""
+        """Tell when a figure of a job, a schedule or live traces goes out of bounds."""
         with AuditedCall(access, caller_of(request.scope), "alerts.create") as caller:
             made = await service.add_alert(caller.workspace, body.name, body.to_rule())
         return json_response(made, 201, {"Location": f"/v1/alerts/{made.name}"})
@@ -166,7 +166,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.post("/{name}/test", response_model=AlertReport, responses=_MISSING)
     async def test(name: str, request: Request) -> Response:
-        """Send a test message; the newest delivery says how that went."""
+        """Make a test message; the newest delivery says how sending it went."""
         with AuditedCall(access, caller_of(request.scope), "alerts.test") as caller:
             return json_response(await service.test_alert(caller.workspace, name))
 

@@ -5,7 +5,7 @@ import { marked } from "marked";
 import path from "node:path";
 
 const FOLDER = new URL("../../../docs/", import.meta.url);
-const FIRST = ["workbench", "contracts", "packages", "jobs", "models", "files", "import", "integrations", "api", "cli", "troubleshooting", "migration"];
+const FIRST = ["first-job", "workbench", "contracts", "packages", "jobs", "models", "files", "import", "integrations", "api", "cli", "troubleshooting", "migration"];
 
 export const docs = {
   name: "docs",

@@ -6,6 +6,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { count, figure, oneLine, percent, shortId, signed } from "../resources/format";
+import { FindRows, useFoundRows } from "../resources/found-rows";
 import { overRows } from "../resources/job-scores";
 import { PageHead, When } from "../resources/parts";
 import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
@@ -23,6 +24,7 @@ export default function CompareManyPage({ query }: PageProps) {
   // The rows of a job over other data stand beside none of these.
   const alike = jobs.filter((_, at) => at === 0 || (comparisons[at - 1]?.length ?? 0) > 0);
   const sides = alike.map((job): Side => ({ id: job.id, label: job.name ?? shortId(job.id) }));
+  const matching = useFoundRows(ids.at(-1) ?? "", null, query);
   const names = [...new Set(jobs.flatMap((job) => job.scores.map(({ evaluator }) => nameOf(evaluator))))];
   const datasets = new Set(jobs.map((job) => job.dataset));
   return (
@@ -70,7 +72,8 @@ export default function CompareManyPage({ query }: PageProps) {
           ))}
         </Table>
       )}
-      {changed.length > 0 && <ChangedRows title="Rows that differ from the first job" label="Rows that differ" rows={changed} sides={sides} />}
+      {changed.length > 0 && <FindRows query={query} found={matching} />}
+      {changed.length > 0 && <ChangedRows title="Rows that differ from the first job" label="Rows that differ" rows={changed} sides={sides} only={matching.value?.rows ?? null} />}
       {sides.length > 0 && query.has("row") && <RowsCompared sides={sides} row={Number(query.get("row"))} rows={changed} />}
     </div>
   );

@@ -6,6 +6,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { count, figure, shortId, signed } from "../resources/format";
+import { FindRows, useFoundRows } from "../resources/found-rows";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
 import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
@@ -41,7 +42,7 @@ export default function ComparePage({ params, query }: PageProps) {
       {comparisons.length > 1 && (
         <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: value === "0" ? null : value, metric: null })} />
       )}
-      {shown && <Shown key={at} ids={ids} route={route} comparison={shown} metric={query.get("metric")} />}
+      {shown && <Shown key={at} ids={ids} route={route} comparison={shown} query={query} />}
       {shown && query.has("row") && <RowsCompared sides={sidesOf(ids, shown)} row={Number(query.get("row"))} rows={[...shown.regressions, ...shown.improvements].map((one) => one.row)} />}
     </div>
   );
@@ -54,7 +55,10 @@ function sidesOf(ids: Ids, comparison: Comparison): Side[] {
   ];
 }
 
-function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; comparison: Comparison; metric: string | null }) {
+function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; comparison: Comparison; query: URLSearchParams }) {
+  const found = useFoundRows(ids.after, comparison.after, query);
+  const only = found.value?.rows ?? null;
+  const metric = query.get("metric");
   const names = comparison.metrics.map((one) => one.metric);
   const sides = sidesOf(ids, comparison);
   const every = (better: boolean) => `${route}/changes?${new URLSearchParams({ evaluator: comparison.before, better: String(better), limit: "10000" })}`;
@@ -85,8 +89,9 @@ function Shown({ ids, route, comparison, metric }: { ids: Ids; route: string; co
         ))}
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
-      <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} />
-      <ChangedRows title={`Better: ${count(comparison.improved)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} />
+      <FindRows query={query} found={found} />
+      <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} only={only} />
+      <ChangedRows title={`Better: ${count(comparison.improved)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} only={only} />
       <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} />
     </>
   );

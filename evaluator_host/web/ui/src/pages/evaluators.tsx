@@ -9,6 +9,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { counted, figure } from "../resources/format";
 import { PageHead, Tags, When } from "../resources/parts";
+import { SampleButton } from "../resources/sample-button";
 import { LANGUAGES } from "../page-words";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -46,6 +47,7 @@ export default function EvaluatorsPage({ query }: PageProps) {
           <p>
             Write one in the <Link to="/">workbench</Link> and save it under a name. Each save creates a version that never changes; jobs and live traces can use it.
           </p>
+          <SampleButton />
         </Empty>
       )}
       {tags.length > 0 && <TagFilter tags={tags} chosen={tag} />}

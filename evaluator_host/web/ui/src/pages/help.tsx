@@ -53,7 +53,7 @@ function Contents({ id }: { id: string }) {
   );
 }
 
-const FIRST = ["workbench", "contracts", "packages", "jobs"];
+const FIRST = ["first-job", "workbench", "contracts", "packages", "jobs"];
 
 /** The whole sentences of a text; what ends in a colon announces something that is not shown here. */
 function firstSentences(text: string): string {
@@ -63,18 +63,6 @@ function firstSentences(text: string): string {
 function Overview() {
   return (
     <article class="doc">
-      <h2>From your data to a weekly job</h2>
-      <ol>
-        <li>
-          <Link to="/datasets">Upload a file</Link>: CSV, Excel, JSON, JSON Lines or Parquet.
-        </li>
-        <li>
-          Write an evaluator in the <Link to="/">workbench</Link>: take a stored row, <em>Run</em>, <em>Save</em>.
-        </li>
-        <li>
-          <Link to="/jobs/new">Start a job</Link> over all rows, or choose <em>Run at fixed times</em> there for a weekly one with an alert.
-        </li>
-      </ol>
       <h2>Read first</h2>
       <ol>
         {FIRST.flatMap((id) => DOCS.filter((page) => page.id === id)).map((page) => (

@@ -1,5 +1,5 @@
 /** Jobs at fixed times, and alerts on what jobs and live traces score. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { ComponentChildren } from "preact";
 import type { AlertReport, EvaluatorReport, JobReport, ScheduleReport } from "../api/types";
@@ -13,8 +13,9 @@ import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
+import { alertsChanged, isFiring } from "../resources/firing";
 import { figure, moment, shortId } from "../resources/format";
-import { PageHead, Segments, When } from "../resources/parts";
+import { PageHead, Panel, Segments, When } from "../resources/parts";
 import { AlertFields, alertBody, NEW_ALERT } from "../resources/schedule-dialog";
 import { boundsInWords, inWords, ruleInWords } from "../resources/schedules";
 import { Link, navigate } from "../router";
@@ -24,7 +25,8 @@ export default function SchedulesPage({ query }: PageProps) {
   const shown = query.get("show") === "alerts" ? "alerts" : "schedules";
   const schedules = useLoaded((signal) => call<ScheduleReport[]>("GET", "/v1/schedules", { signal }), []);
   const alerts = useLoaded((signal) => call<AlertReport[]>("GET", "/v1/alerts", { signal }), []);
-  const firing = (alerts.value ?? []).filter((one) => one.firing && !one.paused).length;
+  const firing = (alerts.value ?? []).filter(isFiring).length;
+  useEffect(() => alertsChanged(), [alerts.value]);
   const [adding, setAdding] = useState(query.has("new"));
   return (
     <div class="page">
@@ -152,11 +154,48 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
 function Alerts({ found }: { found: Found<AlertReport> }) {
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading alerts" />;
-  if (found.value.length === 0) return <Empty title="No alerts yet">An alert sends a message to a webhook when the mean, the pass rate or the share of failed rows of a schedule’s jobs, or of live traces, is out of bounds.</Empty>;
+  if (found.value.length === 0) return <Empty title="No alerts yet">An alert tells here, and a webhook if you name one, when the mean, the pass rate or the share of failed rows of a schedule’s jobs, or of live traces, is out of bounds.</Empty>;
+  return (
+    <>
+      <AlertTable found={found} />
+      <Messages alerts={found.value} />
+    </>
+  );
+}
+
+const SHOWN = 50;
+
+/** What all alerts have told, the newest first. */
+function Messages({ alerts }: { alerts: readonly AlertReport[] }) {
+  const told = alerts.flatMap((alert) => alert.deliveries.map((one) => ({ alert, one }))).sort((a, b) => b.one.created_at.localeCompare(a.one.created_at));
+  return (
+    <Panel title="Messages">
+      {told.length === 0 && <p class="muted">None yet. An alert looks at a job when it has ended, and at live traces every few seconds.</p>}
+      {told.length > 0 && (
+        <ul class="messages">
+          {told.slice(0, SHOWN).map(({ alert, one }) => (
+            <li key={one.id}>
+              <span class={`chip ${one.type === "alert.firing" ? "chip-fail" : one.type === "alert.resolved" ? "chip-pass" : ""}`}>{one.type.replace("alert.", "")}</span>
+              <span class="message-text">
+                {one.text} {one.job !== null && <Link to={`/jobs/${one.job}`}>Open the job</Link>}
+              </span>
+              <span class="muted">
+                <When at={one.created_at} />
+                {alert.rule.url !== null && `, webhook: ${one.status}`}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+function AlertTable({ found }: { found: Found<AlertReport> }) {
   const heads = ["Name", "State", "Fires when", "Last figure", "Last message", ""];
   return (
     <Table label="Alerts" head={heads.map((name) => (name === "" ? <th key="actions" scope="col" aria-label="Actions" /> : <th key={name} scope="col">{name}</th>))}>
-      {found.value.map((one) => {
+      {(found.value ?? []).map((one) => {
         const route = `/v1/alerts/${encodeURIComponent(one.name)}`;
         const last = one.deliveries[0];
         return (
@@ -168,12 +207,12 @@ function Alerts({ found }: { found: Found<AlertReport> }) {
             <td class="cell-text">{ruleInWords(one.rule)}</td>
             <td>{one.checked_at === null ? <span class="muted">not yet</span> : (<>{figure(one.value)} <When at={one.checked_at} /></>)}</td>
             <td>
-              {last === undefined ? <span class="muted">none</span> : (<>{last.type.replace("alert.", "")}, {last.status} <When at={last.created_at} /></>)}
+              {last === undefined ? <span class="muted">none</span> : (<>{last.type.replace("alert.", "")}{one.rule.url !== null && `, ${last.status}`} <When at={last.created_at} /></>)}
               {last?.error && <p class="cell-error">{last.error}</p>}
             </td>
             <td>
               <span class="chips">
-                <Button small onClick={() => void ask("POST", `${route}/test`, "A test message is on its way", found.reload)}>
+                <Button small onClick={() => void ask("POST", `${route}/test`, one.rule.url === null ? "The test message is below" : "A test message is on its way", found.reload)}>
                   Send a test
                 </Button>
                 <PauseAndRemove route={route} one={one} reload={found.reload}>

@@ -16,6 +16,7 @@ import { asCurl, asPython } from "../workbench/copies";
 import { beginDraft, contentOf, type Draft, EMPTY, fromExample, keepDraft, recalled, rowTexts, toEvaluator, toRow } from "../workbench/draft";
 import { EditorPanel } from "../workbench/editor-panel";
 import { namesAnything, draftFrom } from "../workbench/from-query";
+import { FirstSteps } from "../workbench/first-steps";
 import { History } from "../workbench/history";
 import { ResultCard } from "../workbench/result-card";
 import { RowGrid } from "../workbench/row-grid";
@@ -107,7 +108,12 @@ export default function WorkbenchPage({ query }: PageProps) {
               <ResultCard result={runs.shown.result} stale={shownContent !== content} before={previous ?? null} goTo={goTo} pins={lacking(runs.shown.result, checked.report)} onPin={(pin) => change({ packages: [...draft.packages, pin], example: null })} actions={<Copies draft={runs.shown.draft} />} />
             </section>
           ) : (
-            runs.error === null && (runs.running ? <Spinner label="Running" /> : <Empty title="No result yet">Run the evaluator on the test row to see its score, metrics, logs and timing here.</Empty>)
+            runs.error === null && (runs.running ? <Spinner label="Running" /> : 
+              <Empty title="No result yet">
+                <p>Run the evaluator on the test row to see its score, metrics, logs and timing here.</p>
+                {runs.runs.length === 0 && <FirstSteps />}
+              </Empty>
+            )
           )}
           <History runs={runs.runs} shown={runs.shown?.number ?? null} onShow={runs.show} onBring={(one) => replace(one.draft)} />
         </div>

@@ -154,16 +154,19 @@ interface ChangedProps {
   /** The address of all of them, in order of rows. */
   every?: string;
   sides: readonly Side[];
+  /** Only these are listed; null for all. */
+  only?: ReadonlySet<number> | null;
 }
 
 const EVERY = 10_000; // rows that are listed at most
 
 /** Rows that scored otherwise than in the first job: what they asked, and what came of them in each job. */
-export function ChangedRows({ title, label, rows: first, all = first.length, every, sides }: ChangedProps) {
+export function ChangedRows({ title, label, rows: first, all = first.length, every, sides, only = null }: ChangedProps) {
   const [most, setMost] = useState(STEP);
-  const [wantsEvery, setWantsEvery] = useState(false);
+  const [asksEvery, setWantsEvery] = useState(false);
+  const wantsEvery = asksEvery || (only !== null && all > first.length);
   const listed = useLoaded(async (signal) => (wantsEvery && every ? (await call<ChangePage>("GET", every, { signal })).changes.map(({ row }) => row) : null), [wantsEvery, every]);
-  const changed = listed.value ?? first;
+  const changed = (listed.value ?? first).filter((row) => only === null || only.has(row));
   const rows = changed.slice(0, most);
   const found = useLoaded((signal) => Promise.all(rows.map(async (row) => ({ row, details: await detailsOf(sides, row, signal) }))), [sides.map(({ id }) => id).join(), rows.join()]);
   const head = (
@@ -183,7 +186,8 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
     <Panel title={title} class="panel-stack">
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading rows" />}
-      {changed.length === 0 && <p class="muted">No rows.</p>}
+      {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "None of the rows that were found."}</p>}
+      {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} of them found.`}</p>}
       {changed.length > 0 && found.value && (
         <Table label={label} head={head} class={found.loading ? "rows-busy" : ""}>
           {found.value.map(({ row, details }) => (
@@ -217,7 +221,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
         </div>
       )}
       {listed.error !== null && <ErrorNote error={listed.error} onRetry={listed.reload} />}
-      {all > first.length && every !== undefined && (
+      {all > first.length && every !== undefined && only === null && (
         <p>
           <Button small busy={wantsEvery && listed.loading} onClick={() => setWantsEvery(!wantsEvery)}>
             {wantsEvery ? `The ${count(first.length)} that changed most` : `All ${count(all)} in order of rows`}

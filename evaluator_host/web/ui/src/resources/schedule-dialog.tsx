@@ -79,7 +79,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
       <label class="check">
         <input type="checkbox" checked={alerting} onChange={(event) => setAlerting(event.currentTarget.checked)} />
         <span>
-          Alert a webhook <span class="muted">when a figure is out of bounds, or the job fails</span>
+          Alert me <span class="muted">when a figure is out of bounds, or the job fails</span>
         </span>
       </label>
       {alerting && <AlertFields alert={alert} onAlert={setAlert} />}
@@ -103,7 +103,7 @@ export interface AlertForm {
 export const NEW_ALERT: AlertForm = { metric: "mean", bound: "below", value: "0.8", url: "", minRows: "1" };
 
 export function alertBody({ metric, bound, value, url, minRows }: AlertForm): Record<string, unknown> {
-  return { metric, [bound]: Number(value), url: url.trim(), min_rows: Math.max(1, Math.trunc(Number(minRows)) || 1) };
+  return { metric, [bound]: Number(value), url: url.trim() || null, min_rows: Math.max(1, Math.trunc(Number(minRows)) || 1) };
 }
 
 export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (alert: AlertForm) => void }) {
@@ -124,7 +124,7 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
         <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} />
       </div>
       <div class="field-row">
-        <Field label="Webhook" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} spellcheck={false} autocomplete="off" />
+        <Field label="Webhook (optional)" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} hint="These pages show alerts in any case." spellcheck={false} autocomplete="off" />
         <Field label="Rows, at least" type="number" min={1} value={alert.minRows} onValue={(minRows) => set({ minRows })} />
       </div>
     </>

@@ -111,8 +111,8 @@ function Uploaded({ report, onClose }: { report: DatasetReport; onClose: () => v
       actions={
         <>
           <Button onClick={onClose}>Close</Button>
-          <Link to="/" class="button button-plain">
-            Write an evaluator
+          <Link to={`/?dataset=${encodeURIComponent(report.name)}&row=0`} class="button button-plain">
+            Write an evaluator for it
           </Link>
           <Link to={place} class="button button-primary">
             View its rows

@@ -1,7 +1,8 @@
 /** Loads what the page address names: a stored evaluator, a row of a data set or of a job, a live trace. */
 import { call } from "../api/http";
 import type { EvaluatorReport, JobEvaluator, JobRowDetail, Row, TraceReport } from "../api/types";
-import { type Draft, opened, rowOfRecord, rowTexts, withStored } from "./draft";
+import { type Draft, opened, rowTexts, withStored } from "./draft";
+import { outputColumn, rowOf } from "./test-rows";
 
 /** Whether the address names an evaluator, a data set or a job. */
 export function namesAnything(query: URLSearchParams): boolean {
@@ -46,7 +47,7 @@ async function traced(evaluator: string, number: number): Promise<Row> {
 async function rowOfDataset(name: string, index: number): Promise<Row> {
   const [record] = await call<Record<string, unknown>[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first: index, limit: 1 } });
   if (record === undefined) throw new Error(`The data set ${name} has no row ${index}.`);
-  return rowOfRecord(record);
+  return rowOf(record, outputColumn(Object.keys(record)));
 }
 
 /** Return the draft with the row that the job's evaluators received, and the code that ran. */
