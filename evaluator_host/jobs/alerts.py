@@ -332,8 +332,7 @@ def _with_message(kept: _Alert, name: str, type_: str, about: dict[str, Any]) ->
     bounds = {"metric": rule.metric, "below": rule.below, "above": rule.above, "value": kept.value}
     text = about.get("text") or _sentence(name, type_, kept, about)
     body = {"type": type_, "alert": name, "timestamp": now.isoformat(), **bounds, **about, "text": text}
-    due = now if rule.url is not None else None
-    made = _Delivery(f"msg_{secrets.token_hex(12)}", type_, encode_json(body).decode(), now, due)
+    made = _Delivery(f"msg_{secrets.token_hex(12)}", type_, encode_json(body).decode(), now, now if rule.url else None)
     return replace(kept, deliveries=(made, *kept.deliveries)[:_KEPT])
 
 

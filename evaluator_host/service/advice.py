@@ -95,11 +95,11 @@ def _looks_like(match: "re.Match[str]", code: str) -> str | None:
         return "replace typographic quotes by straight ones, \" or '"
     if "</" in code and re.search(r"<[A-Za-z][^<>]{0,200}>", code) and not _TYPED.search(code):
         return _JSX
-    if re.match(r'Expected "[)\]}]"', match.string):
-        return "close the bracket that is open at this place"
     if re.match(r'\s*[\[{]\s*["\[{]', code) and not re.search(r"\bfunction\b|=>", code):
         return "this is data, not code; paste a function evaluate that returns a score"
-    return "if this is TypeScript, set `language` to typescript" if _TYPED.search(code) else None
+    if _TYPED.search(code):
+        return "if this is TypeScript, set `language` to typescript"
+    return "close the bracket that is open at this place" if re.match(r'Expected "[)\]}]"', match.string) else None
 
 
 def _of_class(_: "re.Match[str]", code: str) -> str | None:

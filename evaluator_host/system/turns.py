@@ -14,7 +14,7 @@ def most_places(places: int, known: int) -> int:
 
 
 def may_take(own: int, free: int, *, per_free: int, known: int) -> bool:
-    """Return whether a workspace that has `own` places may take one more: `per_free` for each free one."""
+    """Return whether a workspace with `own` places may take one more: it may have `per_free` times the free ones."""
     if own == 0 or known <= 1:
         return own == 0 or free > 0
     return own < per_free * free

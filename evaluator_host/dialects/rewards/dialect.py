@@ -21,7 +21,7 @@ _NOT_APPLICABLE: Final = Note("skipped", "no reward function applies to this row
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the platform's own row, `row.variables`, or null; and the fields of a row of ours."""
+    """Return both forms of the row: `row.variables` as the platform gives it (or None), and the host's fields."""
     return Binding({"args": [row.variables, _fields(row, settings)]})
 
 

@@ -145,7 +145,7 @@ def find_platform_function(draft: Draft, call: JavaScriptCall) -> Legacy:
 
 
 def shown(draft: Draft, expression: str, names: Mapping[str, str]) -> str:
-    """Return an expression of a call with the names of a program."""
+    """Fill a template such as `{inputs}.x` with the names that this program uses, and return the expression."""
     truth = member(draft, names["inputs"], draft.wish.key)
     return expression.format(**names, truth=truth, key=property_key(draft, draft.wish.key))
 

@@ -25,7 +25,7 @@ _CLOCK_S: Final = 5.0  # promptfoo's; Agenta waits 10 s
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the route that scores, and two that say what there is."""
+    """Return the route that scores a row, and two that describe the evaluators."""
 
     async def score(request: Request) -> Response:
         body = await calls.read(request)
@@ -110,7 +110,7 @@ def key_of(scope: Scope, headers: Mapping[str, str]) -> str | None:
 
 
 def probes(below: str) -> tuple[Probe, ...]:
-    """Return a request for the list; with the name of an evaluator, those of promptfoo and Agenta to it."""
+    """Return requests that try this wire: for the list; below an evaluator, those of promptfoo and Agenta."""
     listed = Probe("what there is", "GET", "", None, lambda got: got.status_code == 200)
     if not below:
         return (listed,)
