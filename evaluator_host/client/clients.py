@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, Self
 
-from evaluator_host.client import resources
 from evaluator_host.client.calls import (
     DEFAULT_URL,
     Call,
@@ -18,6 +17,10 @@ from evaluator_host.client.calls import (
     row_body,
 )
 from evaluator_host.client.jobs import JobVerbs
+from evaluator_host.client.labels import LabelVerbs
+from evaluator_host.client.models import ModelVerbs
+from evaluator_host.client.resources import DatasetVerbs, EvaluatorVerbs, SecretVerbs
+from evaluator_host.client.schedules import AlertVerbs, ScheduleVerbs
 from evaluator_host.client.transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
 from evaluator_host.migration.answers import Import, Migration
 from evaluator_host.model.evaluator import Contract, Evaluator, Isolation, Json, Replay, Row
@@ -50,14 +53,14 @@ class HostVerbs(Verbs[TransportT]):
 
     def __init__(self, transport: TransportT) -> None:
         super().__init__(transport)
-        self.evaluators = resources.EvaluatorVerbs(transport)
-        self.datasets = resources.DatasetVerbs(transport)
+        self.evaluators = EvaluatorVerbs(transport)
+        self.datasets = DatasetVerbs(transport)
         self.jobs = JobVerbs(transport)
-        self.secrets = resources.SecretVerbs(transport)
-        self.models = resources.ModelVerbs(transport)
-        self.schedules = resources.ScheduleVerbs(transport)
-        self.alerts = resources.AlertVerbs(transport)
-        self.labels = resources.LabelVerbs(transport)
+        self.secrets = SecretVerbs(transport)
+        self.models = ModelVerbs(transport)
+        self.schedules = ScheduleVerbs(transport)
+        self.alerts = AlertVerbs(transport)
+        self.labels = LabelVerbs(transport)
 
     @verb
     async def evaluate(

@@ -60,15 +60,23 @@ class AsyncSandboxPool:
       SandboxUnavailable: no backend works on this machine; the message says what to install.
     """
 
-    def __init__(self, **options: Unpack[PoolOptions]) -> None:
-        most, settings = options.get("max_sandboxes") or len(os.sched_getaffinity(0)), options.get("settings")
+    def __init__(
+        self,
+        *,
+        max_sandboxes: int | None = None,
+        memory_mb: int | None = None,
+        data_dir: Path | str | None = None,
+        sandbox: SandboxChoice | str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        most = max_sandboxes or len(os.sched_getaffinity(0))
         changes: dict[str, Any] = {
             "max_sandboxes": most,
             "max_sandboxes_per_evaluator": most,
             "idle_sandboxes": 0,
-            "sandbox_memory_mb": options.get("memory_mb"),
-            "data_dir": options.get("data_dir"),
-            "sandbox": options.get("sandbox"),
+            "sandbox_memory_mb": memory_mb,
+            "data_dir": data_dir,
+            "sandbox": sandbox,
         }
         given = {name: value for name, value in changes.items() if value is not None}
         before = settings.model_dump(exclude_unset=True) if settings is not None else {}
@@ -107,7 +115,16 @@ class AsyncSandboxPool:
         criteria: Json = None,
         messages: list[dict[str, Json]] | None = None,
     ) -> EvaluationResult:
-        """Evaluate one row, as `Client.evaluate`. A failure of the evaluator's code is a result, not an exception.
+        """Evaluate one row. A failure of the evaluator's code is a result, not an exception.
+
+        Args:
+          evaluator: The code and its settings.
+          inputs: `{"question": …, "correct_answer": …}`, any names.
+          outputs: Any JSON value: the output to score.
+          trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
+          variables: Arguments of contract `main`, by name.
+          criteria: Evaluation criteria of the test case, for dialects that have them.
+          messages: A conversation, `[{"role": …, "content": …}]`.
 
         Raises:
           InvalidRequest: the evaluator cannot be taken as it is.
@@ -261,7 +278,21 @@ class SandboxPool:
         parallelism: int | None = None,
         lock: str | None = None,
     ) -> Iterator[tuple[int, EvaluationResult]]:
-        """Evaluate rows as they come, as `AsyncSandboxPool.evaluate_stream`; `rows` may block: a thread draws them."""
+        """Evaluate rows as they come; yields `(number of the row from 0, result)` as rows finish, in no fixed order.
+
+        The stream may be open-ended, and `rows` may block: a thread draws them, a few hundred ahead of the results
+        that were read, no more.
+
+        Args:
+          evaluator: The code and its settings.
+          rows: Any iterable.
+          isolation: `BATCH` lets rows share a process, for speed.
+          parallelism: Sandboxes at once; None for as many as the pool has.
+          lock: As in `AsyncSandboxPool.evaluate_stream`.
+
+        Raises:
+          HostError: as `evaluate`.
+        """
         source = _RowsOfThread(rows, self._loop)
         stream = self._pool.evaluate_stream(evaluator, source, isolation=isolation, parallelism=parallelism, lock=lock)
         results = _ResultsForThread(stream)

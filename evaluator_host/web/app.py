@@ -24,13 +24,15 @@ from evaluator_host.system.turns import Turns
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EditorIn, EvaluateIn, EvaluatorIn, case_dicts
 from evaluator_host.web.api.datasets import datasets_api
 from evaluator_host.web.api.environments import environments_api, packages_api
-from evaluator_host.web.api.evaluators import evaluators_api, traces_api
+from evaluator_host.web.api.evaluators import evaluators_api
 from evaluator_host.web.api.job_results import job_results_api
 from evaluator_host.web.api.jobs import evaluator_scores_api, jobs_api
 from evaluator_host.web.api.labels import labels_api
 from evaluator_host.web.api.large_rows import RowsRoute
-from evaluator_host.web.api.models import model_answers_api, models_api, secrets_api
+from evaluator_host.web.api.models import model_answers_api, models_api
 from evaluator_host.web.api.schedules import alerts_api, schedules_api
+from evaluator_host.web.api.secrets import secrets_api
+from evaluator_host.web.api.traces import traces_api
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error, install_error_handlers

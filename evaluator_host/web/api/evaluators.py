@@ -1,22 +1,16 @@
-"""Routes of stored evaluators, and of their live traffic: spans of OpenTelemetry exporters, scored traces."""
+"""Routes of stored evaluators: create, list, show, create versions, delete."""
 
 from dataclasses import fields
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from google.protobuf.json_format import ParseDict
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from pydantic import Field, StringConstraints
 
-from evaluator_host.evaluators.live_traffic import SESSION_QUIET_S, Export, Traffic
 from evaluator_host.evaluators.registry import EvaluatorRegistry
 from evaluator_host.jobs.service import JobService
-from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.results import JobEvaluatorReport
-from evaluator_host.schemas.stored import EvaluatorReport, TraceReport
+from evaluator_host.schemas.stored import EvaluatorReport
 from evaluator_host.store.evaluators import NameFacts
-from evaluator_host.traces.export import PROTOBUF, too_large
-from evaluator_host.traces.otlp import TRACE_SPANS
 from evaluator_host.web.api.bodies import (
     EXACT_MATCH,
     CasesIn,
@@ -36,19 +30,6 @@ _UNAVAILABLE = describe_error(503, "No sandbox starts, or the database does not 
 _TAKEN = describe_error(409, "There is already an evaluator of that name.")
 _SAME: dict[int | str, dict[str, Any]] = {
     200: {"model": EvaluatorReport, "description": "Nothing changed: this is the newest version."}
-}
-_NO_EVALUATOR = describe_error(404, "No such evaluator.")
-_MEDIA_TYPES: dict[str, Any] = {
-    "application/json": {"schema": {"type": "object", "additionalProperties": True}},
-    PROTOBUF: {"schema": {"type": "string", "format": "binary"}},
-}
-_EXPORT: dict[str, Any] = {"requestBody": {"required": True, "content": _MEDIA_TYPES}}
-_TAKEN_SPANS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "As OTLP answers: `partialSuccess` counts what is not scored.", "content": _MEDIA_TYPES},
-    **_NO_EVALUATOR,
-    **describe_error(413, "The body is over EVALUATOR_HOST_TRACES_MB once decompressed, or has over 10,000 spans."),
-    **describe_error(422, "The body is not an OTLP export."),
-    **describe_error(429, "Too many spans of this workspace wait to be scored; see Retry-After."),
 }
 
 MOST_TAG: Final = 50  # characters
@@ -190,61 +171,3 @@ def shown(report: EvaluatorReport | JobEvaluatorReport) -> dict[str, Any]:
     evaluator = {one.name: getattr(report.evaluator, one.name) for one in fields(report.evaluator)}
     del evaluator["name"], evaluator["version"]
     return {**found, "evaluator": evaluator}
-
-
-def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRouter:
-    """Return the routes of live traffic. A key reaches the evaluators of its workspace.
-
-    `body_bytes` limits an export, compressed or not.
-    """
-    router = APIRouter(prefix="/v1/evaluators/{name}/traces", tags=["traces"])
-
-    @router.post("", response_class=Response, responses=_TAKEN_SPANS, openapi_extra=_EXPORT)
-    async def take(
-        name: str,
-        request: Request,
-        sampling: Annotated[
-            float | None, Query(ge=0, le=1, description="Fraction of traces to score. Default: the evaluator's own.")
-        ] = None,
-        group: Annotated[
-            Literal["trace", "session"], Query(description="Score each trace, or the traces of a session together.")
-        ] = "trace",
-        quiet_s: Annotated[
-            float, Query(ge=1, le=600, description="Seconds without a span after which a session is complete.")
-        ] = SESSION_QUIET_S,
-    ) -> Response:
-        """Receive spans of an OpenTelemetry exporter. Each trace is scored once it is complete."""
-        caller = caller_of(request.scope)
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        with AuditedCall(access, caller, "traces.take"):
-            body = await request.body()
-            if len(body) > body_bytes:
-                raise too_large(body_bytes)
-            export = Export(body, media_type, request.headers.get("content-encoding", ""))
-            session_quiet_s = quiet_s if group == "session" else None
-            refused = await traffic.accept_spans(
-                caller.workspace, name, export, sampling=sampling, session_quiet_s=session_quiet_s
-            )
-        told: dict[str, Any] = {}
-        if refused:
-            message = f"a trace with over {TRACE_SPANS} spans or 16 MB is not scored"
-            told = {"partialSuccess": {"rejectedSpans": str(refused), "errorMessage": message}}
-        if media_type == PROTOBUF:
-            return Response(ParseDict(told, ExportTraceServiceResponse()).SerializeToString(), media_type=PROTOBUF)
-        return json_response(told)
-
-    @router.get("", response_model=list[TraceReport], responses=_NO_EVALUATOR)
-    async def newest(
-        name: str,
-        request: Request,
-        status: Status | None = None,
-        before: Annotated[
-            WholeNumber | None, Query(description="`number` of the last trace on the previous page.")
-        ] = None,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    ) -> Response:
-        """List scored traces, newest first."""
-        workspace = caller_of(request.scope).workspace
-        return json_response(await traffic.list_traces(workspace, name, limit=limit, before=before, status=status))
-
-    return router

@@ -1,27 +1,23 @@
-"""Routes of registered models, their uses, recorded answers, and secrets. No route returns a key or a secret."""
+"""Routes of registered models, of what they were used for, and of recorded answers. No route returns a key."""
 
 from collections.abc import AsyncIterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import ModelKind
 from evaluator_host.models.gateway.service import ModelService
 from evaluator_host.schemas.models import DayUsage, ModelTest, RecordedAnswers, RegisteredModel
-from evaluator_host.schemas.stored import SecretReport
-from evaluator_host.store.secrets import Secrets
 from evaluator_host.web.api.bodies import Wire, example
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "No such model.")
-_NO_SECRET = describe_error(404, "No such secret.")
-_NO_VALUE = describe_error(422, "The name or the value is invalid.")
 _REFUSED = {
     **describe_error(404, "No such model or secret."),
     **describe_error(409, "There is already a model of that name."),
@@ -179,48 +175,3 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         for line in filter(bytes.strip, lines):  # a part may have a quarter of a million that are blank
             yield line
     yield rest
-
-
-class SecretIn(Wire):
-    """Body of `PUT /v1/secrets/{name}`."""
-
-    model_config = example(value="the key of a model's API")
-
-    value: SecretStr = Field(description="8 to 8192 ASCII characters on one line. No route returns it.")
-
-
-def secrets_api(secrets: Secrets, models: ModelService, access: Access) -> APIRouter:
-    """Return the routes of secrets. A key sees those of its workspace."""
-    router = APIRouter(prefix="/v1/secrets", route_class=JsonRoute, tags=["secrets"])
-
-    async def shown(workspace: str, *reports: SecretReport) -> list[SecretReport]:
-        allowed = await models.directory.code_secrets(workspace)
-        return [replace(one, in_code=bool(allowed & {one.name, "*"})) for one in reports]
-
-    @router.get("", response_model=list[SecretReport])
-    async def every(request: Request) -> Response:
-        """List secrets by name, without their values."""
-        workspace = caller_of(request.scope).workspace
-        return json_response(await shown(workspace, *await secrets.list_secrets(workspace)))
-
-    @router.get("/{name}", response_model=SecretReport, responses=_NO_SECRET)
-    async def show(name: str, request: Request) -> Response:
-        """Show when a secret was created and last set, without its value."""
-        workspace = caller_of(request.scope).workspace
-        return json_response((await shown(workspace, await secrets.get_secret(workspace, name)))[0])
-
-    @router.put("/{name}", response_model=SecretReport, responses=_NO_VALUE)
-    async def put(name: str, body: SecretIn, request: Request) -> Response:
-        """Create a secret, or replace its value."""
-        with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
-            report = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
-        return json_response((await shown(caller.workspace, report))[0])
-
-    @router.delete("/{name}", status_code=204, responses=_NO_SECRET)
-    async def delete(name: str, request: Request) -> Response:
-        """Delete a secret. Jobs that still need it fail."""
-        with AuditedCall(access, caller_of(request.scope), "secrets.delete") as caller:
-            await secrets.delete_secret(caller.workspace, name)
-        return Response(status_code=204)
-
-    return router

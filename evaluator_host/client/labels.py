@@ -1,0 +1,93 @@
+"""Client methods for rows that wait for labels of people: `client.labels`."""
+
+from typing import Any
+
+from evaluator_host.client.calls import Call, encode, query
+from evaluator_host.client.transport import NamedVerbs, TransportT, verb
+from evaluator_host.model.evaluator import Json
+from evaluator_host.schemas.labels import LabelPage, LabelQueue, LabelRow
+
+
+class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
+    """Methods for the label queues in the workspace of the caller's key. Deleting one deletes its labels."""
+
+    _PATH = "/v1/label-queues"
+    _REPORT = LabelQueue
+
+    @verb
+    async def create(self, /, name: str, **given: Any) -> LabelQueue:
+        """Make a queue of rows that wait for labels.
+
+        Args:
+          name: Name of the queue.
+          given: `job` or `dataset`, `kind`, `choices`, `rows`, `limit` and more, as in `POST /v1/label-queues`.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such job, evaluator or data set.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        return await self._transport.send(Call("POST", "/v1/label-queues", LabelQueue, encode({"name": name, **given})))
+
+    @verb
+    async def all(self, *, job: str | None = None) -> list[LabelQueue]:
+        """Return the queues, newest first.
+
+        Args:
+          job: Id of a job: only queues whose labels count for it.
+        """
+        return await self._transport.send(Call("GET", "/v1/label-queues" + query(job=job), list[LabelQueue]))
+
+    @verb
+    async def next(self, name: str, *, by: str | None = None) -> LabelRow | None:
+        """Return a row that waits, held for this person for 10 minutes; None when none is left.
+
+        Args:
+          name: Name of the queue.
+          by: The person; a host with keys takes the key's name.
+        """
+        call = Call("POST", self._path(name, "next"), LabelRow, encode({"by": by}))
+        return await self._transport.send(call)
+
+    @verb
+    async def rows(self, name: str, *, state: str | None = None, after: int = -1, limit: int = 100) -> LabelPage:
+        """Return rows of a queue by number, without their data.
+
+        Args:
+          name: Name of the queue.
+          state: `waiting`, `labelled` or `skipped`; None for all.
+          after: `next_after` of the previous page.
+          limit: At most so many.
+        """
+        path = self._path(name, "rows") + query(state=state, after=after, limit=limit)
+        return await self._transport.send(Call("GET", path, LabelPage))
+
+    @verb
+    async def row(self, name: str, index: int) -> LabelRow:
+        """Return a row of a queue with its data.
+
+        Args:
+          name: Name of the queue.
+          index: Number of the row.
+        """
+        return await self._transport.send(Call("GET", self._path(name, f"rows/{index}"), LabelRow))
+
+    @verb
+    async def set(
+        self, name: str, index: int, label: Json, *, skip: bool = False, note: str = "", by: str | None = None
+    ) -> LabelQueue:
+        """Label a row, skip it, or let it wait again, and return the queue after it.
+
+        Args:
+          name: Name of the queue.
+          index: Number of the row.
+          label: true or false, a number, or a choice; None lets it wait again.
+          skip: Leave the row out.
+          note: Text for people.
+          by: The person; a host with keys takes the key's name.
+
+        Raises:
+          InvalidRequest: the queue takes no such label.
+        """
+        body = encode({"label": label, "skip": skip, "note": note, "by": by})
+        return await self._transport.send(Call("PUT", self._path(name, f"rows/{index}"), LabelQueue, body))

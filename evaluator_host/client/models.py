@@ -1,0 +1,116 @@
+"""Client methods for registered models and recorded answers: `client.models`."""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import asdict
+from types import NoneType
+from typing import Final
+
+from evaluator_host.client.calls import Call, encode, query
+from evaluator_host.client.transport import NamedVerbs, TransportT, stream, verb
+from evaluator_host.model.evaluator import Json
+from evaluator_host.model.json_values import decode_json
+from evaluator_host.schemas.models import DayUsage, ModelTest, RecordedAnswers, RegisteredModel
+
+_JSON_LINES: Final = (("Content-Type", "application/x-ndjson"),)
+_IMPORT_BYTES: Final = 8 << 20  # of one request
+_OF_THE_HOST: Final = ("operator", "created_at")
+
+
+class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
+    """Methods for the models that evaluators may be granted, in the workspace of the caller's key.
+
+    Evaluators that were granted a deleted one are refused from then on.
+    """
+
+    _PATH = "/v1/models"
+    _REPORT = RegisteredModel
+
+    @verb
+    async def add(self, model: RegisteredModel) -> RegisteredModel:
+        """Register a model.
+
+        Args:
+          model: Name, URL, kind, name at the provider, secret and prices.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such secret.
+          InvalidRequest: a field is not valid, or the operator allows no model on that host.
+        """
+        body = {name: value for name, value in asdict(model).items() if name not in _OF_THE_HOST and value != ""}
+        return await self._transport.send(Call("POST", "/v1/models", RegisteredModel, encode(body)))
+
+    @verb
+    async def change(self, name: str, /, **changes: Json) -> RegisteredModel:
+        """Change fields of a model, from its next request on, and return it. What it was used for keeps its cost.
+
+        Args:
+          name: Name of the model.
+          changes: url, kind, model, secret, input_price, output_price, timeout_s, retries; None for the default.
+
+        Raises:
+          NotFound: there is no model of that name, or no such secret.
+          InvalidRequest: a field is not valid, the model is the operator's, or the operator allows none on that host.
+        """
+        return await self._transport.send(Call("PATCH", self._path(name), RegisteredModel, encode(changes)))
+
+    @verb
+    async def test(self, name: str) -> ModelTest:
+        """Ask a model one short question, and return how it answered."""
+        return await self._transport.send(Call("POST", self._path(name, "test"), ModelTest))
+
+    @verb
+    async def usage(self, *, days: int = 30) -> list[DayUsage]:
+        """Return what the workspace used of each model by day (UTC), the newest day first.
+
+        Args:
+          days: How many days, today included.
+        """
+        return await self._transport.send(Call("GET", f"/v1/model-usage{query(days=days)}", list[DayUsage]))
+
+    @verb
+    async def answers(self) -> RecordedAnswers:
+        """Return how many answers are recorded."""
+        return await self._transport.send(Call("GET", "/v1/model-answers", RecordedAnswers))
+
+    @stream
+    async def export_answers(self) -> AsyncGenerator[dict[str, Json], None]:
+        """Yield the recorded answers: `{"digest", "model", "created_at", "request", "answer"}`."""
+        rest = b""
+        async with aclosing(self._transport.download(Call("GET", "/v1/model-answers/export", NoneType))) as pieces:
+            async for piece in pieces:
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    yield decode_json(line)
+
+    @verb
+    async def import_answers(self, answers: Iterable[dict[str, Json]]) -> RecordedAnswers:
+        """Record the answers of an export, in place of those of the same requests.
+
+        Args:
+          answers: As `export_answers` yields them.
+
+        Raises:
+          InvalidRequest: one is no recorded answer; those before it may be recorded.
+        """
+        batch = bytearray()
+        for one in answers:
+            batch += encode(one) + b"\n"
+            if len(batch) >= _IMPORT_BYTES:
+                await self._import(bytes(batch))
+                batch.clear()
+        return await self._import(bytes(batch))
+
+    async def _import(self, lines: bytes) -> RecordedAnswers:
+        call = Call("POST", "/v1/model-answers/import", RecordedAnswers, lines, _JSON_LINES)
+        return await self._transport.send(call)
+
+    @verb
+    async def delete_answers(self, *, model: str | None = None) -> None:
+        """Delete the recorded answers of the workspace.
+
+        Args:
+          model: Only those of this model; None for all.
+        """
+        await self._transport.send(Call("DELETE", f"/v1/model-answers{query(model=model)}", NoneType))

@@ -1,0 +1,97 @@
+"""Client methods for schedules and alerts: `client.schedules`, `client.alerts`."""
+
+from dataclasses import asdict
+from typing import Any
+
+from evaluator_host.client.calls import Call, encode
+from evaluator_host.client.jobs import job_body
+from evaluator_host.client.transport import NamedVerbs, TransportT, verb
+from evaluator_host.schemas.alerts import AlertReport, AlertRule, ScheduleReport
+from evaluator_host.schemas.jobs import JobReport
+
+
+class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
+    """Methods for the schedules in the workspace of the caller's key. Deleting a schedule keeps its jobs."""
+
+    _PATH = "/v1/schedules"
+    _REPORT = ScheduleReport
+
+    @verb
+    async def create(self, /, name: str, cron: str, *, timezone: str = "UTC", **job: Any) -> ScheduleReport:
+        """Make a job at each time of a cron expression.
+
+        Args:
+          name: Name of the schedule.
+          cron: `0 7 * * 1` is every Monday at 7.
+          timezone: Time zone of `cron`, such as `Europe/Berlin`.
+          job: `evaluators`, `dataset`, … as in `jobs.create`.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such evaluator, data set or secret.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        body = {"name": name, "cron": cron, "timezone": timezone, "job": job_body(**job)}
+        return await self._transport.send(Call("POST", "/v1/schedules", ScheduleReport, encode(body)))
+
+    @verb
+    async def change(
+        self, name: str, *, paused: bool | None = None, cron: str | None = None, timezone: str | None = None
+    ) -> ScheduleReport:
+        """Pause, resume or change a schedule, and return it; None keeps a field.
+
+        Args:
+          name: Name of the schedule.
+          paused: Whether it runs nothing for now.
+          cron: Another expression.
+          timezone: Another time zone.
+
+        Raises:
+          InvalidRequest: a field is not valid.
+        """
+        body = encode({"paused": paused, "cron": cron, "timezone": timezone})
+        return await self._transport.send(Call("PATCH", self._path(name), ScheduleReport, body))
+
+    @verb
+    async def run(self, name: str) -> JobReport:
+        """Make the job of a schedule now, and return it."""
+        return await self._transport.send(Call("POST", self._path(name, "run"), JobReport))
+
+
+class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
+    """Methods for the alerts in the workspace of the caller's key, reported with their last messages."""
+
+    _PATH = "/v1/alerts"
+    _REPORT = AlertReport
+
+    @verb
+    async def create(self, name: str, rule: AlertRule) -> AlertReport:
+        """Tell a webhook when a figure goes out of bounds.
+
+        Args:
+          name: Name of the alert.
+          rule: What it watches, its bound and its webhook.
+
+        Raises:
+          NameTaken: there is one of that name.
+          NotFound: there is no such job, schedule, evaluator or secret.
+          InvalidRequest: a field is not valid; `problems` says why.
+        """
+        return await self._transport.send(
+            Call("POST", "/v1/alerts", AlertReport, encode({"name": name, **asdict(rule)}))
+        )
+
+    @verb
+    async def pause(self, name: str, *, paused: bool = True) -> AlertReport:
+        """Pause an alert, or resume it with `paused=False`.
+
+        Args:
+          name: Name of the alert.
+          paused: Whether it watches nothing for now.
+        """
+        return await self._transport.send(Call("PATCH", self._path(name), AlertReport, encode({"paused": paused})))
+
+    @verb
+    async def test(self, name: str) -> AlertReport:
+        """Send a test message; the newest delivery says how that went."""
+        return await self._transport.send(Call("POST", self._path(name, "test"), AlertReport))
