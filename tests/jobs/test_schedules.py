@@ -179,7 +179,7 @@ async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_pat
     (told,) = found.deliveries
     assert (told.type, told.status, told.attempts, told.error) == ("alert.firing", "shown", 0, None)
     assert (told.job, found.firing) == (job.id, True)
-    assert told.text.startswith("alert low: the mean of evaluator 1 is 0.5, under 2")
+    assert told.text.startswith("alert low: the mean of evaluator 1 is 1, under 2")
     assert (await alerts.test_alert(WORKSPACE, "low")).deliveries[0].text == "alert low: this is a test"
 
 
