@@ -199,7 +199,7 @@ async def test_a_container_of_an_engine_elsewhere_is_judged_by_what_the_engine_s
         own = settings("docker").model_copy(update={"docker_host": relay.address})
         async with open_service(own, prewarm=False) as service:
             with Machine(service).watching(monkeypatch) as machine:
-                evaluator = Evaluator(PYTHON.replace("50_000", "10_000_000"), limits=Limits(timeout_s=1.5))
+                evaluator = Evaluator(PYTHON.replace("50_000", "30_000_000"), limits=Limits(timeout_s=1.5))
                 assert (await service.evaluate(evaluator, Row(outputs="quiet"))).error is None
                 ((_, link),) = machine.links
                 assert (link.first_pid, link.far) == (None, True)
