@@ -5,7 +5,7 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from evaluator_host.config.settings import SandboxChoice, Settings, python_homes, search_path
 from evaluator_host.environments import toolchain
@@ -54,19 +54,29 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
             owner=engine_owner(settings.data_dir),
             supervisor=supervisor,
         )
-    tools = toolchain.JavascriptTools(settings.data_dir)
-    of_this_machine: dict[str, Any] = {
-        "node": toolchain.node_path(),
-        "esbuild": tools.esbuild,
-        "javascript": tools.runner,
-        "ensure_javascript": tools.ensure,
-        "restricted": toolchain.restricted_python_dir(settings.data_dir),
-        "pythons": machine_pythons(settings),
-    }
+    node, tools = toolchain.node_path(), toolchain.JavascriptTools(settings.data_dir)
+    restricted = toolchain.restricted_python_dir(settings.data_dir)
+    pythons = machine_pythons(settings)
     if choice is SandboxChoice.NONE:
-        return UnsandboxedBackend(**of_this_machine)
-    instance, start = this_instance(), settings.sandbox_start
-    return BubblewrapBackend(**of_this_machine, instance=instance, supervisor=supervisor, start=start)
+        return UnsandboxedBackend(
+            node=node,
+            esbuild=tools.esbuild,
+            javascript=tools.runner,
+            ensure_javascript=tools.ensure,
+            restricted=restricted,
+            pythons=pythons,
+        )
+    return BubblewrapBackend(
+        node=node,
+        esbuild=tools.esbuild,
+        javascript=tools.runner,
+        ensure_javascript=tools.ensure,
+        restricted=restricted,
+        instance=this_instance(),
+        pythons=pythons,
+        supervisor=supervisor,
+        start=settings.sandbox_start,
+    )
 
 
 def machine_pythons(settings: Settings) -> Pythons:

@@ -124,11 +124,7 @@ class _Routes:
             channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, workspace, *rest)
-        except (
-            OSError,
-            ChannelClosed,
-            RecursionError,
-        ):  # it died or has not begun; too many levels
+        except (OSError, ChannelClosed, RecursionError):  # it died or has not begun; too many levels
             return None
         else:
             return result
@@ -229,7 +225,9 @@ async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bo
     Raises:
       CutOff: it broke off.
     """
-    headers, parts, ends = list[tuple[bytes, bytes]](), list[bytes](), list[bool]()
+    headers: list[tuple[bytes, bytes]] = []
+    parts: list[bytes] = []
+    ends: list[bool] = []  # of the head, of the answer
     parser = HttpResponseParser(
         SimpleNamespace(
             on_header=lambda *header: headers.append(header),
