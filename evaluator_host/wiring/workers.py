@@ -105,17 +105,17 @@ class Workers(Part):
     def wake(self) -> None:
         """Check for jobs to run now."""
         self._wake.set()
-        self._tell_jobs("wake")
+        if self._here is not None:
+            self._here.wake()
+        elif (jobs := self._workers.get(0)) is not None:
+            jobs.channel.tell("wake")
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
         """Stop a running job at once, not only after its next write."""
-        self._tell_jobs("set_desired_state", job_id, desired)
-
-    def _tell_jobs(self, name: str, *args: Any) -> None:
         if self._here is not None:
-            getattr(self._here, name)(*args)
+            self._here.set_desired_state(job_id, desired)
         elif (jobs := self._workers.get(0)) is not None:
-            jobs.channel.tell(name, *args)
+            jobs.channel.tell("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
         """Keep the process of jobs running while there are jobs, until cancelled."""
@@ -295,9 +295,12 @@ class _Jobs:
             self._stop.set()
         elif self._open is not None:
             service, scheduler = self._open
-            if name == "metrics":
+            if name == "wake":
+                scheduler.wake()
+            elif name == "set_desired_state":
+                scheduler.set_desired_state(*args)
+            elif name == "metrics":
                 return service.metrics.text()
-            getattr(scheduler, name)(*args)
         return b"" if name == "metrics" else None
 
     async def run(self) -> None:
