@@ -50,6 +50,9 @@ class RunnerProcess:
             pass_fds=pass_fds,
         )
         self._calls = 0
+        assert self.process.stdout is not None
+        self._readable = select.poll()  # a process of a long run has more descriptors than `select.select` takes
+        self._readable.register(self.process.stdout, select.POLLIN)
         try:
             self.hello = self.receive()
         except BaseException:
@@ -91,7 +94,7 @@ class RunnerProcess:
         deadline = time.monotonic() + timeout_s
         while not self._frames:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+            if left <= 0 or not self._readable.poll(left * 1000):
                 raise TimeoutError(f"no frame within {timeout_s} s; stderr: {self.stderr}")
             data = os.read(self.process.stdout.fileno(), 1 << 18)
             if not data:
