@@ -66,11 +66,11 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
     @verb
     async def create(self, name: str, rule: AlertRule) -> AlertReport:
-        """Tell a webhook when a figure goes out of bounds.
+        """Keep a message, and send it to a webhook if the rule names one, when a figure goes out of bounds.
 
         Args:
           name: Name of the alert.
-          rule: What it watches, its bound and its webhook.
+          rule: The figure it watches, its bound, and a webhook or None.
 
         Raises:
           NameTaken: there is one of that name.
