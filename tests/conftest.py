@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
 _KEPT_S = 86400.0  # other runs may be going on
+# A host keeps evaluators warm in half of the machine's memory. Tests call most evaluators once, and run many hosts at a time.
+FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}
 
 
 settings_of_hypothesis.register_profile("few", max_examples=20, deadline=None)  # `make quick` chooses it
@@ -99,7 +101,7 @@ def settings(backend: str, **changes: object) -> Settings:
     Sandboxes that start in advance cost more than most tests; those about them say `idle_sandboxes=1`.
     """
     address = engine_address() if backend == "docker" else None
-    values = {"idle_sandboxes": 0, **changes}
+    values = {"idle_sandboxes": 0, **FEW_SANDBOXES, **changes}
     return Settings(sandbox=SandboxChoice(backend), data_dir=DATA_DIR, docker_host=address, **values)
 
 
@@ -120,8 +122,7 @@ async def service(
         async with served(request.param, tmp_path_factory.mktemp("host")) as host:
             yield host
         return
-    idle = {"max_sandboxes": 64, "max_running_sandboxes": Settings().running_sandboxes}  # else hundreds stay to the end
-    async with open_service(settings(request.param, **idle)) as opened:
+    async with open_service(settings(request.param)) as opened:
         yield opened
 
 

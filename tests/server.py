@@ -14,7 +14,7 @@ from typing import Self
 
 import httpx
 
-from tests.conftest import DATA_DIR
+from tests.conftest import DATA_DIR, FEW_SANDBOXES
 from tests.forked import Forked
 
 COMMAND = [sys.executable, "-m", "evaluator_host"]
@@ -45,6 +45,7 @@ class Server:
         command: Sequence[str] | None = None,
         program: str = "",
         host: str = "127.0.0.1",
+        few_sandboxes: bool = True,
     ) -> None:
         """Start it.
 
@@ -52,11 +53,14 @@ class Server:
           command: The program and what comes before `serve`; without it, the process is forked from one that has imported
             all of it (`tests.forked`), unless `environment` sets another PYTHONPATH.
           program: What such a process runs before it serves: it changes modules of the host.
+          few_sandboxes: Whether it keeps few evaluators warm, as suits tests; False for what it does by default.
         """
         self.port = free_port()
         self._log_path = log
         # Sandboxes that start in advance cost more than most tests here; `PREWARMED` starts them.
-        variables = {**os.environ, **index_environment(), _IDLE_SANDBOXES: "0", **(environment or {})}
+        sizes = FEW_SANDBOXES if few_sandboxes else {}
+        few = {f"EVALUATOR_HOST_{name.upper()}": str(most) for name, most in sizes.items()}
+        variables = {**os.environ, **index_environment(), _IDLE_SANDBOXES: "0", **few, **(environment or {})}
         arguments = [
             "serve",
             "--host",

@@ -30,7 +30,9 @@ def run(rows: int, isolation: Isolation) -> JobRun:
     with tempfile.TemporaryDirectory(prefix="eh-bench-") as name:
         folder = Path(name)
         environment = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}"}
-        server = Server(command=COMMAND, data_dir=new_home(folder), log=folder / "log", environment=environment)
+        server = Server(
+            command=COMMAND, data_dir=new_home(folder), log=folder / "log", environment=environment, few_sandboxes=False
+        )
         with server, Client(server.url) as client:
             client.datasets.upload("rows", _rows(rows))
             started = time.perf_counter()

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from evaluator_host.config.settings import SandboxStart, Settings
+from evaluator_host.config.settings import SandboxStart
 from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
 from tests.conftest import BACKENDS, settings
@@ -41,8 +41,7 @@ LINK = (
 @pytest.fixture(scope="module", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A service on each backend in turn."""
-    sizes = {"max_sandboxes": 64, "max_running_sandboxes": Settings().running_sandboxes}
-    own = settings(request.param, sandbox_start=SandboxStart.TEMPLATE, **sizes)
+    own = settings(request.param, sandbox_start=SandboxStart.TEMPLATE)
     async with open_service(own, prewarm=False) as opened:
         yield opened
 

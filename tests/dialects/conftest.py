@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from evaluator_host.config.settings import SandboxStart, Settings
+from evaluator_host.config.settings import SandboxStart
 from evaluator_host.service import Service
 from evaluator_host.wiring.service import open_service
 from tests.conftest import BACKENDS, settings
@@ -16,10 +16,6 @@ from tests.conftest import BACKENDS, settings
 @pytest.fixture(scope="session", params=BACKENDS)
 async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
     """A running service on each backend in turn, whose sandboxes start when they are called for."""
-    changes = {
-        "max_sandboxes": 64,
-        "max_running_sandboxes": Settings().running_sandboxes,
-        "sandbox_start": SandboxStart.TEMPLATE,
-    }
-    async with open_service(settings(request.param, **changes), prewarm=False) as opened:
+    chosen = settings(request.param, sandbox_start=SandboxStart.TEMPLATE)
+    async with open_service(chosen, prewarm=False) as opened:
         yield opened

@@ -58,7 +58,9 @@ def run_load(
         for path in (data, *data.rglob("*")):
             os.chown(path, UID, UID)
         command = host_command(environment)
-    server = Server(backend, command=command, log=folder / "host.log", data_dir=data, environment=environment)
+    server = Server(
+        backend, command=command, log=folder / "host.log", data_dir=data, environment=environment, few_sandboxes=False
+    )
     server.client.headers["Authorization"] = f"Bearer {keys['quiet']}"
     with server:
         files, watch = _files(data), Watch(server.process.pid)

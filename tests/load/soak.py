@@ -248,7 +248,9 @@ def serving(
         for path in (data, *data.rglob("*")):
             os.chown(path, UID, UID)
         command = host_command(environment)
-    server = Server(backend, log=folder / "log", data_dir=data, environment=environment, command=command)
+    server = Server(
+        backend, log=folder / "log", data_dir=data, environment=environment, command=command, few_sandboxes=False
+    )
     with server:
         yield server, *keys
 
