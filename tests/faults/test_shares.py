@@ -67,6 +67,7 @@ def tenants(tmp_path: Path) -> Iterator[Tenants]:
             "EVALUATOR_HOST_BODY_TIMEOUT_S": "120",
         },
         command=("prlimit", "--nofile=512:512", *COMMAND),
+        few_sandboxes=False,  # the host chooses how many of its few descriptors are for sandboxes
     )
     with server:
         made = Tenants(server, **keys)

@@ -111,9 +111,8 @@ def test_evaluators_keep_their_hosts_when_one_goes_and_a_hot_one_spills(tmp_path
             host.slow_s = 0.3
         with ThreadPoolExecutor(30) as threads:
             spread = Counter(threads.map(lambda _: host_of(client, FIRST), range(30)))
-        assert spread[before[0]] == max(spread.values()), (before[0], spread)  # another may have as many
         assert len(spread) > 1, "a hot evaluator stays on one host"
-        assert 10 <= spread[before[0]] < 30, spread
+        assert 10 <= spread[before[0]] < 30, spread  # a third at least; what spills is another's
         for host in hosts:
             host.slow_s = 0.0
 

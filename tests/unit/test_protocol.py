@@ -22,7 +22,9 @@ JSON = st.recursive(
     max_leaves=8,
 )
 HEADERS = st.builds(
-    lambda type_, rest: {**rest, "type": type_}, st.text(max_size=8), st.dictionaries(st.text(max_size=5), JSON)
+    lambda type_, rest: {**rest, "type": type_},
+    st.text(max_size=8),
+    st.dictionaries(st.text(max_size=5), JSON, max_size=4),
 )
 FRAMES = st.lists(st.tuples(HEADERS, st.binary(max_size=40)), max_size=6)
 
