@@ -64,7 +64,7 @@ def restore(
     *,
     data_dir: options.DataDirOption = None,
 ) -> None:
-    """Make an empty data directory and database what a backup has, and migrate them to this version."""
+    """Restore a backup into an empty data directory and database, and migrate them to this version."""
     settings = load_settings(data_dir=data_dir)
     home = settings.data_dir
     kept = address(revealed(settings.database_url), home)

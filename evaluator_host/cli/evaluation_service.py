@@ -50,7 +50,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 async def evaluate_in_order(
     target: EvaluationService, evaluator: Evaluator, rows: Sequence[Row], *, parallelism: int | None = None, **more: Any
 ) -> list[EvaluationResult]:
-    """Evaluate rows, each isolated from the others, and return their results in order; `more` goes on."""
+    """Evaluate rows, each isolated from the others, and return results in order; `evaluate_rows` gets `more`."""
     stream = target.evaluate_rows(evaluator, rows, isolation=Isolation.ROW, parallelism=parallelism, **more)
     async with aclosing(stream) as answers:
         results = {index: result async for index, result in answers}
@@ -58,7 +58,7 @@ async def evaluate_in_order(
 
 
 async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: bool) -> None:
-    """Check the Python version that a file requires, and install the packages it pins, showing the progress.
+    """Check the Python version that a file requires, and install its packages, with a progress bar if `shown`.
 
     Raises:
       InvalidRequest: evaluators run on another version of Python there.
@@ -86,7 +86,7 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
 async def build(
     environments: Environments, packages: tuple[str, ...], language: Language, *, python: str | None, shown: bool
 ) -> EnvironmentReport:
-    """Install a package set for a minor version of Python (None: the host's own), showing the progress."""
+    """Install exact pins for a Python version, `3.13` (None: the host's); draw a progress bar if `shown`."""
     from evaluator_host.cli.progress import BuildProgress  # noqa: PLC0415 - as above
 
     report = await environments.request(packages, language, python)

@@ -75,7 +75,7 @@ def change(
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,
 ) -> None:
-    """Change fields of a model of the workspace, from its next request on. What it was used for keeps its cost."""
+    """Change fields of a model of the workspace, from its next request on. Costs counted before stay as they are."""
     prices = _given(input_price=input_price, output_price=output_price)
     fields = _given(url=model_url, kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries)
     changes = dict.fromkeys(one.replace("-", "_") for one in unset or ()) | fields | prices

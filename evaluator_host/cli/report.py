@@ -77,7 +77,7 @@ class ReportFiles:
 
     @property
     def wanted(self) -> bool:
-        """Whether there is any."""
+        """Whether a report, or a comparison with a baseline, was asked for."""
         return any((self.junit, self.markdown, self.baseline))
 
     def write(self, results: Path, name: str) -> int:

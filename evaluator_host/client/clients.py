@@ -79,13 +79,13 @@ class HostVerbs(Verbs[TransportT]):
 
         Args:
           evaluator: The code and its settings, or the name of a stored one (`exact-match@3`).
-          inputs: `{"question": …, "correct_answer": …}`, any names.
-          outputs: Any JSON value: the output to score.
-          trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
-          variables: Arguments of contract `main`, by name.
-          criteria: Evaluation criteria of the test case, for dialects that have them.
+          inputs: Columns of the test case by name: `{"question": …, "correct_answer": …}`.
+          outputs: The output to score, any JSON value.
+          trace: The application's trace, `{"spans": {id: {"name", "attributes", "children"}}}`.
+          variables: Arguments by name, for code that defines `main` instead of `evaluate`.
+          criteria: Evaluation criteria of the test case, which evaluators of some platforms take.
           messages: A conversation, `[{"role", "content", "tool_calls"?}]`.
-          replay: Whether answers of granted models are recorded and reused.
+          replay: Whether to record and reuse the answers of models that the evaluator calls.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -111,7 +111,7 @@ class HostVerbs(Verbs[TransportT]):
           evaluator: The code and its settings, or the name of a stored one.
           rows: As many as the host takes in one request (`EVALUATOR_HOST_MAX_ROWS_PER_BATCH`).
           isolation: `BATCH` lets rows share a process, for speed.
-          replay: Whether answers of granted models are recorded and reused.
+          replay: Whether to record and reuse the answers of models that the evaluator calls.
 
         Raises:
           NotFound: there is no evaluator of that name.

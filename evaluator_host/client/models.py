@@ -43,7 +43,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def change(self, name: str, /, **changes: Json) -> RegisteredModel:
-        """Change fields of a model, from its next request on, and return it. What it was used for keeps its cost.
+        """Change fields of a model, from its next request on, and return it. Costs counted before stay as they are.
 
         Args:
           name: Name of the model.

@@ -21,12 +21,13 @@ TRUTH_AS_OBJECT_JS: Final = "Object({truth}) === {truth} && !Array.isArray({trut
 
 @dataclass(frozen=True, slots=True)
 class ResultFields:
-    """Maps a platform's result objects, where the code returns them literally, to those of `evaluate`.
+    """Rules by which `migrate` rewrites a platform's result object after `return` to one that `evaluate` may return.
 
     Attributes:
-      fields: The new key of each key; without one it is left out. Other keys stay as they are.
-      makers: Functions and classes that make such an object from named arguments.
-      list_key: The key of a list of results in the object; one result in it becomes the object.
+      fields: New names of keys, `{"value": "score"}`. An empty new name removes the key, except from a dict that Python
+        code returns; keys that are not in `fields` keep their names.
+      makers: Functions and classes that make such an object from keyword arguments: `Feedback(value=1)`.
+      list_key: Key of a list of results: `{"scores": [{…}]}` with one result is rewritten to that result.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)

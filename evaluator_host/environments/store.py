@@ -70,7 +70,7 @@ class Environments:
         return known
 
     def lock_of(self, digest: str) -> str | None:
-        """Return the lock of an installed set as JSON, so that the same packages can be installed later."""
+        """Return an installed package set's lock as JSON text, to install the same files later; None without one."""
         record = self._folder.record(digest)
         lock = self._folder.lock_of(record.key) if record is not None else None
         return None if lock is None or lock.digest != digest else lock.to_json()
@@ -80,7 +80,7 @@ class Environments:
     ) -> InstalledSet:
         """Return the package set that an evaluator pins; install it if it is new.
 
-        Builds take turns between workspaces; the host's own have none.
+        Builds take turns between workspaces: `workspace` is the caller's, empty for builds of the host itself.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.

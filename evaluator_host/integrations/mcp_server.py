@@ -127,7 +127,7 @@ async def evaluate_file(
 
 
 async def migrate(context: Context[_Hosts], code: Code, language: Language = Language.PYTHON) -> dict[str, Any]:
-    """Rewrite an older evaluator to evaluate(inputs, outputs, trace), and prove on rows that its scores stay."""
+    """Rewrite an older evaluator to evaluate(inputs, outputs, trace), and compare both scores on generated rows."""
     service = _hosts(context).service
     async with LimitedProcesses() as processes:
         proof = MigrationContext(partial(evaluate_in_order, service), processes)

@@ -103,15 +103,15 @@ class ScoredEvaluator:
 
 
 def evaluator_fixture(source: Path | str, *, name: str | None = None, **fields: Any) -> Any:
-    """Return a fixture that is the evaluator of a file.
+    """Return a pytest fixture whose value, a `ScoredEvaluator`, runs the evaluator of a file.
 
     Example:
       exact = evaluator_fixture("exact.py")
 
     Args:
-      source: A file, relative to that of the test, whose imports of its project come along; or, with
-        `--evaluator-host-url`, the name of a stored evaluator (`exact-match@3`).
-      name: Name in the report.
+      source: Path of a file, from the test file's folder; modules that it imports from its project are sent too. With
+        `--evaluator-host-url` also the name of a stored evaluator (`exact-match@3`).
+      name: Name in the report; None for that of the file or the stored evaluator.
       fields: As in the body of `POST /v1/evaluate`: `packages`, `threshold`, `contract`, `timeout_s`, ….
     """
 

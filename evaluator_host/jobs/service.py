@@ -148,7 +148,7 @@ class JobService:
         return stored, evaluators
 
     async def grants_of(self, job_id: str) -> tuple[str, ...]:
-        """Return what the evaluators of a job were granted, each grant once; see `Evaluator.grants`."""
+        """Return a job's grants, each once: `model:NAME`, `network:HOST:PORT`, `secret:VARIABLE=NAME`."""
         evaluators = map(evaluator_of, await self.jobs.evaluators(job_id))
         return tuple(dict.fromkeys(grant for one in evaluators for grant in one.grants))
 

@@ -37,7 +37,7 @@ class Edits:
         self._edits.insert(0, Edit(node.start_byte, node.end_byte, parts))
 
     def insert(self, at: int, text: str) -> None:
-        """Insert text at a position."""
+        """Insert text before byte `at` of the old text."""
         self.replace(at, at, text)
 
     def growth(self, start: int, end: int) -> int:

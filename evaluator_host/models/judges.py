@@ -69,7 +69,7 @@ class Judges:
         return await self.gateway.grant(evaluator, workspace, terms)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:
-        """Return the secrets that an evaluator's code may see; see `service.attempts.Models.reveal`."""
+        """Return the values of an evaluator's secrets by variable; raise `InvalidRequest` if code may not see one."""
         allowed = await self.gateway.directory.code_secrets(workspace)
         found = {}
         for variable, secret in evaluator.secrets.items():

@@ -17,9 +17,7 @@ from evaluator_host.sandbox.messages import LoadRequest
 from evaluator_host.sandbox.session import Sandbox
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
-EMPTY_POOLS: Final = (
-    512  # evaluators whose compiled bundle and uses are remembered without a sandbox; or as many as places
-)
+EMPTY_POOLS: Final = 512  # evaluators whose compiled bundle and uses are kept without a sandbox; or as many as places
 _MOST_USES: Final = 15  # counted for one evaluator, as in a counter of four bits
 _SAMPLE: Final = 10  # uses for each place, after which all counts are halved
 _WINDOW: Final = 100  # one in so many idle sandboxes is spared for having been used last
@@ -280,7 +278,7 @@ class StartQueue:
         ]
 
     def largest_mb(self) -> int:
-        """Return the greatest memory limit among the evaluators that are next of their workspace; 0 without any."""
+        """Return the largest memory limit, in MB, of the evaluators next to start, one per workspace; 0 if none."""
         return max((spec.memory_mb for _, spec in self._eligible()), default=0)
 
     def _eligible(self) -> Iterator[tuple[EvaluatorPool, SandboxSpec]]:

@@ -26,19 +26,19 @@ _LATEST_S: Final = 30.0  # a caller should look again by then, however slowly th
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """Limits and times of a pool; see `config.Settings` for each."""
+    """Limits of a pool of sandboxes: their number, their memory in MB, their age in seconds, and waiting calls."""
 
-    max_sandboxes: int = 16
-    max_running: int | None = None  # as many as sandboxes
+    max_sandboxes: int = 16  # busy and idle
+    max_running: int | None = None  # that start or run at once; None for as many as sandboxes
     max_per_evaluator: int = 2
     max_waiting: int = 200  # sandboxes of one evaluator, those included whose rows wait for an answer from outside
-    memory_mb: int = 4096
-    idle_sandboxes: int = 1
-    idle_ttl_s: float = 300.0
-    max_rows: int = 100_000
-    max_age_s: float = 3600.0
-    queue_limit: int = 1000
-    grace_s: float = 1.0
+    memory_mb: int = 4096  # the memory limits of busy sandboxes, and what the others use
+    idle_sandboxes: int = 1  # that start in advance, for each recently used environment
+    idle_ttl_s: float = 300.0  # an evaluator that is unused for this long loses its sandbox
+    max_rows: int = 100_000  # after which a sandbox is replaced
+    max_age_s: float = 3600.0  # after which a sandbox is replaced
+    queue_limit: int = 1000  # calls that may wait for a sandbox
+    grace_s: float = 1.0  # how long after a row's time limit its runner may report the time-out
     answers_mb: int = 256  # of large answers that are read at once
 
 

@@ -141,7 +141,7 @@ class Pool:
         await self._prewarmed.fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Check that a sandbox of `spec` can start, and raise if not; see `PrewarmedSandboxes.probe`."""
+        """Start a sandbox of `spec` as a test, if none is ready; raise `SandboxUnavailable` if it does not start."""
         await self._prewarmed.probe(spec)
 
     def forget(self, environment: str) -> None:

@@ -62,8 +62,8 @@ def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
 class FrameDecoder:
     """Cuts a byte stream into frames.
 
-    `feed` keeps an incomplete frame for the next call. Memory is bounded: a length that cannot be is refused when its
-    eight bytes have arrived, before anything is kept for it.
+    `feed` keeps an incomplete frame for the next call. Memory is bounded: once the eight bytes of its lengths are
+    there, a frame over `header_bytes` or `body_bytes` raises `ProtocolError`.
     """
 
     def __init__(self, *, header_bytes: int = HEADER_BYTES, body_bytes: int = BODY_BYTES) -> None:

@@ -130,7 +130,7 @@ class RowGate(Gate, Protocol):
         ...
 
     async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
-        """Return the answer to a request that the row handed to the host, as `ModelCalls.answer` does."""
+        """Send an OpenAI chat request to a granted model; return `{"response"}` or `{"error", "status"}`."""
         ...
 
     @property

@@ -104,8 +104,7 @@ class Service:
         processes: LimitedProcesses,  # run functions over callers' data within limits
         *,
         models: Models | None = None,  # answers the model requests of evaluators; without it they fail
-        # called with a workspace and the digest of a package set that an evaluator of it pins
-        on_set_used: SetUsed | None = None,
+        on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
         supervisor: Supervisor | None = None,  # runs the tasks of the host; by default a new one
     ) -> None:
         self.supervisor = supervisor or Supervisor()
@@ -129,8 +128,7 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,  # whose call it is
         lock: str | None = None,  # of the evaluator's packages, as JSON; None for what this host resolves its pins to
         terms: ModelTerms = NO_TERMS,  # how it may use models that it was granted
-        # time limit for loading the evaluator, if that is less than the operator's
-        load_timeout_s: float | None = None,
+        load_timeout_s: float | None = None,  # time limit for loading the evaluator, if less than the operator's
     ) -> EvaluationResult:
         """Evaluate one row."""
         if self.elsewhere is not None and not evaluator.models:
@@ -312,7 +310,10 @@ class Service:
     async def answer_question(
         self, evaluator: Evaluator, question: dict[str, Json], *, workspace: str = DEFAULT_WORKSPACE
     ) -> EditorAnswer:
-        """Return the answer to an editor's question about Python code; see `answer_question`."""
+        """Answer an editor's question about Python code: completions, documentation, parameters or problems.
+
+        `question` is `{"what", "line", "column", "given"}`: the body of `POST /v1/editor` without `evaluator`.
+        """
         return await answer_question(self.pool, await self._preparer.prepare(evaluator, workspace), question)
 
     async def _slices(self, prepared: Prepared, missing: Sequence[MissingImport], workspace: str) -> tuple[Slice, ...]:

@@ -38,7 +38,7 @@ def copy_database(address: Address, file: Path) -> None:
 
 
 def restore_database(address: Address, copy: Path, revision: str) -> None:
-    """Make an empty database what it was when it was copied.
+    """Fill an empty database from a file that `copy_database` wrote; `revision` is the Alembic revision of its tables.
 
     Raises:
       Misconfigured: a newer version made the copy, or there is a database already.

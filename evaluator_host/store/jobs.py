@@ -161,7 +161,7 @@ class Jobs(Repository):
     ) -> Job:
         """Queue a job and return it; an idempotency key that was used before returns the earlier job.
 
-        `request` has mapping, target and config as JSON; `rows` counts from the first on.
+        `request` is a JSON object with `mapping`, `target` and `config`; the job scores the first `rows` rows.
 
         Raises:
           NotFound: the data set was removed meanwhile.
@@ -236,8 +236,9 @@ class Jobs(Repository):
     ) -> list[JobOverview]:
         """Return the jobs of a workspace, newest first, with labels, data sets and model calls.
 
-        `before` is `created_at` of the last job of the previous page. `search` is a text, in any case, in the name or
-        id of a job, in the name of its data set or of an evaluator.
+        `search` is a text, in any case, in the name or id of a job, in the name of its data set or of an evaluator;
+        `schedule` is the name of the schedule that made it. Only jobs are returned that were created before `before`,
+        the `created_at` of the last job of the previous page, and that ended after `finished_after`.
         """
         query = _overviews(JobTable.workspace_id == workspace_id)
         if before is not None:
@@ -269,7 +270,7 @@ class Jobs(Repository):
     ) -> list[tuple[Job, EvaluatorTally]]:
         """Return what a stored evaluator scored in completed jobs, the newest first.
 
-        `dataset` is a name that the data set has, or had.
+        `dataset` is the name that the data set had when the job was made.
         """
         chosen = (JobTable.workspace_id == workspace_id) & (JobEvaluatorTable.name == evaluator)
         query = _scored(chosen & (JobTable.status == JobStatus.COMPLETED))

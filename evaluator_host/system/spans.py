@@ -51,5 +51,5 @@ def recorder() -> Recorder | None:
 def span(
     name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
 ) -> AbstractContextManager[Attributes]:
-    """Record the block as a span if there is a recorder; see `Recorder.span`."""
+    """Record the block as `Recorder.span` does; without a recorder only yield a dict."""
     return nullcontext({}) if _SPANS.recorder is None else _SPANS.recorder.span(name, attributes, carrier)

@@ -149,12 +149,12 @@ class _Recorder:
 
     @contextmanager
     def span(self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None) -> Iterator[Attributes]:
-        """See `Recorder`."""
+        """Record the block as a child of the span in `carrier` or of the open one; yield a dict for more attributes."""
         with self._open(name, attributes, carrier, SpanKind.INTERNAL) as (_, noted):
             yield noted
 
     def ended(self, name: str, seconds: float, attributes: Attributes) -> None:
-        """See `Recorder`."""
+        """Record a span that ends now and took `seconds`."""
         now_ns = time.time_ns()
         span = self._tracer.start_span(name, attributes=attributes, start_time=now_ns - int(seconds * _NS))
         if "error.type" in attributes:
@@ -162,7 +162,7 @@ class _Recorder:
         span.end(now_ns)
 
     def carrier(self) -> dict[str, str]:
-        """See `Recorder`."""
+        """Return the open span as headers (`traceparent`), for another process to continue."""
         headers: dict[str, str] = {}
         inject(headers)
         return headers

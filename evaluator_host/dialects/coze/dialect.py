@@ -52,7 +52,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read `score` and `reason`; a score that is neither a number nor text of one is none, without an error."""
+    """Read `score`, a number or the text of one, and `reason`; any other score becomes None, without an error."""
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value

@@ -90,7 +90,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read what the metric set; an exception fails the row and keeps it."""
+    """Read the attributes that the metric set, `score`, `reason`, `success`; a row that raised fails and keeps them."""
     if (error := unreadable(returned)) is not None:
         return error
     found = returned.value if isinstance(returned.value, dict) else {}

@@ -29,7 +29,7 @@ def _row(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read the value; what is no scalar is dropped, as HoneyHive does, and a warning says so."""
+    """Read a number, bool or text, or a dict of them; drop other values with a warning, as HoneyHive drops them."""
     sent = returned.value
     if not isinstance(sent, dict) or "value" not in sent:
         return contradiction()

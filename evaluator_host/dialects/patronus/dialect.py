@@ -31,7 +31,7 @@ def _row(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read the result; None is no evaluation."""
+    """Read the `EvaluationResult`: its score, `pass_`, explanation and text output; None skips the row."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value

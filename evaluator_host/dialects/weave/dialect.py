@@ -37,7 +37,10 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the result; Weave has no rule for one score, see `_ranked`."""
+    """Read the result: a scalar is the score; of a dict it is `score`, else `passed`, else the only number or bool.
+
+    Weave itself has no rule for one score. None and `{}` skip the row; a dict with several numbers has no score.
+    """
     sent = object_sent(returned)
     if isinstance(sent, EvaluationError):
         return sent

@@ -63,10 +63,10 @@ class Watch:
 
 
 class Watchdog:
-    """Measures any number of sandboxes with one task, which runs only while there is a sandbox.
+    """Polls the memory and processes of all sandboxes with one task, and kills sandboxes over a limit.
 
     Args:
-      supervisor: Starts the task again when it fails; by default one of its own.
+      supervisor: Starts the task again when it fails; by default one of its own. The task ends with the last sandbox.
     """
 
     def __init__(self, supervisor: Supervisor | None = None) -> None:

@@ -47,12 +47,13 @@ def evaluation_result(
     """Return NeMo's result of a metric over rows.
 
     Args:
-      metric: Declares its outputs.
+      metric: A NeMo metric, whose `output_spec()` declares its outputs.
       key: The metric's name in the result.
-      rows: As the caller gave them.
-      answered: The host's answer for each row, in the same order.
-      together: The value of the scores over all rows; None when there are none.
-      in_declared_order: Outputs come as they are declared, as for several metrics, rather than as they were returned.
+      rows: Rows of the data set, as the caller gave them.
+      answered: The host's result for each row, in the same order.
+      together: Scores over all rows, `{"outputs": [{"name", "value"}]}`; None when the metric has none.
+      in_declared_order: Whether each row's outputs have the order of `output_spec()`, as NeMo sorts them for several
+        metrics; otherwise they have the order in which the metric returned them.
     """
     declared = metric.output_spec()
     results = [_result(one, declared) for one in answered]
