@@ -12,6 +12,7 @@ from pathlib import Path
 from evaluator_host.config.settings import SandboxChoice, SandboxStart, Settings
 from evaluator_host.model.evaluator import Environment, Evaluator, Language, Row, SandboxSpec
 from evaluator_host.sandbox.bubblewrap import template
+from evaluator_host.sandbox.linux.watchdog import process_tree
 from evaluator_host.sandbox.session import Sandbox
 from evaluator_host.wiring.backends import make_backend
 from evaluator_host.wiring.service import open_service
@@ -54,6 +55,15 @@ def evaluate(inputs, outputs, trace):
 
 def changed(data_dir: Path, start: SandboxStart = SandboxStart.TEMPLATE) -> Settings:
     return Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=data_dir, idle_sandboxes=0, sandbox_start=start)
+
+
+def is_template(pid: int) -> bool:
+    """Return whether a process is a template: each that it forked has the same command line."""
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return (
+        words[0].endswith(b"python" + f"{sys.version_info.major}.{sys.version_info.minor}".encode())
+        and b"--template" in words
+    )
 
 
 async def view(data_dir: Path, start: SandboxStart) -> dict[str, object]:
@@ -133,6 +143,29 @@ async def test_a_template_that_dies_is_replaced_and_its_sandboxes_are_lost_not_f
     assert all(one.lost for one in started)
 
 
+async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes_on(tmp_path, monkeypatch, caplog):
+    started = []
+    start = template.Template.__init__
+    monkeypatch.setattr(
+        template.Template, "__init__", lambda own, *of, **more: started.append(own) or start(own, *of, **more)
+    )
+    monkeypatch.setattr(template, "_START_S", 1.0)
+    async with open_service(changed(tmp_path), prewarm=False) as service:
+        assert (await service.evaluate(Evaluator(OK), Row())).score == 1.0
+        pid = next(one for one in process_tree(started[0]._process.pid) if is_template(one))
+        os.kill(pid, signal.SIGSTOP)
+        for number in range(3):
+            assert (await service.evaluate(Evaluator(f"{OK}# {number}\n"), Row())).score == 1.0
+        assert (caplog.text.count("no answer"), caplog.text.count("still does not answer")) == (1, 2)
+        os.kill(pid, signal.SIGCONT)
+        async with asyncio.timeout(20):
+            while started[0].silent or len(started[0]._children) > 1:  # the sandbox that nobody took is gone
+                await asyncio.sleep(0.02)
+        assert (await service.evaluate(Evaluator(f"{OK}# 3\n"), Row())).score == 1.0
+    assert caplog.text.count("starts fresh") == 3
+    assert len(started) == 1
+
+
 async def test_sandboxes_start_fresh_where_a_template_may_not_make_them(tmp_path, monkeypatch, caplog):
     allowed = template.template_args
     monkeypatch.setattr(
@@ -154,7 +187,7 @@ async def main():
     async with open_service(changed(Path(sys.argv[1])), prewarm=False) as service:
         await service.evaluate(Evaluator(OK), Row())
         sandbox = next(iter(service.pool.backend._templates.values()))
-        print(*(child.pid for child in sandbox._children.values()), sandbox._process.pid, flush=True)
+        print(*(child.pid for child, _ in sandbox._children.values()), sandbox._process.pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """

@@ -165,13 +165,12 @@ class BubblewrapBackend(FolderBackend):
             self._templates[key] = template
             if dead is not None:
                 await dead.close()
-        start = len(python_command(ready.host))
         order = {
             "disk_bytes": spec.disk_mb * _MB,
             "etc": {name: content.decode() for name, content in etc_files(identity).items()},
             "rlimits": list(_rlimits(spec, ready, identity).items()),
             "own_user": None if identity.drop else identity.uid,
-            "arguments": runner_command(spec, ready.host, identity=identity)[start:],
+            "arguments": runner_command(spec, ready.host, identity=identity)[len(python_command(ready.host)) :],
         }
         try:
             child = await template.fork(order, spec.environment.path)

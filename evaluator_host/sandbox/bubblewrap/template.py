@@ -46,14 +46,14 @@ class Template:
     Attributes:
       lost: It has ended.
       works: It has made a sandbox.
+      silent: It left a request without an answer, and has not answered since: it is stopped, or starved.
     """
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._children: dict[int, ForkedChild] = {}
-        self._answers: dict[int, asyncio.Future[None]] = {}
+        self._children: dict[int, tuple[ForkedChild, asyncio.Future[None]]] = {}  # with its answer
         self._numbers = itertools.count(1)
-        self.lost = self.works = self._closed = False
+        self.lost = self.works = self.silent = False
         try:
             with theirs, os.fdopen(memory_file(bubblewrap_words(arguments)), "rb") as words:
                 given = (words.fileno(), theirs.fileno())
@@ -78,13 +78,15 @@ class Template:
           TemplateLost: it made none; a fresh start may.
           OSError: this process has no descriptor left, or may not open the folder.
         """
+        if self.silent:
+            raise TemplateLost("a template made no sandbox: it still does not answer")
         number, child = next(self._numbers), ForkedChild()
-        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        answer = asyncio.get_running_loop().create_future()
         try:
             if packages is not None:
                 child.given.append(_open_tree(packages))
             order = {**order, "number": number, "descriptors": len(child.given)}
-            self._children[number] = child
+            self._children[number] = child, answer
             socket.send_fds(self._socket, [json.dumps(order).encode()], child.given)
             async with asyncio.timeout(_START_S):
                 await answer
@@ -92,22 +94,21 @@ class Template:
                 raise TemplateLost("it ended at once")
         except BaseException as error:
             child.close()
+            answer.cancel()
             self._drop(child, number)
+            self.silent |= isinstance(error, TimeoutError)
             if isinstance(error, TimeoutError | BlockingIOError | ConnectionError | TemplateLost):
                 raise TemplateLost(f"a template made no sandbox: {str(error) or 'no answer'} {self._said()}") from error
             raise
         finally:
-            del self._answers[number]
             child.hand_over()
         return child
 
     async def close(self) -> None:
-        """End it, and with it all sandboxes that it made."""
+        """End it, and with it all sandboxes that it made. Once."""
         self._lose()
         await self._process.exited.wait()
-        if not self._closed:
-            self._closed = True
-            self._process.close()
+        self._process.close()
 
     def _said(self) -> str:
         with contextlib.suppress(OSError):
@@ -132,23 +133,24 @@ class Template:
         if not data:
             self._lose()
             return
+        self.silent = False
         kind, number, *rest = data.split(b" ", 2)
-        child, answer = self._children.get(int(number)), self._answers.get(int(number))
-        if child is None:
+        if int(number) not in self._children:
             return
+        child, answer = self._children[int(number)]
         if kind == b"S" and fds:  # none when this process has no descriptor left
             child.pidfd, child.pid = fds[0], _pid_of(fds[0])
         elif kind == b"B":
             self.works = child.confined = True
         else:
             reason = rest[0].decode()
-            if answer is not None and not answer.done():
+            if not answer.done():
                 answer.set_exception(TemplateLost(reason))
             child.ended(int(reason) if kind == b"E" else 0)
             del self._children[int(number)]
-        if answer is None and kind == b"S":
+        if answer.cancelled() and kind == b"S":
             self._drop(child, int(number))
-        elif answer is not None and not answer.done() and child.confined and child.pidfd >= 0:
+        elif not answer.done() and child.confined and child.pidfd >= 0:
             answer.set_result(None)
 
     def _lose(self) -> None:
@@ -158,10 +160,9 @@ class Template:
         asyncio.get_running_loop().remove_reader(self._socket)
         self._socket.close()
         self._process.kill()
-        for answer in self._answers.values():
+        for child, answer in self._children.values():
             if not answer.done():
                 answer.set_exception(TemplateLost("it ended"))
-        for child in self._children.values():
             child.lost()
 
 
