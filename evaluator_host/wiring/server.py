@@ -256,6 +256,8 @@ async def serve_http(
     return_large_blocks()
     sys.setswitchinterval(_THREAD_TURN_S)
     telemetry = telemetry_of(settings, part.process)
+    limits = {"queue_limit": settings.queue_limit, "memory_mb": settings.memory_mb}
+    settings = settings.model_copy(update={name: -(-limit // part.count) for name, limit in limits.items()})
     supervisor, connections = Supervisor(), room_for_connections(settings.max_sandboxes)
     async with (
         open_store(settings) as store,

@@ -5,6 +5,8 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import psutil
@@ -109,3 +111,30 @@ def test_it_stops_as_one(host: Server) -> None:
     assert host.stop() == 0
     eventually(lambda: not any(map(psutil.pid_exists, pids)), within_s=5)  # the kernel ends them after their last word
     assert "Traceback" not in host.log
+
+
+def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
+    """Two rows run and twenty wait, or one less in each process for other workspaces; each process alone had twenty."""
+    environment = {
+        "EVALUATOR_HOST_WORKERS": "2",
+        "EVALUATOR_HOST_MAX_SANDBOXES": "2",
+        "EVALUATOR_HOST_QUEUE_LIMIT": "20",
+    }
+    waits = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(25)\n"
+    refused: list[int] = []
+    with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
+        eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
+
+        def ask(number: int) -> None:
+            evaluator = {"code": f"{waits}# {number % 8}\n"}  # some for each process
+            with httpx.Client(base_url=server.url, timeout=60) as client, suppress(httpx.TransportError):
+                refused.append(client.post("/v1/evaluate", json={"evaluator": evaluator}).status_code)
+
+        with ThreadPoolExecutor(60) as callers:
+            asked = [callers.submit(ask, number) for number in range(60)]
+            try:
+                eventually(lambda: len(refused) >= 60 - 22)
+            finally:
+                server.kill()
+            assert [one.exception() for one in asked] == [None] * 60
+    assert set(refused) == {429}

@@ -133,8 +133,7 @@ class ForkedChild(Pipes):
         self.pidfd = -1  # refers to it; who takes the process over closes it
         self.confined = False  # it has everything that makes a sandbox
         self.exited = asyncio.Event()  # set once it has ended
-        # its exit code, or 128 and the signal that ended it; negative when its template died
-        self.returncode: int | None = None
+        self.returncode: int | None = None  # exit code, or 128 + the signal that ended it; < 0: its template died
 
     def kill(self) -> None:
         """Do nothing: the first process of a sandbox is killed by its scope, and there is no other."""

@@ -85,12 +85,11 @@ class Access:
 
     def __init__(self, store: Store, settings: Settings, connections: int, *, parts: int = 1) -> None:
         self.keyring = Keyring(store.keys)
-        rate, replicas = settings.rate_limit_per_s, settings.replicas
-        divided = replicas * parts
+        rate, divided = settings.rate_limit_per_s, settings.replicas * parts
         self.rates = RateLimiter(rate and rate / divided, burst=-(-settings.rate_limit_burst // divided))
         self.audit_log = AuditLog(store.audit)
         self.package_visibility = PackageVisibility(store.package_sets)
-        self.streams = EventStreams(-(-settings.event_streams // replicas))
+        self.streams = EventStreams(-(-settings.event_streams // settings.replicas))
         self.requests = Shares(connections, "requests")
         self.uploads = Shares(_UPLOADS, "uploads")
         self._failing: set[str] = set()
