@@ -172,10 +172,10 @@ def error_of(response: httpx.Response) -> HostError:
 
 @lru_cache(maxsize=1)
 def _error_classes() -> dict[str, type[HostError]]:
-    found, left = {}, [HostError]
+    found, left = dict[str, type[HostError]](), [HostError]
     while left:
         kind = left.pop()
-        found[kind.code] = kind
+        found.setdefault(kind.code, kind)  # a subclass of the same code may be made of something else
         left.extend(kind.__subclasses__())
     return found
 

@@ -15,11 +15,13 @@ from evaluator_host.sandbox import session
 from evaluator_host.sandbox.bubblewrap import backend as bubblewrap
 from evaluator_host.wiring import service as wiring
 from evaluator_host.wiring.service import open_service
-from tests.conftest import settings
+from tests import forked
+from tests.conftest import DATA_DIR, settings
 from tests.faults.scene import FAST
 from tests.keyed import eventually
 from tests.server import Server
 
+HERE = {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR), "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
 SHIM = """#!/bin/sh
 case "$*" in *--args*) [ -e {busy} ] && {what} ;; esac
 exec {bwrap} "$@"
@@ -49,6 +51,8 @@ def test_a_host_whose_first_sandboxes_are_killed_serves_and_recovers(tmp_path: P
         refused = server.client.get("/readyz")
         assert (refused.status_code, refused.json()["code"]) == (503, "sandbox_lost"), refused.text
         assert "something killed a sandbox while it started" in refused.json()["detail"]
+        found = forked.run(["doctor"], env={**os.environ, **HERE, "EVALUATOR_HOST_PORT": str(server.port)})
+        assert "is not ready: something killed a sandbox while it started" in " ".join(found.stdout.split())
         assert "no sandbox has started (try 2)" in server.log
         assert "no sandbox has started yet, next try in 1 s" in server.log
         shim = tmp_path / "bin" / "bwrap"
@@ -56,7 +60,7 @@ def test_a_host_whose_first_sandboxes_are_killed_serves_and_recovers(tmp_path: P
         eventually(lambda: server.client.get("/readyz").json()["code"] == "sandbox_unavailable", within_s=60)
         busy.unlink()
         server.wait_until_ready()
-        assert "the first sandboxes have started" in server.log
+        eventually(lambda: "the first sandboxes have started" in server.log)  # it is written once it is ready
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
     finally:
         assert server.stop() == 0, server.log
