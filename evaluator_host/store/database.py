@@ -206,10 +206,7 @@ class Database:
                 return removed
 
     async def give_space_back(self) -> None:
-        """Return the space of deleted rows to the file system, a few megabytes at a time; PostgreSQL does so itself.
-
-        A SQLite file that an earlier version made keeps its size; docs/operations.md says how to change that.
-        """
+        """Return the space of deleted rows to the file system, a few megabytes at a time; PostgreSQL does so itself."""
         while self.address.engine is Engine.SQLITE:
             async with self.transaction() as connection:
                 before = await connection.scalar(text("PRAGMA freelist_count"))
@@ -218,14 +215,20 @@ class Database:
                 if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
                     return
 
+    async def keeps_size(self) -> bool:
+        """Return whether a SQLite file stays as large as it ever was: an earlier version made it."""
+        return self.address.engine is Engine.SQLITE and not await self.fetch_value(text("PRAGMA auto_vacuum"))
+
     async def require_writable(self) -> None:
-        """Check that PostgreSQL lets this host write; a SQLite file is tried by `watch.require_usable`.
+        """Check that a host can write: PostgreSQL is not read-only, nobody locks the SQLite file for long.
 
         Raises:
-          StoreUnavailable: it is read-only, or does not answer.
+          StoreUnavailable: it cannot, or the database does not answer.
         """
-        asked = text("SHOW transaction_read_only")
-        if self.address.engine is Engine.POSTGRESQL and await self.fetch_value(asked) == "on":
+        if self.address.engine is Engine.SQLITE:
+            async with self.transaction():
+                return
+        if await self.fetch_value(text("SHOW transaction_read_only")) == "on":
             raise StoreUnavailable(f"the database {self.address} is read-only; let this host write to it")
 
     async def close(self) -> None:

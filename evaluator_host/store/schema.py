@@ -89,7 +89,7 @@ def _upgrade(connection: Connection, address: Address) -> None:
     if current is None:
         _require_empty(connection, address)
     else:
-        _require_known(current, address)
+        require_known(connection, address)
         if address.file is not None:
             _log.info("a copy of the database from before the migration is in %s", _back_up(address.file, current))
     try:
@@ -113,8 +113,14 @@ def _require_empty(connection: Connection, address: Address) -> None:
         )
 
 
-def _require_known(current: str, address: Address) -> None:
-    if current in known_revisions(MIGRATIONS_DIR):
+def require_known(connection: Connection, address: Address) -> None:
+    """Check that this version knows the tables of a database, where there are any.
+
+    Raises:
+      Misconfigured: a newer version has used it.
+    """
+    current = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    if current is None or current in known_revisions(MIGRATIONS_DIR):
         return
     kept = newest_backup(address.file)
     restore = f"restore what it was before ({kept})" if kept else "restore a backup from before"

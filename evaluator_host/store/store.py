@@ -20,7 +20,7 @@ from evaluator_host.store.labels import Labels
 from evaluator_host.store.models import Models
 from evaluator_host.store.objects import Objects
 from evaluator_host.store.results import Outputs, Results
-from evaluator_host.store.schema import migrate
+from evaluator_host.store.schema import migrate, require_known
 from evaluator_host.store.secrets import SecretBox, Secrets
 from evaluator_host.store.tables import IdentityTable
 from evaluator_host.store.traces import Traces
@@ -102,7 +102,7 @@ async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncItera
     """Open a host's store without changing it; yield None when its database has never been used.
 
     Raises:
-      Misconfigured: the URL is not valid.
+      Misconfigured: the URL is not valid, or a newer version has used the database.
       StoreUnavailable: the database does not answer.
     """
     address = address_of(database_url, data_dir)
@@ -112,6 +112,7 @@ async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncItera
     database = Database(address)
     try:
         async with database.reading() as connection:
+            await connection.run_sync(require_known, address)
             used = await connection.run_sync(lambda plain: inspect(plain).has_table(IdentityTable.__tablename__))
         yield Store(database, SecretBox(None, data_dir)) if used else None
     finally:

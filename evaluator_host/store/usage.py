@@ -42,6 +42,23 @@ class Quota:
     reserve_bytes: int = 0  # disk that stays free in the data directory
     data_dir: Path = Path()  # data directory of the host
 
+    def require_disk(self, more_bytes: int = 0) -> None:
+        """Check that the data directory has room for more bytes besides the disk that has to stay free. Blocking.
+
+        Raises:
+          MachineExhausted: it has not.
+        """
+        if not self.reserve_bytes:
+            return
+        with MachineExhausted.refused("look at its free disk"):
+            disk = os.statvfs(self.data_dir)
+        free = disk.f_bavail * disk.f_frsize
+        if free - more_bytes < self.reserve_bytes:
+            raise MachineExhausted(
+                f"{self.data_dir} has {free // _MB} MB of free disk, and {self.reserve_bytes // _MB} MB have to stay "
+                "free (EVALUATOR_HOST_FREE_DISK_MB); the operator has to make room"
+            )
+
 
 class StorageUsage:
     """The storage of all workspaces: rows of data sets, files, evaluators, jobs with results, traces, labels.
@@ -87,7 +104,7 @@ class StorageUsage:
           OverQuota: the workspace has reached its quota.
           MachineExhausted: the data directory has too little free disk.
         """
-        await asyncio.to_thread(self._require_disk, more_bytes)
+        await asyncio.to_thread(self._quota.require_disk, more_bytes)
         most = self._quota.workspace_bytes
         if not most:
             return
@@ -120,21 +137,6 @@ class StorageUsage:
                 unchecked = 0
             yield chunk
         await self.require_room(workspace_id, unchecked)
-
-    def _require_disk(self, more_bytes: int) -> None:
-        reserve = self._quota.reserve_bytes
-        if not reserve:
-            return
-        try:
-            disk = os.statvfs(self._quota.data_dir)
-        except OSError as error:
-            raise MachineExhausted.by(error, doing="look at its free disk") from error
-        free = disk.f_bavail * disk.f_frsize
-        if free - more_bytes < reserve:
-            raise MachineExhausted(
-                f"{self._quota.data_dir} has {free // _MB} MB of free disk, and {reserve // _MB} MB have to stay free "
-                "(EVALUATOR_HOST_FREE_DISK_MB); the operator has to make room"
-            )
 
     def _sums(self) -> list[tuple[str, Any, Any]]:
         """Return kind, column of the workspace and query of the sum, for each table that grows with a caller's data."""

@@ -55,23 +55,30 @@ async def open_stored_resources(
 async def database_findings(settings: Settings) -> list[Finding]:
     """Return the `doctor` findings about the database, and about the files that belong to it; never raises."""
     from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
-    from evaluator_host.store import database, store, watch  # noqa: PLC0415 - as above
+    from evaluator_host.store import database, store, usage, watch  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
-    found = None
+    disk = Finding("free disk", ok=True, detail=f"over {settings.free_disk_mb} MB (EVALUATOR_HOST_FREE_DISK_MB)")
+    try:
+        usage.Quota(reserve_bytes=settings.free_disk_mb << 20, data_dir=settings.data_dir).require_disk()
+    except HostError as error:
+        disk = Finding(disk.name, ok=False, detail=f"uploads are refused and jobs pause: {error.detail}")
     try:
         address = database.address(url, settings.data_dir)
         await asyncio.to_thread(watch.require_usable, address)
         await asyncio.to_thread(watch.require_not_emptied, address, settings.data_dir)
         async with store.open_read_only(url, settings.data_dir) as found:
+            state = "has no tables yet; the first host makes them"
             if found is not None:
                 await found.database.require_writable()
+                keeps = "; it stays as large as it ever was (docs/operations.md, Storage, says how to convert it)"
+                state = f"serves{keeps if await found.database.keeps_size() else ''}"
             files = await opening.orphan_files(settings).finding(found, address)
             secrets = await _secrets_finding(settings, found)
     except (HostError, OSError) as error:
         detail = refusal_of(error) if isinstance(error, OSError) else str(error)
-        return [Finding("database", ok=False, detail=detail), await _secrets_finding(settings, None)]
-    return [Finding("database", ok=True, detail=f"{address} serves"), files, secrets]
+        return [disk, Finding("database", ok=False, detail=detail), await _secrets_finding(settings, None)]
+    return [disk, Finding("database", ok=True, detail=f"{address} {state}"), files, secrets]
 
 
 async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:

@@ -166,6 +166,9 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
             damaged.write(os.urandom(len(good) - 4096))
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
         assert f"the database {file} is damaged" in host.server.log
+        said = doctor(host, f"sqlite:///{file}")
+        assert said.count(f"the database {file} is damaged") == 2, "it looks at the file and asks the host"
+        assert "stop the host, keep the file, and put a copy in its place" in said
         with file.open("r+b") as mended:
             mended.write(good)
         host.until(lambda: readiness(host) == (200, None))
@@ -194,6 +197,7 @@ def test_an_emptied_file_is_no_new_database(tmp_path: Path) -> None:
         os.truncate(file, 0)
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
         host.until(lambda: f"the database {file} is damaged" in host.server.log)
+        assert f"is not ready: the database {file} is damaged: it is empty" in doctor(host, url)
     for part in data.glob("host.db-*"):
         part.unlink()
     os.truncate(file, 0)
