@@ -4,6 +4,7 @@ A user sees a traceback only with `--debug` or EVALUATOR_HOST_DEBUG.
 """
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ T = TypeVar("T")
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _INTERNAL: Final = 3
+_NO_THREAD: Final = "can't start new thread"
 
 
 @dataclass(slots=True)
@@ -99,17 +101,17 @@ def run_command(command: Callable[[], None]) -> None:
     except BrokenPipeError:  # `evaluator-host … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(128 + signal.SIGPIPE) from None
-    except OSError as error:
-        if cli_state.debug:
-            raise
-        err.print(plain(f"error: this machine refused something: {refusal_of(error)}"))
-        err.print("  `evaluator-host doctor` checks this machine; --debug shows the traceback")
-        raise SystemExit(_INTERNAL) from None
     except Exception as error:
         if cli_state.debug:
             raise
-        err.print(plain(f"error: {type(error).__name__}: {error}"))
-        err.print("  this is a bug in Evaluator Host; run again with --debug for the traceback")
+        if _NO_THREAD in str(error):  # RuntimeError, of Python
+            error = OSError(errno.EAGAIN, _NO_THREAD)
+        if isinstance(error, OSError):
+            err.print(plain(f"error: this machine refused something: {refusal_of(error)}"))
+            err.print("  `evaluator-host doctor` checks this machine; --debug shows the traceback")
+        else:
+            err.print(plain(f"error: {type(error).__name__}: {error}"))
+            err.print("  this is a bug in Evaluator Host; run again with --debug for the traceback")
         raise SystemExit(_INTERNAL) from None
 
 

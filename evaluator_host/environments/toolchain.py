@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.config.settings import RUNTIMES_DIR
-from evaluator_host.model.errors import IndexUnavailable, SandboxUnavailable, refusal_of
+from evaluator_host.model.errors import IndexUnavailable, MachineExhausted, SandboxUnavailable, refusal_of
 from evaluator_host.packages.tools import installed_tools
 from evaluator_host.system.files import FileLock, hold_lock
 from evaluator_host.system.processes import Command, run
@@ -210,7 +210,9 @@ async def _is_whole(binary: Path) -> bool:
     try:
         everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
         code, output = await _run((str(binary), "--version"), binary.parent)
-    except OSError:
+    except OSError as error:
+        if MachineExhausted.cause_of(error) is not None:  # not a fault of the program
+            raise
         return False
     return bool(everyone) and code == 0 and output.strip() == _esbuild_version()
 

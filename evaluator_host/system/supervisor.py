@@ -31,7 +31,8 @@ class Supervisor:
           HostError: the error of a check.
         """
         if self._failing:
-            raise PartFailed(f"a part of this host has failed and is started again: {', '.join(sorted(self._failing))}")
+            failing = ", ".join(sorted(self._failing))
+            raise PartFailed(f"a part of this host has failed and is started again: {failing}; its log says why")
         for check in self.checks:
             check()
 

@@ -230,7 +230,7 @@ def _refusal(words: str, *, image: str) -> str:
             "the engine runs gVisor with its network on; give the runtime the argument --network=none in the engine's "
             'configuration: "runsc": {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=none"]}'
         )
-    return f"the engine refused the container: {words}; run `evaluator-host doctor` to see more"
+    return f"the engine refused: {words}; its own log says more (`journalctl -u docker`)"
 
 
 def _permission_advice(address: str) -> str:
