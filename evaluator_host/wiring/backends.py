@@ -11,7 +11,14 @@ from evaluator_host.config.settings import SandboxChoice, Settings, python_homes
 from evaluator_host.environments import toolchain
 from evaluator_host.environments.build.builder import Builder
 from evaluator_host.environments.folder import EnvironmentFolder, engine_owner
-from evaluator_host.model.errors import HostError, MachineExhausted, SandboxLost, SandboxSlow, SandboxUnavailable
+from evaluator_host.model.errors import (
+    HostError,
+    MachineExhausted,
+    SandboxLost,
+    SandboxSlow,
+    SandboxUnavailable,
+    refusal_of,
+)
 from evaluator_host.model.evaluator import Language
 from evaluator_host.pool.prewarmed import start_sandbox
 from evaluator_host.sandbox.base import Backend, Finding
@@ -108,7 +115,8 @@ async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervis
     backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:
-            await start_one(backend, settings)
+            sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
+            await sandbox.destroy()
         except PASSING as error:
             _log.warning("no sandbox has started (try %d): %s", number, error.detail)
         except BaseException:
@@ -119,16 +127,6 @@ async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervis
     return backend
 
 
-async def start_one(backend: Backend, settings: Settings) -> None:
-    """Start a sandbox and destroy it.
-
-    Raises:
-      HostError: it does not start.
-    """
-    sandbox = await start_sandbox(backend, default_spec(Language.PYTHON), grace_s=settings.grace_s)
-    await sandbox.destroy()
-
-
 async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
     """Return the findings of `doctor` for each backend; never raises."""
     found: dict[str, list[Finding]] = {}
@@ -136,10 +134,10 @@ async def backend_findings(settings: Settings) -> dict[str, list[Finding]]:
         try:
             backend = await make_backend(choice, settings)
         except HostError as error:
-            found[choice] = [Finding(name="tools", ok=False, detail=error.detail)]
+            found[str(choice)] = [Finding(name="tools", ok=False, detail=error.detail)]
             continue
         try:
-            found[choice] = await backend.findings()
+            found[str(choice)] = await backend.findings()
         finally:
             await backend.close()
     return found
@@ -151,7 +149,7 @@ async def builder_findings(settings: Settings) -> list[Finding]:
         folder = EnvironmentFolder(settings.data_dir.resolve() / "environments")
         return await Builder(folder.build_home, file_mb=settings.environments_mb).findings()
     except (HostError, OSError) as error:
-        return [Finding("builder", ok=False, detail=str(error))]
+        return [Finding("builder", ok=False, detail=refusal_of(error) if isinstance(error, OSError) else str(error))]
 
 
 async def build_images(settings: Settings, *, base: str | None, progress: Callable[[str], None]) -> str:

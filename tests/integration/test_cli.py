@@ -254,7 +254,7 @@ def test_doctor_finds_the_backend_that_works(folder: Path) -> None:
     assert ran.returncode == 0, ran.stdout
     report = json.loads(cli(folder, "doctor", "--json").stdout)
     assert report["ok"] is True
-    assert {finding["name"]: finding["ok"] for finding in report["findings"]["bubblewrap"]}["starts a sandbox"]
+    assert {finding["name"]: finding["ok"] for finding in report["findings"]["bubblewrap"]}["python sandbox"]
     names = {finding["name"] for finding in report["findings"]["host"]}
     assert names >= {"python", "node", "esbuild", "data directory"}
 

@@ -49,6 +49,7 @@ from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.linux.rlimits import lower_rlimit, process_limit, sandbox_rlimits
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
+from evaluator_host.sandbox.session import RUNNERS, try_sandbox
 from evaluator_host.system.supervisor import Supervisor
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
@@ -199,11 +200,9 @@ class BubblewrapBackend(FolderBackend):
             return [Finding("bubblewrap", ok=False, detail=error.detail, fix=doctor.INSTALL)]
         controllers = ready.cgroups.controllers if ready.cgroups is not None else ()
         version = ready.cgroups.version if ready.cgroups is not None else None
-        return [
-            doctor.binary_finding(ready.bwrap),
-            *await doctor.try_sandbox(self),
-            doctor.limits_finding(version, controllers),
-        ]
+        tried = [await try_sandbox(self.start, one, backend=self.name, fix=doctor.remedy) for one in RUNNERS]
+        held = doctor.confinement_findings() if tried[0].ok else []
+        return [doctor.binary_finding(ready.bwrap), *tried, *held, doctor.limits_finding(version, controllers)]
 
     async def sweep(self) -> int:
         """Remove cgroups of dead hosts and kill orphaned sandboxes, as `base.Backend.sweep`."""

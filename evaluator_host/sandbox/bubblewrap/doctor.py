@@ -1,6 +1,5 @@
 """Checks whether bubblewrap works on this machine, and returns advice where it does not."""
 
-import asyncio
 import os
 import re
 import shutil
@@ -10,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.model.errors import HostError, SandboxUnavailable, refusal_of
-from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
-from evaluator_host.sandbox.base import Backend, Finding
+from evaluator_host.model.errors import SandboxUnavailable, refusal_of
+from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.isolation_notes import isolation_finding
 from evaluator_host.sandbox.linux.cgroups import CPU, MEMORY, PIDS, host_weight
 from evaluator_host.system.processes import Command, run
@@ -24,7 +22,6 @@ INSTALL: Final = (
 _VERSION_S: Final = 10.0
 _OLDEST: Final = (0, 7)  # has --size, without which a guest could fill the host's memory through /tmp
 _DISABLE_USERNS: Final = (0, 8)
-_HELLO_S: Final = 20.0
 _PROC_SYS: Final = Path("/proc/sys")
 
 _IN_A_CONTAINER: Final = (
@@ -105,26 +102,11 @@ def binary_finding(bwrap: Bubblewrap) -> Finding:
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 
 
-async def try_sandbox(backend: Backend) -> list[Finding]:
-    """Start a sandbox and return the finding whether its runner came up."""
-    environment = Environment(digest="", language=Language.PYTHON, runtime="")
-    try:
-        link = await backend.start(SandboxSpec(Language.PYTHON, environment))
-    except HostError as error:
-        fix = None if isinstance(error.__cause__, OSError) else remedy(error.detail)  # or the detail has it
-        return [Finding("sandbox", ok=False, detail=error.detail, fix=fix)]
-    try:
-        async with asyncio.timeout(_HELLO_S):
-            answered = bool(await link.read())
-    except TimeoutError:
-        answered = False
-    exit_status = await link.destroy()
-    if not answered:
-        detail = f"its runner did not come up: {exit_status.stderr_tail.strip() or 'without a word'}"
-        return [Finding("sandbox", ok=False, detail=detail, fix=remedy(detail))]
+def confinement_findings() -> list[Finding]:
+    """Return the findings about what holds a sandbox that starts."""
     who = "root, dropping to a user of its own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     return [
-        Finding("sandbox", ok=True, detail=f"a runner starts, as {who}"),
+        Finding("user", ok=True, detail=f"sandboxes start as {who}"),
         Finding("seccomp", ok=True, detail="our filter is in force (sandbox_images/seccomp.json)"),
         isolation_finding(),
     ]
@@ -132,16 +114,20 @@ async def try_sandbox(backend: Backend) -> list[Finding]:
 
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
     """Return the finding about what limits memory, processes and CPU: cgroups, or rlimits and the watchdog."""
+    weight = (
+        f"together the sandboxes weigh {host_weight():g} x an ordinary process"
+        if CPU in controllers
+        else "each process of a sandbox weighs as much as any other"
+    )
     if version is not None and {MEMORY, PIDS} <= set(controllers):
-        weight = f"; together the sandboxes weigh {host_weight():g} x an ordinary process" if CPU in controllers else ""
-        return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}{weight}")
+        return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}; {weight}")
     granted = (
         f"cgroup v{version} grants only {', '.join(controllers)}; else " if controllers else "no cgroup is granted: "
     )
     return Finding(
         "limits",
         ok=True,
-        detail=f"{granted}rlimits, and a watchdog that looks 20 times a second",
+        detail=f"{granted}rlimits, and a watchdog that looks 20 times a second; {weight}",
         fix="for limits by the kernel, run the host as a systemd service with `Delegate=yes`, or as root",
     )
 
@@ -154,6 +140,8 @@ def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) ->
       proc_sys: Folder of the kernel's settings.
       euid: User id of the attempt; None for this process's.
     """
+    if "execvp" in said:
+        return "That program is missing or damaged: reinstall the host's dependencies (`make setup`)"
     if "proc" in said and "mount" in said.lower():
         return f"This looks like a container that hides parts of /proc: {_IN_A_CONTAINER}"
     if (os.geteuid() if euid is None else euid) == 0:

@@ -4,17 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from evaluator_host.model.errors import SandboxUnavailable
-from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.sandbox.base import Finding, Link
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_labels, unavailable
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 from evaluator_host.sandbox.docker.policy import EngineFacts
 from evaluator_host.sandbox.isolation_notes import isolation_finding
-from evaluator_host.sandbox.protocol import FrameDecoder, ProtocolError
+from evaluator_host.sandbox.session import RUNNERS, try_sandbox
 
 _BUILD: Final = "run `evaluator-host images build`"
-_HELLO_S: Final = 20.0
 
 
 PODMAN_RUNTIME: Final = (
@@ -63,7 +61,7 @@ async def check_engine(
         _seccomp(facts),
     ]
     if labels is not None:
-        found += [await _hello(language, start) for language in (Language.PYTHON, Language.JAVASCRIPT)]
+        found += [await try_sandbox(start, one, backend="docker", fix=lambda _: _BUILD) for one in RUNNERS]
     return found
 
 
@@ -118,31 +116,3 @@ def _seccomp(facts: EngineFacts) -> Finding:
         detail = "Podman's own profile: it takes ours only as a file on its own machine"
         return Finding("seccomp", ok=False, detail=detail, fix="run the host on the machine of the Podman service")
     return Finding("seccomp", ok=True, detail="our profile")
-
-
-async def _hello(language: Language, start: Callable[[SandboxSpec], Awaitable[Link]]) -> Finding:
-    name = f"{language} sandbox"
-    try:
-        link = await start(SandboxSpec(language, Environment("", language, "")))
-    except SandboxUnavailable as error:
-        return Finding(name, ok=False, detail=error.detail)
-    try:
-        async with asyncio.timeout(_HELLO_S):
-            words = await _first_words(link)
-    except (TimeoutError, ProtocolError) as error:
-        words = ""
-        reason = str(error) or f"silent for {_HELLO_S:.0f} s"
-    else:
-        reason = "ended without a word"
-    exit_status = await link.destroy()
-    if words:
-        return Finding(name, ok=True, detail=f"starts: {words}")
-    return Finding(name, ok=False, detail=f"{reason}; {exit_status.stderr_tail.strip()[-300:]}", fix=_BUILD)
-
-
-async def _first_words(link: Link) -> str:
-    decoder = FrameDecoder()
-    while data := await link.read():
-        for frame in decoder.feed(data):
-            return str(frame.header.get("runtime", "")) if frame.type == "hello" else ""
-    return ""
