@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -162,7 +163,7 @@ def _built(name: str) -> Any:
         holder.add_typer(_with_examples(name, group), name=name, help=_summaries()[name])
     else:
         dialect = _dialect_groups()[name]
-        holder.add_typer(dialect.commands.load(), name=name, help=dialect.commands_help)
+        holder.add_typer(_with_examples(name, dialect.commands.load()), name=name, help=dialect.commands_help)
     return get_group(holder).commands[name]
 
 
@@ -170,6 +171,7 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
     for one in commands.registered_commands:
         name = one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
         one.epilog = one.epilog or _examples(f"{group} {name}")
+        one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]  # whole: click cuts its own
     return commands
 
 

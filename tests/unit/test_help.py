@@ -51,3 +51,10 @@ def test_help_shows_sections_and_examples(commands: Any) -> None:
     assert "..." not in text.partition("Write and score")[2]
     rows = commands.commands["jobs"].commands["rows"]
     assert "Examples:\n    evaluator-host jobs rows last" in rows.get_help(typer.Context(rows, info_name="rows"))
+
+
+def test_groups_have_whole_sentences_on_80_columns(commands: Any) -> None:
+    for name, group in commands.commands.items():
+        if getattr(group, "commands", None):
+            context = typer.Context(group, info_name=name, terminal_width=80)
+            assert "..." not in group.get_help(context).partition("Commands:")[2], name
