@@ -115,7 +115,7 @@ class TestOnAHost:
             assert [(one.human, one.judged, one.rows) for one in found.confusion] == [
                 ("polite", "polite", 2), ("rude", "polite", 1), ("rude", "rude", 2)
             ]  # fmt: skip
-            with pytest.raises(InvalidRequest, match="no scored row has a label"):
+            with pytest.raises(InvalidRequest, match="no row has a label"):
                 client.jobs.agreement(job.id, label="nobody")
         shown = command(host, "jobs", "agreement", job.id, "--label", "human")
         assert "accuracy 0.800" in shown
@@ -197,4 +197,6 @@ def test_rows_have_classes() -> None:
     assert judged_as(1, result) == ("1", "0.75")
     assert judged_as("good", {**result, "label": "bad"}) == ("good", "bad")
     assert judged_as(None, result) is None
+    assert judged_as("good", result) is None  # a score is no answer to a choice
+    assert judged_as("1", result) == ("1", "0.75")
     assert judged_as(3, {**result, "score": None}) is None

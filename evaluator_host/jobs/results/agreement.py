@@ -16,25 +16,23 @@ from evaluator_host.schemas.results import Agreement, AgreementCell, ClassAgreem
 
 CLASSES: Final = 50
 _Z: Final = 1.959964  # of 95 %
-_MISSING: Final = object()
 
 
 def human_label(record: Any, column: str) -> Json:
     """Return the label in a record, by the name of its column or a dotted path; None where there is none."""
     if not isinstance(record, dict):
         return None
-    found = value_at(record, column, _MISSING)
-    inputs = record.get("inputs")
-    if found is _MISSING and isinstance(inputs, dict):
-        found = value_at(inputs, column, _MISSING)
-    return None if found is _MISSING else found
+    found = value_at(record, column, None)
+    if found is None and isinstance(inputs := record.get("inputs"), dict):
+        return value_at(inputs, column, None)
+    return found
 
 
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
     """Return a row's class by the person and by the evaluator; None where one of them gave none.
 
-    A text is compared with the label, a number with the score, and a yes or no with `passed`, or with whether the score
-    is at least 0.5.
+    A text is compared with the label, a number with the score, also a number as text where there is no label, and a yes
+    or no with `passed`, or with whether the score is at least 0.5.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     if isinstance(human, bool):
@@ -44,21 +42,22 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
         return None if score is None else (f"{human:.6g}", f"{score:.6g}")
     if not isinstance(human, str) or not human:
         return None
-    said = label if label is not None else None if score is None else f"{score:.6g}"
-    return None if said is None else (human, str(said))
+    if label is None and score is not None and _number(human) is not None:
+        return human, f"{score:.6g}"
+    return None if label is None else (human, str(label))
 
 
-def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, unlabelled: int) -> Agreement:
-    """Return how the classes of rows agree.
+def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, unlabelled: int) -> Agreement | None:
+    """Return how the classes of rows agree; None without pairs.
 
     `pairs` counts how often each class of people met each class of the evaluator.
 
     Raises:
-      InvalidRequest: there are no labels, or too many different ones.
+      InvalidRequest: there are too many different labels.
     """
     classes = _in_order({name for pair in pairs for name in pair})
     if not pairs:
-        raise InvalidRequest(f"no scored row has a label in {column!r}; name the column with the labels of people")
+        return None
     if len(classes) > CLASSES:
         raise InvalidRequest(f"{column!r} and the results have over {CLASSES} classes; agreement is counted by class")
     total = pairs.total()

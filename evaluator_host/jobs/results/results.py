@@ -216,11 +216,12 @@ class JobResults:
           InvalidRequest: there are no such labels.
         """
         job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
-        if label is not None:
-            return [await self._agreement(job, one, label) for one in evaluators]
-        labels = await self._labels_of(job, queue)
-        name = "label queues" if queue is None else f"queue {queue}"
-        return [await self._agreement(job, one, name, labels) for one in evaluators]
+        labels = None if label is not None else await self._labels_of(job, queue)
+        name = label or ("label queues" if queue is None else f"queue {queue}")
+        every = [await self._agreement(job, one, name, labels) for one in evaluators]
+        if found := [one for one in every if one is not None]:
+            return found
+        raise InvalidRequest(f"no row has a label in {name!r} and a result of its kind: a text needs a `label`")
 
     async def _evaluators(self, workspace_id: str, job_id: str, wanted: str | None) -> tuple[Job, list[JobEvaluator]]:
         job = await self._jobs.get_job(workspace_id, job_id)
@@ -249,7 +250,7 @@ class JobResults:
 
     async def _agreement(
         self, job: Job, evaluator: JobEvaluator, label: str, labels: dict[int, Json] | None = None
-    ) -> Agreement:
+    ) -> Agreement | None:
         """Return the agreement with `labels` by row, or with those in a column."""
         pairs: Counter[tuple[str, str]] = Counter()
         chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
