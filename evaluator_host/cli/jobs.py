@@ -322,25 +322,15 @@ def compare(
                 out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
 
 
-@app.command()
-def pause(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Pause a job. Its results so far are kept."""
+@app.command("pause", help="Pause a job. Its results so far are kept.")
+@app.command("resume", help="Continue a paused job.")
+@app.command("cancel", help="Cancel a job. Its results so far are kept.")
+def control(context: typer.Context, job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Pause, resume or cancel a job."""
     with host(url) as client:
-        _print_state(client.jobs.pause(named_job(client, job).id), "pauses")
-
-
-@app.command()
-def resume(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Continue a paused job."""
-    with host(url) as client:
-        _print_state(client.jobs.resume(named_job(client, job).id), "goes on")
-
-
-@app.command()
-def cancel(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Cancel a job. Its results so far are kept."""
-    with host(url) as client:
-        _print_state(client.jobs.cancel(named_job(client, job).id), "stops")
+        verbs = {"pause": client.jobs.pause, "resume": client.jobs.resume, "cancel": client.jobs.cancel}
+        found = verbs[str(context.info_name)](named_job(client, job).id)
+    err.print(plain(f"{found.id}: {found.status}, {found.progress.done} of {found.progress.rows}"))
 
 
 @app.command()
@@ -359,10 +349,6 @@ def _evaluator(given: str) -> Evaluator | str:
 
         return read_evaluator(path, None, host=load_settings()).evaluator
     return given
-
-
-def _print_state(job: JobReport, verb: str) -> None:
-    err.print(plain(f"{job.id} {verb}: {job.status}, {job.progress.done} of {job.progress.rows}"))
 
 
 def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:

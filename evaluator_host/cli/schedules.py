@@ -34,20 +34,13 @@ def show_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json
     print_found(found, schedule_facts, as_json=as_json)
 
 
-@app.command(name="pause")
-def pause_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Run nothing until the schedule is resumed."""
+@app.command("pause", help="Run nothing until the schedule is resumed.")
+@app.command("resume", help="Run a paused schedule again.")
+def pause_schedule(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Pause or resume a schedule."""
     with host(url) as client:
-        client.schedules.change(name, paused=True)
-    err.print(plain(f"{name} is paused"))
-
-
-@app.command(name="resume")
-def resume_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Run a paused schedule again."""
-    with host(url) as client:
-        found = client.schedules.change(name, paused=False)
-    err.print(plain(f"{name} runs next at {format_time(found.next_runs[0])}" if found.next_runs else f"{name} is on"))
+        found = client.schedules.change(name, paused=context.info_name == "pause")
+    err.print(plain(f"{name}: next run {_next_run(found)}"))
 
 
 @app.command(name="run")
@@ -83,9 +76,12 @@ def schedule_facts(one: ScheduleReport) -> object:
 
 
 def _schedule_row(one: ScheduleReport) -> tuple[object, ...]:
-    upcoming = format_time(one.next_runs[0]) if one.next_runs else "paused" if one.paused else "never"
     last = one.last_job or one.last_error
-    return one.name, one.cron, one.timezone, upcoming, last, one.missed, one.dataset, ", ".join(one.evaluators)
+    return one.name, one.cron, one.timezone, _next_run(one), last, one.missed, one.dataset, ", ".join(one.evaluators)
+
+
+def _next_run(one: ScheduleReport) -> str:
+    return format_time(one.next_runs[0]) if one.next_runs else "paused" if one.paused else "never"
 
 
 @alerts.command(name="create")
@@ -143,20 +139,17 @@ def show_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: J
     print_found(found, alert_facts, as_json=as_json)
 
 
-@alerts.command(name="pause")
-def pause_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Watch nothing until the alert is resumed."""
+@alerts.command("pause", help="Watch nothing until the alert is resumed.")
+@alerts.command("resume", help="Watch again what ends from now on.")
+@alerts.command("acknowledge", help="Say that an alert was seen: the pages count it no longer, until its next message.")
+def change_alert(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+    """Change the state of an alert."""
     with host(url) as client:
-        client.alerts.pause(name)
-    err.print(plain(f"{name} is paused"))
-
-
-@alerts.command(name="resume")
-def resume_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Watch again what ends from now on."""
-    with host(url) as client:
-        client.alerts.pause(name, paused=False)
-    err.print(plain(f"{name} watches again"))
+        if context.info_name == "acknowledge":
+            found = client.alerts.change(name, acknowledged=True)
+        else:
+            found = client.alerts.change(name, paused=context.info_name == "pause")
+    err.print(plain(f"{name}: {_state(found)}"))
 
 
 @alerts.command(name="test")
@@ -213,4 +206,6 @@ def _rule(rule: AlertRule) -> str:
 
 
 def _state(one: AlertReport) -> str:
-    return "paused" if one.paused else "firing" if one.firing else "ok"
+    firing = "acknowledged" if one.acknowledged else "firing"
+    is_paused = one.paused and one.rule.job is None  # of one job it has nothing more to watch
+    return ", ".join([firing] * one.firing + ["paused"] * is_paused) or "ok"

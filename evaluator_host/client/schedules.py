@@ -82,14 +82,16 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
         )
 
     @verb
-    async def pause(self, name: str, *, paused: bool = True) -> AlertReport:
-        """Pause an alert, or resume it with `paused=False`.
+    async def change(self, name: str, *, paused: bool | None = None, acknowledged: bool | None = None) -> AlertReport:
+        """Pause, resume or acknowledge an alert, and return it; None keeps a field.
 
         Args:
           name: Name of the alert.
           paused: Whether it watches nothing for now.
+          acknowledged: Whether the pages count it no longer as firing, until its next message.
         """
-        return await self._transport.send(Call("PATCH", self._path(name), AlertReport, encode({"paused": paused})))
+        body = encode({"paused": paused, "acknowledged": acknowledged})
+        return await self._transport.send(Call("PATCH", self._path(name), AlertReport, body))
 
     @verb
     async def test(self, name: str) -> AlertReport:

@@ -75,6 +75,7 @@ class _Alert:
     seen: tuple[str, ...] = ()  # ids of the last jobs that were looked at
     paused: bool = False
     firing: bool = False
+    acknowledged: bool = False
     value: float | None = None
     checked_at: datetime | None = None
     deliveries: tuple[_Delivery, ...] = ()
@@ -134,11 +135,21 @@ class Alerts:
         """Return an alert."""
         return _report(await self._objects.get_object(KIND, workspace_id, name))
 
-    async def pause_alert(self, workspace_id: str, name: str, *, paused: bool) -> AlertReport:
-        """Pause or resume an alert; what ended while it was paused is not looked at."""
-        return _report(
-            await self._change(workspace_id, name, lambda kept: replace(kept, paused=paused, since=datetime.now(UTC)))
-        )
+    async def change_alert(
+        self, workspace_id: str, name: str, *, paused: bool | None = None, acknowledged: bool | None = None
+    ) -> AlertReport:
+        """Pause, resume or acknowledge an alert; None keeps a field.
+
+        What ended while it was paused is not looked at. Pausing acknowledges too; the next message ends that.
+        """
+
+        def changed(kept: _Alert) -> _Alert:
+            seen = kept.acknowledged if acknowledged is None else acknowledged
+            if paused is None:
+                return replace(kept, acknowledged=seen)
+            return replace(kept, acknowledged=seen or paused, paused=paused, since=datetime.now(UTC))
+
+        return _report(await self._change(workspace_id, name, changed))
 
     async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
         """Send a message of the type `alert.test`, and return the alert; its newest delivery says how that went."""
@@ -318,7 +329,8 @@ def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:
     """Return an alert after a look, with a message when it begins or ends firing; `each`: for every bad job."""
     if sample.out is None:
         return kept
-    new = replace(kept, firing=sample.out, value=sample.value, checked_at=datetime.now(UTC))
+    seen = kept.acknowledged and sample.out and not each
+    new = replace(kept, firing=sample.out, acknowledged=seen, value=sample.value, checked_at=datetime.now(UTC))
     if sample.out and (each or not kept.firing):
         return _with_message(new, name, "alert.firing", sample.about)
     if not sample.out and kept.firing:
@@ -383,6 +395,7 @@ def _report(stored: StoredObject) -> AlertReport:
         rule=kept.rule,
         paused=kept.paused,
         firing=kept.firing,
+        acknowledged=kept.acknowledged,
         value=kept.value,
         checked_at=kept.checked_at,
         deliveries=tuple(

@@ -80,6 +80,7 @@ class AlertReport:
     rule: Annotated[AlertRule, Doc("When it fires, and where it sends its message.")]
     paused: Annotated[bool, Doc("Whether it watches nothing for now.")]
     firing: Annotated[bool, Doc("Whether the figure was out of bounds when it was looked at last.")]
+    acknowledged: Annotated[bool, Doc("Whether somebody has seen it fire, or paused it; pages count it no longer.")]
     value: Annotated[float | None, Doc("The figure then; None before, and where there was none.")]
     checked_at: Annotated[datetime | None, Doc("When that was; None before the first look at rows.")]
     deliveries: Annotated[tuple[DeliveryReport, ...], Doc("Its last messages, the newest first.")]

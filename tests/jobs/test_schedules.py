@@ -19,7 +19,7 @@ from evaluator_host.jobs.alerts import Alerts
 from evaluator_host.jobs.schedules import Schedules
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
-from evaluator_host.schemas.alerts import AlertRule, Metric
+from evaluator_host.schemas.alerts import AlertReport, AlertRule, Metric
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
 
 ROWS = [{"inputs": {}, "outputs": "1"}]
@@ -180,7 +180,29 @@ async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_pat
     assert (told.type, told.status, told.attempts, told.error) == ("alert.firing", "shown", 0, None)
     assert (told.job, found.firing) == (job.id, True)
     assert told.text.startswith("alert low: the mean of evaluator 1 is 1, under 2")
+    assert not found.acknowledged
+    assert (await alerts.change_alert(WORKSPACE, "low", acknowledged=True)).acknowledged
     assert (await alerts.test_alert(WORKSPACE, "low")).deliveries[0].text == "alert low: this is a test"
+
+
+async def test_an_acknowledgement_lasts_until_the_next_message(desk: Desk, tmp_path: Path) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await desk.store.objects.add_object("schedule", WORKSPACE, "weekly", "{}", most=9)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, schedule="weekly", below=2))
+
+    async def looked() -> AlertReport:
+        spec = JobSpec([OK], ROWS, name="run", schedule="weekly")
+        await desk.ended(await desk.board.create_job(spec, WORKSPACE))
+        (stored,) = await desk.store.objects.list_objects("alert")
+        await alerts.look(stored)
+        return await alerts.get_alert(WORKSPACE, "low")
+
+    assert (await looked()).firing
+    for change in ({"acknowledged": True}, {"paused": True}):  # who pauses it has seen it
+        assert (await alerts.change_alert(WORKSPACE, "low", **change)).acknowledged
+        assert (await alerts.change_alert(WORKSPACE, "low", paused=False)).acknowledged
+        found = await looked()
+        assert (found.firing, found.acknowledged) == (True, False)
 
 
 async def test_a_message_that_is_not_taken_is_tried_again(desk: Desk, receiver: Receiver, tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ export interface components {
             rows: number;
         };
         AlertChangeIn: {
-            paused: boolean;
+            acknowledged?: boolean | null;
+            paused?: boolean | null;
         };
         AlertIn: {
             above?: number | null;
@@ -63,6 +64,7 @@ export interface components {
             window_minutes?: number;
         };
         AlertReport: {
+            acknowledged: boolean;
             checked_at: string | null;
             /** Format: date-time */
             created_at: string;

@@ -87,9 +87,10 @@ class AlertIn(Wire):
 
 
 class AlertChangeIn(Wire):
-    """Body of `PATCH /v1/alerts/{name}`."""
+    """Body of `PATCH /v1/alerts/{name}`: the fields to change."""
 
-    paused: bool
+    paused: bool | None = None
+    acknowledged: bool | None = Field(None, description="Seen by somebody: pages count it no longer as firing.")
 
 
 def schedules_api(service: Schedules, access: Access) -> APIRouter:
@@ -160,9 +161,9 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
 
     @router.patch("/{name}", response_model=AlertReport, responses=_MISSING)
     async def change(name: str, body: AlertChangeIn, request: Request) -> Response:
-        """Pause or resume an alert."""
+        """Pause, resume or acknowledge an alert."""
         with AuditedCall(access, caller_of(request.scope), "alerts.change") as caller:
-            return json_response(await service.pause_alert(caller.workspace, name, paused=body.paused))
+            return json_response(await service.change_alert(caller.workspace, name, **dict(body)))
 
     @router.post("/{name}/test", response_model=AlertReport, responses=_MISSING)
     async def test(name: str, request: Request) -> Response:
