@@ -111,6 +111,12 @@ async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
     ]
 
 
+async def from_more(page: Page, action: str) -> None:
+    """Choose an action in the menu *More* of a page."""
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name=action).click()
+
+
 async def picture(page: Page, name: str) -> None:
     """Take a picture for people, when a folder for them is named."""
     if PICTURES:

@@ -33,7 +33,6 @@ async def test_rows_are_columns_and_are_looked_into_by_keys(page: Page, seeds: S
 
 async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.small}")
-    await page.get_by_text("Scores of all 3 evaluators").click()
     scores = page.get_by_role("region", name="Scores of all evaluators")
     await expect(scores.get_by_role("row", name="latency@1")).to_contain_text("0.5")
     await scores.get_by_role("button", name="latency@1").click()

@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.schemas.jobs import JobStatus
-from tests.browser.looking import grave_findings, picture
+from tests.browser.looking import from_more, grave_findings, picture
 from tests.browser.seeds import LENGTH, MARKUP, Seeds
 from tests.server import Server
 
@@ -157,7 +157,7 @@ async def test_a_job_is_paused_resumed_and_cancelled(page: Page, client: Client)
     await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     await status(page, "cancelled")
     assert (await asyncio.to_thread(client.jobs.get, job.id)).status is JobStatus.CANCELLED
-    await page.get_by_role("button", name="Delete").click()
+    await from_more(page, "Delete…")
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(page.get_by_text("The job was deleted")).to_be_visible()
     await expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
@@ -198,7 +198,7 @@ async def test_figures_and_plots_of_ten_thousand_rows_are_taken_home(page: Page,
         len(score.histogram)
     )
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="Download as jsonl").click()
+        await from_more(page, "Download rows as JSON Lines")
     lines = (await (await download.value).path()).read_text().splitlines()
     assert len(lines) == 10_000
     assert json.loads(lines[-1])["index"] == 9999

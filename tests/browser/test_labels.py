@@ -3,14 +3,14 @@
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
-from tests.browser.looking import Look, grave_findings, picture, widest_overflow
+from tests.browser.looking import Look, from_more, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 from tests.server import Server
 
 
 async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.small}")
-    await page.get_by_role("link", name="Label…").click()
+    await from_more(page, "Have people label rows…")
     dialog = page.get_by_role("dialog", name="New label queue")
     await expect(dialog.get_by_label("Rows of")).to_have_value(f"job {seeds.small}")
     await dialog.get_by_label("Name").fill("review")

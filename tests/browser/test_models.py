@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 from evaluator_host.client import Client
 from evaluator_host.model.evaluator import Evaluator
 from evaluator_host.schemas.jobs import JobStatus
-from tests.browser.looking import Look, grave_findings, picture, widest_overflow
+from tests.browser.looking import Look, from_more, grave_findings, picture, widest_overflow
 from tests.browser.writing import write
 from tests.model_server import ModelServer
 from tests.server import Server
@@ -112,7 +112,7 @@ async def test_the_agreement_of_a_judge_is_read(look: Look, page: Page, host: Se
 
     job = await asyncio.to_thread(made)
     await page.goto(f"/jobs/{job}")
-    await page.get_by_role("link", name="Agreement…").click()
+    await from_more(page, "Agreement with people…")
     await expect(page.get_by_role("link", name="label rows of this job")).to_be_visible()
     await page.get_by_label("Labels of people").select_option("human")
     await page.get_by_role("button", name="Compare").click()

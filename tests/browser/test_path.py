@@ -98,7 +98,6 @@ async def run_on_the_data(page: Page) -> None:
 
 
 async def schedule(page: Page) -> None:
-    await page.get_by_role("button", name="Run at fixed times…").click()
     dialog = page.get_by_role("dialog", name="Run at fixed times")
     await dialog.get_by_label("Name").fill("weekly-answers")
     await dialog.get_by_label("Take the newest versions").check()
@@ -108,6 +107,7 @@ async def schedule(page: Page) -> None:
     await dialog.get_by_role("button", name="Schedule").click()
     await expect(dialog.get_by_role("alert")).to_be_in_viewport()  # it is below all fields, in a dialog that scrolls
     await expect(dialog.get_by_role("alert")).to_contain_text("such as https://hooks.example.com")
+    await expect(dialog.get_by_role("alert").get_by_role("strong")).to_have_text("Webhook")  # as the field is labelled
     await dialog.get_by_label("Webhook (optional)").fill("")
     assert await grave_findings(page) == []
     await picture(page, "path-schedule")

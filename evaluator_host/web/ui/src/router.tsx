@@ -70,6 +70,8 @@ interface LinkProps {
   title?: string | undefined;
   "aria-label"?: string | undefined;
   "aria-current"?: "page" | "true" | undefined;
+  role?: "menuitem";
+  tabIndex?: number;
 }
 
 /** A link within the workbench. */

@@ -3,8 +3,8 @@ import { ApiError } from "../api/http";
 import { inPageWords } from "../page-words";
 import { Prose } from "./prose";
 
-/** Shows an error message of the host, with every wrong field of a refused request; in a dialog that scrolls, it comes into view. */
-export function ErrorNote({ title, error, onRetry }: { title?: string; error: unknown; onRetry?: (() => void) | undefined }) {
+/** Shows an error message of the host, with every wrong field of a refused request, by the labels in `fields`; in a dialog that scrolls, it comes into view. */
+export function ErrorNote({ title, error, fields = {}, onRetry }: { title?: string; error: unknown; fields?: Readonly<Record<string, string>>; onRetry?: (() => void) | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
   const problems = error instanceof ApiError ? error.problems.filter((one) => !message.includes(one.hint ?? one.message)) : []; // else the message says it
   const place = useRef<HTMLDivElement>(null);
@@ -21,7 +21,7 @@ export function ErrorNote({ title, error, onRetry }: { title?: string; error: un
         <ul class="note-list">
           {problems.slice(0, 20).map((problem, index) => (
             <li key={index}>
-              {problem.field && <code>{inPageWords(problem.field)}</code>} <Prose text={problem.message} />
+              {problem.field && (fields[problem.field] === undefined ? <code>{inPageWords(problem.field)}</code> : <strong>{fields[problem.field]}</strong>)} <Prose text={problem.message} />
               {problem.hint && (
                 <span class="muted">
                   {" "}

@@ -42,6 +42,7 @@ interface FieldProps extends Around {
   max?: number;
   step?: number | "any";
   placeholder?: string;
+  title?: string;
   autocomplete?: "off";
   spellcheck?: boolean;
   disabled?: boolean;

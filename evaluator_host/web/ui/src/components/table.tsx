@@ -4,16 +4,17 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 /**
  * A table that scrolls within itself when it is wider than its place; `label` says what is in it. Rows are `<tr>` of a `<tbody>`.
  *
- * In a narrow window each row is a card: its cells are below each other, each with the heading of its column.
+ * In a narrow window each row is a card: its cells are below each other, each with the heading of its column. `cards={false}`
+ * is for a table that is read across and down.
  */
-export function Table({ label, head, children, class: given }: { label: string; head: ComponentChildren; children: ComponentChildren; class?: string }) {
+export function Table({ label, head, children, class: given, cards = true }: { label: string; head: ComponentChildren; children: ComponentChildren; class?: string; cards?: boolean }) {
   const table = useRef<HTMLTableElement>(null);
   useLayoutEffect(() => {
     if (table.current !== null) labelCells(table.current);
   });
   return (
     <div class={`table-scroll ${given ?? ""}`} role="region" aria-label={label} tabIndex={0}>
-      <table class="table" ref={table}>
+      <table class={cards ? "table table-cards" : "table"} ref={table}>
         <thead>
           <tr>{head}</tr>
         </thead>

@@ -26,6 +26,10 @@ function actions(): Command[] {
     { kind: "Action", name: "Install packages", run: () => navigate("/environments?new=1") },
     { kind: "Action", name: `Use the ${other} theme`, run: () => chooseTheme(other) },
     { kind: "Action", name: "Copy the link to this page", run: () => void navigator.clipboard?.writeText(location.href) },
+    { kind: "Page", name: "Alerts", run: () => navigate("/schedules?show=alerts") },
+    { kind: "Page", name: "Secrets", run: () => navigate("/models?show=secrets") },
+    { kind: "Page", name: "Usage of models", run: () => navigate("/models?show=usage") },
+    { kind: "Page", name: "API keys", run: () => navigate("/models?show=keys") },
     { kind: "Page", name: "HTTP API", run: () => location.assign("/docs") },
   ];
 }

@@ -101,7 +101,7 @@ function Confusion({ report }: { report: Agreement }) {
     </>
   );
   return (
-    <Table label={`Confusion matrix of ${report.evaluator}`} head={head}>
+    <Table label={`Confusion matrix of ${report.evaluator}`} head={head} cards={false}>
       {report.classes.map((one) => (
         <tr key={one.name}>
           <th scope="row">{one.name}</th>

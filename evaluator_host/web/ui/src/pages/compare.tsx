@@ -10,7 +10,7 @@ import { FindRows, useFoundRows } from "../resources/found-rows";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
 import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
-import type { Comparison, Difference, Pairs } from "../api/types";
+import type { Comparison, Difference, JobReport, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -24,6 +24,8 @@ export default function ComparePage({ params, query }: PageProps) {
   const ids = { before: params["before"] ?? "", after: params["after"] ?? "" };
   const route = `/v1/jobs/${encodeURIComponent(ids.before)}/compare/${encodeURIComponent(ids.after)}`;
   const found = useLoaded((signal) => call<Comparison[]>("GET", route, { signal }), [ids.before, ids.after]);
+  const named = useLoaded((signal) => Promise.all([ids.before, ids.after].map(async (id) => (await call<JobReport>("GET", `/v1/jobs/${encodeURIComponent(id)}`, { signal })).name)), [ids.before, ids.after]);
+  const names = named.value ?? [];
   const comparisons = found.value ?? [];
   const at = Math.min(Math.max(0, Number(query.get("evaluator")) || 0), Math.max(0, comparisons.length - 1));
   const shown = comparisons[at];
@@ -35,7 +37,7 @@ export default function ComparePage({ params, query }: PageProps) {
         </Link>
       </PageHead>
       <p>
-        From <Link to={`/jobs/${ids.before}`}>job {shortId(ids.before)}</Link> to <Link to={`/jobs/${ids.after}`}>job {shortId(ids.after)}</Link>, row by row.
+        From <Link to={`/jobs/${ids.before}`}>{names[0] ?? `job ${shortId(ids.before)}`}</Link> to <Link to={`/jobs/${ids.after}`}>{names[1] ?? `job ${shortId(ids.after)}`}</Link>, row by row.
       </p>
       {found.error !== null && <ErrorNote title="These jobs cannot be compared" error={found.error} onRetry={found.reload} />}
       {found.value === null && found.loading && <Spinner label="Comparing" />}
@@ -66,16 +68,6 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
   return (
     <>
       <ul class="tiles">
-        <li class="tile">
-          <span class="tile-name">Better</span>
-          <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
-          <span class="tile-note">rows</span>
-        </li>
-        <li class="tile">
-          <span class="tile-name">Worse</span>
-          <span class={comparison.regressed > 0 ? "tile-value fail" : "tile-value"}>{count(comparison.regressed)}</span>
-          <span class="tile-note">rows</span>
-        </li>
         {comparison.metrics.filter((one) => one.metric === chosen).map((one) => (
           <li key={one.metric} class="tile">
             <span class="tile-name">Mean {one.metric}</span>
@@ -87,6 +79,16 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
             <span class="tile-note">{one.significant ? "significant" : one.difference === 0 ? "no difference" : "may be chance"}</span>
           </li>
         ))}
+        <li class="tile">
+          <span class="tile-name">Better</span>
+          <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
+          <span class="tile-note">rows</span>
+        </li>
+        <li class="tile">
+          <span class="tile-name">Worse</span>
+          <span class={comparison.regressed > 0 ? "tile-value fail" : "tile-value"}>{count(comparison.regressed)}</span>
+          <span class="tile-note">rows</span>
+        </li>
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
       <FindRows query={query} found={found} />
@@ -140,9 +142,10 @@ function Differences({ metrics }: { metrics: readonly Difference[] }) {
       <th scope="col">Significance</th>
     </>
   );
+  const scoreFirst = [...metrics].sort((one, other) => Number(other.metric === "score") - Number(one.metric === "score"));
   return (
     <Table label="Mean differences" head={head}>
-      {metrics.map((one) => (
+      {scoreFirst.map((one) => (
         <tr key={one.metric}>
           <th scope="row">{one.metric}</th>
           <td class="number">{count(one.n)}</td>

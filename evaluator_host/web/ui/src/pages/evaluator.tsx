@@ -11,13 +11,14 @@ import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
 import { EvaluatorFacts } from "../resources/evaluator-facts";
 import { DescribeDialog } from "../resources/describe-dialog";
-import { ago, counted, oneLine } from "../resources/format";
-import { PageHead, Panel, Segments, Tags } from "../resources/parts";
+import { ago, counted, figure, oneLine } from "../resources/format";
+import { Facts, PageHead, Panel, Segments, Tags } from "../resources/parts";
 import { ScoreTrend } from "../resources/score-trend";
 import { Traces } from "../resources/traces";
+import { Value } from "../resources/value";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
-import type { EvaluatorReport } from "../api/types";
+import type { EvaluatorReport, Judge } from "../api/types";
 import { EMPTY, toEvaluator, withStored } from "../workbench/draft";
 
 type Tab = "code" | "scores" | "diff" | "traces";
@@ -125,13 +126,44 @@ function versionOptions(versions: readonly EvaluatorReport[]) {
 function Version({ report }: { report: EvaluatorReport }) {
   return (
     <div class="record-columns">
-      <Panel title={`Code of version ${report.version}`} class="record-main panel-flush">
-        <CodeEditor label={`Code of version ${report.version}`} value={report.evaluator.code} syntax={report.evaluator.language} readOnly class="code-tall" />
-      </Panel>
+      {report.evaluator.judge !== null ? (
+        <JudgeForm judge={report.evaluator.judge as Judge} version={report.version} />
+      ) : (
+        <Panel title={`Code of version ${report.version}`} class="record-main panel-flush">
+          <CodeEditor label={`Code of version ${report.version}`} value={report.evaluator.code} syntax={report.evaluator.language} readOnly class="code-tall" />
+        </Panel>
+      )}
       <Panel title="About it" class="record-side">
         <EvaluatorFacts report={report} />
       </Panel>
     </div>
+  );
+}
+
+/** A judge as it was filled in; its code is made of that. */
+function JudgeForm({ judge, version }: { judge: Judge; version: number }) {
+  const { scale, labels } = judge;
+  return (
+    <Panel title={`Judge, version ${version}`} class="record-main panel-stack">
+      <section class="named-value">
+        <h3>Prompt</h3>
+        <Value label="Prompt" value={judge.prompt} />
+      </section>
+      {judge.system && (
+        <section class="named-value">
+          <h3>System</h3>
+          <Value label="System" value={judge.system} />
+        </section>
+      )}
+      <Facts
+        facts={[
+          ["Model", judge.model],
+          scale != null && ["Answers", `a number from ${scale.min} to ${scale.max}`],
+          labels !== undefined && labels.length > 0 && ["Answers", labels.map(({ label, score }) => `${label} (${figure(score)})`).join(", ")],
+          (judge.examples ?? []).length > 0 && ["Examples", String((judge.examples ?? []).length)],
+        ]}
+      />
+    </Panel>
   );
 }
 

@@ -23,9 +23,10 @@ import { watchJob } from "../resources/watched-jobs";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
-/** Start a job; `?from=JOB` fills the form with the values of that job. */
+/** Start a job; `?from=JOB` fills the form with the values of that job, `?schedule=1` is for one at fixed times. */
 export default function NewJobPage({ query }: PageProps) {
   const from = query.get("from");
+  const scheduled = query.has("schedule");
   const earlier = useLoaded((signal) => (from === null ? Promise.resolve(null) : earlierJob(from, signal)), [from]);
   const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const datasets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
@@ -33,7 +34,7 @@ export default function NewJobPage({ query }: PageProps) {
   const ready = evaluators.value !== null && datasets.value !== null && !earlier.loading;
   return (
     <div class="page">
-      <PageHead title={from === null ? "Start a job" : `Run job ${shortId(from)} again`} up={{ to: "/jobs", label: "Jobs" }} />
+      <PageHead title={scheduled ? "New schedule" : from === null ? "Start a job" : `Run job ${shortId(from)} again`} up={scheduled ? { to: "/schedules", label: "Schedules" } : { to: "/jobs", label: "Jobs" }} />
       {error !== null && <ErrorNote error={error} />}
       {!ready && error === null && <Spinner label="Loading evaluators and data sets" />}
       {ready && evaluators.value!.length === 0 && datasets.value!.length === 0 && (
@@ -43,7 +44,7 @@ export default function NewJobPage({ query }: PageProps) {
         </Empty>
       )}
       {ready && earlier.value !== null && <Lost job={earlier.value.job} />}
-      {ready && <Form start={earlier.value === null ? newForm(query) : formOf(earlier.value.job, earlier.value.ran)} evaluators={evaluators.value!} datasets={datasets.value!} />}
+      {ready && <Form start={earlier.value === null ? newForm(query) : formOf(earlier.value.job, earlier.value.ran)} evaluators={evaluators.value!} datasets={datasets.value!} scheduled={scheduled} />}
     </div>
   );
 }
@@ -68,10 +69,12 @@ interface FormProps {
   start: JobForm;
   evaluators: readonly EvaluatorReport[];
   datasets: readonly DatasetReport[];
+  /** It is for a schedule: asks for the times at once if the form is already full. */
+  scheduled: boolean;
 }
 
-function Form({ start, evaluators, datasets }: FormProps) {
-  const [form, setForm] = useState(start);
+function Form({ start: given, evaluators, datasets, scheduled }: FormProps) {
+  const [form, setForm] = useState(given);
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>(null);
   const change = (changes: Partial<JobForm>) => {
@@ -86,14 +89,13 @@ function Form({ start, evaluators, datasets }: FormProps) {
   const columns = dataset?.columns ?? [];
   const reads = form.evaluators.flatMap((reference) => readsIn(reference, evaluators));
   const order = form.mapping === null ? { ...form, mapping: suggested(columns, reads, form.asksModel) } : { ...form, mapping: form.mapping };
-  const [scheduling, setScheduling] = useState(false);
+  const [scheduling, setScheduling] = useState(scheduled && faultOf(order) === null);
   const schedule = () => {
     const wrong = faultOf(order);
     setFault(wrong);
     setScheduling(wrong === null);
   };
-  const submit = async (event: Event) => {
-    event.preventDefault();
+  const start = async () => {
     const wrong = faultOf(order);
     setFault(wrong);
     if (wrong !== null) return;
@@ -109,7 +111,15 @@ function Form({ start, evaluators, datasets }: FormProps) {
   };
   return (
     <>
-    <form class="record-columns" onSubmit={(event) => void submit(event)} noValidate>
+    <form
+      class="record-columns"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (scheduled) schedule();
+        else void start();
+      }}
+      noValidate
+    >
       <div class="record-main record-stack">
         <Panel title="Evaluators">
           <EvaluatorChoice evaluators={evaluators} chosen={form.evaluators} onChosen={(chosen) => change({ evaluators: chosen, own: Object.fromEntries(Object.entries(form.own).filter(([reference]) => chosen.includes(reference))) })} />
@@ -133,9 +143,9 @@ function Form({ start, evaluators, datasets }: FormProps) {
         {fault !== null && <ErrorNote title="The job cannot start yet" error={fault} />}
         <div class="job-start">
           <Button kind="primary" type="submit" busy={busy}>
-            Start the job
+            {scheduled ? "Run at fixed times…" : "Start the job"}
           </Button>
-          <Button onClick={schedule}>Run at fixed times…</Button>
+          {!scheduled && <Button onClick={schedule}>Run at fixed times…</Button>}
         </div>
       </div>
     </form>

@@ -24,7 +24,7 @@ export default function JobRowPage({ params }: PageProps) {
   const use = detail?.given ? `/?job=${encodeURIComponent(id)}&row=${index}` : null;
   return (
     <div class="page">
-      <PageHead title={`Row ${count(index)}`} up={{ to: `/jobs/${id}`, label: `Job ${shortId(id)}` }}>
+      <PageHead title={`Row ${count(index)}`} up={{ to: `/jobs/${id}`, label: job?.name ?? `Job ${shortId(id)}` }}>
         <nav class="page-actions" aria-label="Rows beside this one">
           {index > 0 && (
             <Link to={`/jobs/${id}/rows/${index - 1}`} class="button button-plain">
@@ -65,7 +65,7 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
         ) : (
           <>
             <Panel title="Inputs">
-              <Value label="Inputs" value={given.variables ?? given.inputs} />
+              <Columns value={given.variables ?? given.inputs} />
             </Panel>
             <Panel title="Outputs">
               <Value label="Outputs" value={given.outputs} />
@@ -100,6 +100,21 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
           <OneResult key={one.evaluator} row={one} use={use} />
         ))}
       </div>
+    </div>
+  );
+}
+
+/** Inputs by column, where they are an object. */
+function Columns({ value }: { value: unknown }) {
+  if (value === null || typeof value !== "object" || Array.isArray(value) || Object.keys(value).length === 0) return <Value label="Inputs" value={value} />;
+  return (
+    <div class="record-stack">
+      {Object.entries(value).map(([name, one]) => (
+        <section key={name} class="named-value">
+          <h3>{name}</h3>
+          <Value label={name} value={one} />
+        </section>
+      ))}
     </div>
   );
 }

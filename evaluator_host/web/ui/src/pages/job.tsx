@@ -4,22 +4,25 @@ import { ErrorNote } from "../components/error-note";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Field, Select } from "../components/field";
+import { Menu, MenuItem, MenuLine, MenuLink } from "../components/menu";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { JobAgreement } from "../resources/agreement";
 import { CompareMenu } from "../resources/compare-menu";
+import { ConfirmDialog } from "../resources/confirm";
 import { EveryEvaluator, Figures } from "../resources/figures";
 import { JobFacts } from "../resources/job-facts";
 import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
 import { JobRows } from "../resources/job-rows";
 import { shortId } from "../resources/format";
-import { JobChip, PageHead, Segments } from "../resources/parts";
+import { JobChip, PageHead } from "../resources/parts";
 import { isFinal, type JobFigures, type JobReport } from "../api/types";
-import { Link, setQuery } from "../router";
+import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
 const FIGURES_EVERY_MS = 2000;
+const FEW = 8; // evaluators that are all listed at first
 
 /** One job: how far it is, its figures, its rows. */
 export default function JobPage({ params, query }: PageProps) {
@@ -37,23 +40,15 @@ export default function JobPage({ params, query }: PageProps) {
   return (
     <div class="page">
       <PageHead title={job.name ?? `Job ${shortId(job.id)}`} up={up} mark={<><JobChip job={job} /><Rename job={job} onRenamed={refresh} /></>}>
+        <JobVerbs job={job} onAsked={refresh} />
         <CompareMenu job={job} />
-        <Downloads job={job} evaluator={query.get("evaluator")} />
         <Link to={`/jobs/new?from=${job.id}`} class="button button-plain">
           Run again
         </Link>
-        <Link to={`/jobs/new?from=${job.id}`} class="button button-plain" title="Fill the form with this job, then choose Run at fixed times">
+        <Link to={`/jobs/new?from=${job.id}&schedule=1`} class="button button-plain" title="Run it every week, day or hour">
           Schedule…
         </Link>
-        <Link to={`/labels?new=1&job=${job.id}`} class="button button-plain" title="Have people label rows of this job">
-          Label…
-        </Link>
-        {job.progress.done > 0 && (
-          <Link to={`/jobs/${job.id}/agreement`} class="button button-plain" title="Compare the results with labels that people gave">
-            Agreement…
-          </Link>
-        )}
-        <JobVerbs job={job} onAsked={refresh} />
+        <MoreActions job={job} evaluator={query.get("evaluator")} />
       </PageHead>
       <JobProgress job={job} />
       {error !== null && <ErrorNote title="Live updates have stopped" error={error} onRetry={refresh} />}
@@ -64,7 +59,6 @@ export default function JobPage({ params, query }: PageProps) {
         </div>
       )}
       <JobFacts job={job} />
-      {isFinal(job.status) && <JobAgreement job={job.id} />}
       <Results job={job} query={query} />
     </div>
   );
@@ -107,18 +101,50 @@ function Rename({ job, onRenamed }: { job: JobReport; onRenamed: () => void }) {
   );
 }
 
-function Downloads({ job, evaluator }: { job: JobReport; evaluator: string | null }) {
+const FORMATS: readonly (readonly [string, string])[] = [
+  ["jsonl", "JSON Lines"],
+  ["csv", "CSV"],
+  ["parquet", "Parquet"],
+];
+
+/** What is done with a job less often: labels, downloads, and what cannot be undone. */
+function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | null }) {
+  const [deleting, setDeleting] = useState(false);
   const take = (format: string) => {
     download(`/v1/jobs/${job.id}/rows.${format}`, `${job.id}.${format}`, { evaluator }).catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)));
   };
+  const remove = async () => {
+    await call("DELETE", `/v1/jobs/${encodeURIComponent(job.id)}`);
+    toast("The job was deleted");
+    navigate("/jobs");
+  };
   return (
-    <div class="button-group" role="group" aria-label="Download all rows">
-      {["jsonl", "csv", "parquet"].map((format) => (
-        <button key={format} type="button" class="button button-plain" title={`Every row with its results, as ${format}`} aria-label={`Download as ${format}`} onClick={() => take(format)}>
-          {format === "parquet" ? "Parquet" : format.toUpperCase()}
-        </button>
-      ))}
-    </div>
+    <>
+      <Menu label="More">
+        <MenuLink to={`/labels?new=1&job=${job.id}`}>Have people label rows…</MenuLink>
+        {job.progress.done > 0 && <MenuLink to={`/jobs/${job.id}/agreement`}>Agreement with people…</MenuLink>}
+        <MenuLink to={`/schedules?show=alerts&new=job ${job.id}`}>Alert me…</MenuLink>
+        <MenuLine />
+        {FORMATS.map(([format, name]) => (
+          <MenuItem key={format} onClick={() => take(format)}>
+            Download rows as {name}
+          </MenuItem>
+        ))}
+        {isFinal(job.status) && (
+          <>
+            <MenuLine />
+            <MenuItem danger onClick={() => setDeleting(true)}>
+              Delete…
+            </MenuItem>
+          </>
+        )}
+      </Menu>
+      {deleting && (
+        <ConfirmDialog label="Delete" title="Delete this job?" onConfirm={remove} onClose={() => setDeleting(false)}>
+          Its results are deleted. Its evaluators and its data set are not.
+        </ConfirmDialog>
+      )}
+    </>
   );
 }
 
@@ -151,24 +177,19 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
     <>
       {evaluators.length > 1 && (
         <>
-          <Choice options={options} value={shown.evaluator} />
-          <EveryEvaluator evaluators={evaluators} chosen={shown.evaluator} onChoose={choose} />
+          {options.length > FEW && (
+            <div class="record-bar">
+              <Select label="Evaluator" value={shown.evaluator} options={options} onValue={choose} />
+            </div>
+          )}
+          <EveryEvaluator evaluators={evaluators} chosen={shown.evaluator} open={options.length <= FEW} onChoose={choose} />
         </>
       )}
       <Figures job={job} figures={shown} metric={query.get("metric")} stamp={stamp} />
+      {final && <JobAgreement job={job.id} />}
       <JobRows job={job} evaluator={shown.evaluator} query={query} stamp={final ? "end" : "going"} />
     </>
   );
 }
 
 const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });
-
-/** Chooses an evaluator: as buttons if there are few, otherwise as a menu. */
-function Choice({ options, value }: { options: readonly { value: string; label: string }[]; value: string }) {
-  if (options.length <= 5) return <Segments label="Evaluator" value={value} options={options} onValue={choose} />;
-  return (
-    <div class="record-bar">
-      <Select label="Evaluator" value={value} options={options} onValue={choose} />
-    </div>
-  );
-}

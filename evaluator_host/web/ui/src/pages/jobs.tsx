@@ -92,7 +92,7 @@ function Search({ value }: { value: string }) {
     return () => clearTimeout(timer);
   }, [text]);
   useEffect(() => setText(value), [value]);
-  return <Field label="Find a job" bare type="search" placeholder="Find by name, evaluator, data…" value={text} onValue={setText} />;
+  return <Field label="Find a job" bare type="search" placeholder="Find a job…" title="By its name, its evaluators or its data set" value={text} onValue={setText} />;
 }
 
 function Jobs({ jobs, chosen, onChoose }: { jobs: readonly JobReport[]; chosen: readonly string[]; onChoose: (id: string) => void }) {

@@ -1,8 +1,9 @@
-/** The models that evaluators may be granted, the secrets of the workspace, and what models were used for. */
+/** The models that evaluators may be granted, the secrets of the workspace, what models were used for, and how to get keys. */
 import { useState } from "preact/hooks";
-import { call } from "../api/http";
+import { call, hasKey, setKey } from "../api/http";
 import type { DayUsage, EvaluatorReport, ModelTest, RegisteredModel, SecretReport } from "../api/types";
 import { Button } from "../components/button";
+import { CopyButton } from "../components/copy-button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
@@ -18,12 +19,13 @@ import { Facts, PageHead, Panel, Segments, When } from "../resources/parts";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
-type Show = "models" | "secrets" | "usage";
+type Show = "models" | "secrets" | "usage" | "keys";
 
 const SHOWN: readonly { value: Show; label: string }[] = [
   { value: "models", label: "Models" },
   { value: "secrets", label: "Secrets" },
   { value: "usage", label: "Usage" },
+  { value: "keys", label: "API keys" },
 ];
 
 export default function ModelsPage({ query }: PageProps) {
@@ -49,6 +51,7 @@ export default function ModelsPage({ query }: PageProps) {
       {shown.value === "models" && <Models found={models} onChange={setAdding} />}
       {shown.value === "secrets" && <SecretsList found={secrets} models={models.value ?? []} />}
       {shown.value === "usage" && <Usage />}
+      {shown.value === "keys" && <Keys />}
       {adding !== null && adding !== "secret" && <ModelDialog given={adding === "model" ? null : adding} secrets={secrets.value ?? []} onClose={() => setAdding(null)} onSaved={models.reload} />}
       {adding === "secret" && <SecretDialog name={null} onClose={() => setAdding(null)} onSet={secrets.reload} />}
     </div>
@@ -301,6 +304,57 @@ function SecretDialog({ name: given, onClose, onSet }: { name: string | null; on
       <Field label="Value" type="password" value={value} onValue={setValue} hint="It is sealed on the host and never shown again." autocomplete="off" />
       {error !== null && <ErrorNote title="The secret was not set" error={error} />}
     </Dialog>
+  );
+}
+
+const KEY_COMMANDS: readonly (readonly [string, string])[] = [
+  ["Make a key, shown once", "evaluator-host keys create ci --workspace default --expires 90d"],
+  ["List them, with their last use", "evaluator-host keys list"],
+  ["Revoke one, within a second", "evaluator-host keys revoke ci"],
+  ["Go back to a host without keys", "evaluator-host keys reset --open"],
+  ["See who called what", "evaluator-host audit --since 24h"],
+];
+
+/** How keys of the host are managed. No route makes or lists any, so that neither a stolen key nor a page can make more. */
+function Keys() {
+  const forget = () => {
+    setKey(null);
+    location.reload();
+  };
+  return (
+    <>
+      <Panel title="This tab">
+        {hasKey() ? (
+          <div class="record-stack">
+            <p>This tab calls the host with the key that you gave it, and keeps it until it is closed.</p>
+            <div>
+              <Button onClick={forget}>Forget the key</Button>
+            </div>
+          </div>
+        ) : (
+          <p>This host has no keys: only programs on its own machine reach it. After the first key, every request needs one, also those of these pages.</p>
+        )}
+      </Panel>
+      <Panel title="Keys are made on the host’s machine">
+        <div class="record-stack">
+          <p class="muted">
+            Whoever has the host’s files manages its keys, in a terminal there. No page and no route makes, lists or revokes keys, so that a stolen key cannot make itself another one. See{" "}
+            <Link to="/help/api#authentication">Authentication</Link> and <Link to="/help/cli#keys-create-name">the commands</Link>.
+          </p>
+          <Table label="Commands for keys" head={heads(["To", "Command", ""])}>
+            {KEY_COMMANDS.map(([to, command]) => (
+              <tr key={command}>
+                <th scope="row">{to}</th>
+                <td class="mono">{command}</td>
+                <td>
+                  <CopyButton label="Copy" text={() => command} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </div>
+      </Panel>
+    </>
   );
 }
 

@@ -14,9 +14,9 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
 import { alertsChanged, isFiring } from "../resources/firing";
-import { figure, moment, shortId } from "../resources/format";
+import { dayAndTime, figure, moment, shortId } from "../resources/format";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
-import { AlertFields, alertBody, NEW_ALERT } from "../resources/schedule-dialog";
+import { ALERT_FIELDS, AlertFields, alertBody, NEW_ALERT } from "../resources/schedule-dialog";
 import { boundsInWords, inWords, ruleInWords } from "../resources/schedules";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
@@ -27,7 +27,7 @@ export default function SchedulesPage({ query }: PageProps) {
   const alerts = useLoaded((signal) => call<AlertReport[]>("GET", "/v1/alerts", { signal }), []);
   const firing = (alerts.value ?? []).filter(isFiring).length;
   useEffect(() => alertsChanged(), [alerts.value]);
-  const [adding, setAdding] = useState(query.has("new"));
+  const [adding, setAdding] = useState(query.has("new") ? (/^(job|schedule|live) ./.exec(query.get("new") ?? "")?.input ?? "") : null);
   return (
     <div class="page">
       <PageHead title={shown === "alerts" ? "Alerts" : "Schedules"} mark={firing > 0 ? <span class="chip chip-fail">{firing} firing</span> : undefined}>
@@ -41,7 +41,7 @@ export default function SchedulesPage({ query }: PageProps) {
           onValue={(value) => navigate(value === "alerts" ? "/schedules?show=alerts" : "/schedules")}
         />
         {shown === "alerts" ? (
-          <Button kind="primary" onClick={() => setAdding(true)}>
+          <Button kind="primary" onClick={() => setAdding("")}>
             New alert
           </Button>
         ) : (
@@ -51,7 +51,7 @@ export default function SchedulesPage({ query }: PageProps) {
         )}
       </PageHead>
       {shown === "schedules" ? <Schedules found={schedules} alerts={alerts.value ?? []} /> : <Alerts found={alerts} />}
-      {adding && <AlertDialog schedules={schedules.value ?? []} onClose={() => setAdding(false)} onMade={alerts.reload} />}
+      {adding !== null && <AlertDialog watched={adding} schedules={schedules.value ?? []} onClose={() => setAdding(null)} onMade={alerts.reload} />}
     </div>
   );
 }
@@ -70,16 +70,18 @@ async function ask(method: string, path: string, done: string, reload: () => voi
 }
 
 /** What a schedule and an alert have alike; `children` say what removing it does. */
-function PauseAndRemove({ route, one, reload, children }: { route: string; one: { name: string; paused: boolean }; reload: () => void; children: ComponentChildren }) {
+function PauseAndRemove({ route, one, reload, pauses = true, children }: { route: string; one: { name: string; paused: boolean }; reload: () => void; pauses?: boolean; children: ComponentChildren }) {
   const remove = async () => {
     await call("DELETE", route);
     reload();
   };
   return (
     <>
-      <Button small onClick={() => void ask("PATCH", route, one.paused ? "Resumed" : "Paused", reload, { paused: !one.paused })}>
-        {one.paused ? "Resume" : "Pause"}
-      </Button>
+      {pauses && (
+        <Button small onClick={() => void ask("PATCH", route, one.paused ? "Resumed" : "Paused", reload, { paused: !one.paused })}>
+          {one.paused ? "Resume" : "Pause"}
+        </Button>
+      )}
       <Confirm small label="Remove" title={`Remove ${one.name}?`} onConfirm={remove}>
         {children}
       </Confirm>
@@ -128,9 +130,12 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
             <td class="cell-text">
               {one.evaluators.join(", ")} <span class="muted">over {one.dataset ?? "rows of its own"}</span>
             </td>
-            <td>{one.next_runs[0] ? <time dateTime={one.next_runs[0]}>{moment(one.next_runs[0])}</time> : <span class="muted">–</span>}</td>
+            <td>{one.next_runs[0] ? <time dateTime={one.next_runs[0]} title={moment(one.next_runs[0])} class="nowrap">{dayAndTime(one.next_runs[0])}</time> : <span class="muted">–</span>}</td>
             <td>
               {one.last_job !== null ? <Link to={`/jobs/${one.last_job}`}>{shortId(one.last_job)}</Link> : <span class="muted">none yet</span>} {one.last_at !== null && <When at={one.last_at} />}
+              <p>
+                <Link to={`/jobs?find=${encodeURIComponent(one.name)}`} aria-label={`All its jobs: ${one.name}`}>All its jobs</Link>
+              </p>
               {one.last_error !== null && <p class="cell-error">{one.last_error}</p>}
               {one.missed > 0 && <p class="muted">{one.missed} missed</p>}
             </td>
@@ -154,7 +159,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
 function Alerts({ found }: { found: Found<AlertReport> }) {
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading alerts" />;
-  if (found.value.length === 0) return <Empty title="No alerts yet">An alert tells here, and a webhook if you name one, when the mean, the pass rate or the share of failed rows of a schedule’s jobs, or of live traces, is out of bounds.</Empty>;
+  if (found.value.length === 0) return <Empty title="No alerts yet">An alert tells here, and a webhook if you name one, when the mean, the pass rate or the share of failed rows of a job, of a schedule’s jobs or of live traces is out of bounds.</Empty>;
   return (
     <>
       <AlertTable found={found} />
@@ -203,19 +208,26 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
             <th scope="row" class="cell-name">
               {one.name}
             </th>
-            <td>{one.paused ? <span class="chip chip-warn">paused</span> : one.firing ? <span class="chip chip-fail">firing</span> : <span class="chip chip-pass">ok</span>}</td>
-            <td class="cell-text">{ruleInWords(one.rule)}</td>
-            <td>{one.checked_at === null ? <span class="muted">not yet</span> : (<>{figure(one.value)} <When at={one.checked_at} /></>)}</td>
             <td>
-              {last === undefined ? <span class="muted">none</span> : (<>{last.type.replace("alert.", "")}{one.rule.url !== null && `, ${last.status}`} <When at={last.created_at} /></>)}
+              <AlertState alert={one} />
+            </td>
+            <td class="cell-text">{ruleInWords(one.rule)}</td>
+            <td>{one.checked_at === null ? <span class="muted">not yet</span> : (<>{figure(one.value)} <span class="muted">(<When at={one.checked_at} />)</span></>)}</td>
+            <td>
+              {last === undefined ? <span class="muted">none</span> : (<>{last.type.replace("alert.", "")}{one.rule.url !== null && `, ${last.status}`} <span class="muted">(<When at={last.created_at} />)</span></>)}
               {last?.error && <p class="cell-error">{last.error}</p>}
             </td>
             <td>
               <span class="chips">
+                {isFiring(one) && (
+                  <Button small title="You have seen it: it counts no longer, until its next message" onClick={() => void ask("PATCH", route, "Acknowledged", found.reload, { acknowledged: true })}>
+                    Acknowledge
+                  </Button>
+                )}
                 <Button small onClick={() => void ask("POST", `${route}/test`, one.rule.url === null ? "The test message is below" : "A test message is on its way", found.reload)}>
                   Send a test
                 </Button>
-                <PauseAndRemove route={route} one={one} reload={found.reload}>
+                <PauseAndRemove route={route} one={one} reload={found.reload} pauses={one.rule.job === null}>
                   It sends no more messages.
                 </PauseAndRemove>
               </span>
@@ -227,13 +239,34 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
   );
 }
 
-function AlertDialog({ schedules, onClose, onMade }: { schedules: readonly ScheduleReport[]; onClose: () => void; onMade: () => void }) {
+/** Whether an alert fires; one of a single job has nothing more to watch once it has looked at it. */
+function AlertState({ alert }: { alert: AlertReport }) {
+  const paused = alert.paused && alert.rule.job === null;
+  return (
+    <span class="chips">
+      {alert.firing && (alert.acknowledged ? <span class="chip chip-warn">acknowledged</span> : <span class="chip chip-fail">firing</span>)}
+      {paused && <span class="chip chip-warn">paused</span>}
+      {!alert.firing && !paused && <span class="chip chip-pass">ok</span>}
+    </span>
+  );
+}
+
+const JOBS_OFFERED = 20;
+
+/** `watched`: what is chosen at first, `job ID`, `schedule NAME` or `live NAME`. */
+function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string; schedules: readonly ScheduleReport[]; onClose: () => void; onMade: () => void }) {
+  const jobs = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: JOBS_OFFERED } }), []);
   const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const [name, setName] = useState("");
-  const [source, setSource] = useState("");
+  const [source, setSource] = useState(watched);
   const [alert, setAlert] = useState(NEW_ALERT);
   const [error, setError] = useState<unknown>(null);
-  const sources = [...schedules.map((one) => ({ value: `schedule ${one.name}`, label: `Jobs of the schedule ${one.name}` })), ...(evaluators.value ?? []).map((one) => ({ value: `live ${one.name}`, label: `Live traces of ${one.name}` }))];
+  const offered = [
+    ...schedules.map((one) => ({ value: `schedule ${one.name}`, label: `Jobs of the schedule ${one.name}` })),
+    ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${one.name ?? shortId(one.id)}` })),
+    ...(evaluators.value ?? []).map((one) => ({ value: `live ${one.name}`, label: `Live traces of ${one.name}` })),
+  ];
+  const sources = watched === "" || offered.some(({ value }) => value === watched) ? offered : [{ value: watched, label: watched.replace(/^job (.*)/, (_, id: string) => `Job ${shortId(id)}`) }, ...offered];
   const chosen = source || sources[0]?.value || "";
   const save = async () => {
     const [kind = "", ...rest] = chosen.split(" ");
@@ -259,7 +292,7 @@ function AlertDialog({ schedules, onClose, onMade }: { schedules: readonly Sched
       <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
       <Select label="Watches" value={chosen} options={sources} onValue={setSource} />
       <AlertFields alert={alert} onAlert={setAlert} />
-      {error !== null && <ErrorNote title="The alert was not created" error={error} />}
+      {error !== null && <ErrorNote title="The alert was not created" error={error} fields={ALERT_FIELDS} />}
     </Dialog>
   );
 }

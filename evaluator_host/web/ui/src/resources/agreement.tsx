@@ -66,13 +66,14 @@ export function AgreementTable({ agreements }: { agreements: readonly Agreement[
           </th>
           <td>{one.label}</td>
           <td>
-            {count(one.rows)} {one.unlabelled > 0 && <span class="muted">{`${counted(one.unlabelled, "row")} without a label`}</span>}
+            {count(one.rows)}
+            {one.unlabelled > 0 && <span class="muted">{`, ${counted(one.unlabelled, "row")} without a label`}</span>}
           </td>
           <td>
-            <strong>{one.rows === 0 ? NOTHING : percent(one.accuracy)}</strong> <span class="muted">{interval(one.accuracy_interval, percent)}</span>
+            <strong>{one.rows === 0 ? NOTHING : percent(one.accuracy)}</strong><span class="muted">{interval(one.accuracy_interval, percent)}</span>
           </td>
           <td>
-            <strong>{figure(one.kappa)}</strong> <span class="muted">{interval(one.kappa_interval, figure)}</span>
+            <strong>{figure(one.kappa)}</strong><span class="muted">{interval(one.kappa_interval, figure)}</span>
           </td>
           <td class="cell-text">{differences(one) || <span class="muted">nowhere</span>}</td>
         </tr>

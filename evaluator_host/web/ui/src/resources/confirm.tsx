@@ -13,9 +13,21 @@ interface ConfirmProps {
   small?: boolean;
 }
 
-/** A button that asks for confirmation in a dialog. The dialog also shows the error if the action fails. */
-export function Confirm({ label, title, children, onConfirm, small = false }: ConfirmProps) {
+/** A button that asks for confirmation in a dialog. */
+export function Confirm({ small = false, ...asked }: ConfirmProps) {
   const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button kind="danger" small={small} onClick={() => setOpen(true)}>
+        {asked.label}
+      </Button>
+      {open && <ConfirmDialog {...asked} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+/** Asks for confirmation, and shows the error if the action fails. */
+export function ConfirmDialog({ label, title, children, onConfirm, onClose }: Omit<ConfirmProps, "small"> & { onClose: () => void }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const confirm = async () => {
@@ -23,35 +35,28 @@ export function Confirm({ label, title, children, onConfirm, small = false }: Co
     setError(null);
     try {
       await onConfirm();
-      setOpen(false);
+      onClose();
     } catch (problem) {
       setError(problem);
+      setBusy(false);
     }
-    setBusy(false);
   };
   return (
-    <>
-      <Button kind="danger" small={small} onClick={() => setOpen(true)}>
-        {label}
-      </Button>
-      {open && (
-        <Dialog
-          title={title}
-          onClose={() => setOpen(false)}
-          onSubmit={() => void confirm()}
-          actions={
-            <>
-              <Button onClick={() => setOpen(false)}>Keep it</Button>
-              <Button kind="danger" type="submit" busy={busy}>
-                {label}
-              </Button>
-            </>
-          }
-        >
-          <div>{children}</div>
-          {error !== null && <ErrorNote error={error} />}
-        </Dialog>
-      )}
-    </>
+    <Dialog
+      title={title}
+      onClose={onClose}
+      onSubmit={() => void confirm()}
+      actions={
+        <>
+          <Button onClick={onClose}>Keep it</Button>
+          <Button kind="danger" type="submit" busy={busy}>
+            {label}
+          </Button>
+        </>
+      }
+    >
+      <div>{children}</div>
+      {error !== null && <ErrorNote error={error} />}
+    </Dialog>
   );
 }

@@ -79,16 +79,16 @@ function Details({ job, figures, metric, stamp }: FiguresProps) {
 }
 
 /** The figures of every evaluator of a job; one is chosen by its name. */
-export function EveryEvaluator({ evaluators, chosen, onChoose }: { evaluators: readonly EvaluatorFigures[]; chosen: string; onChoose: (evaluator: string) => void }) {
+export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluators: readonly EvaluatorFigures[]; chosen: string; open: boolean; onChoose: (evaluator: string) => void }) {
   const heads = ["Evaluator", "Mean score", "Passed", "Scored", "Failed"];
   return (
-    <details class="plot-data">
+    <details class="plot-data" open={open}>
       <summary>Scores of all {count(evaluators.length)} evaluators</summary>
       <Table label="Scores of all evaluators" head={heads.map((name, at) => <th key={name} scope="col" class={at > 0 ? "number" : ""}>{name}</th>)}>
         {evaluators.map((one) => (
           <tr key={one.evaluator} class={one.evaluator === chosen ? "row-peeked" : ""}>
             <th scope="row" class="cell-name">
-              <button type="button" class="link-button" onClick={() => onChoose(one.evaluator)}>
+              <button type="button" class="link-button" aria-pressed={one.evaluator === chosen} title="Show its figures and rows" onClick={() => onChoose(one.evaluator)}>
                 {one.evaluator}
               </button>
             </th>

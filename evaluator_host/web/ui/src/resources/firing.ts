@@ -7,7 +7,7 @@ const EVERY_MS = 60_000;
 const CHANGED = "evaluator-host:alerts";
 
 export function isFiring(alert: AlertReport): boolean {
-  return alert.firing && !alert.paused;
+  return alert.firing && !alert.acknowledged;
 }
 
 /** Tells the badge that a page has changed alerts, or has seen them change. */

@@ -1,7 +1,10 @@
 /** Numbers, sizes, times and rows, as people read them. */
+import type { Result } from "../api/types";
+
 const COUNTS = new Intl.NumberFormat("en-US");
 const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" }); // with the time zone
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const SOON = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" });
 const MINUTE_S = 60;
 const HOUR_S = 60 * MINUTE_S;
 const DAY_S = 24 * HOUR_S;
@@ -74,6 +77,11 @@ export function ago(iso: string, now = Date.now()): string {
   return DAY.format(new Date(iso));
 }
 
+/** "Mon, Nov 30, 06:00 UTC": a time that comes, in this browser's zone. */
+export function dayAndTime(iso: string): string {
+  return SOON.format(new Date(iso));
+}
+
 export function moment(iso: string): string {
   return WHOLE.format(new Date(iso));
 }
@@ -83,6 +91,19 @@ export function oneLine(value: unknown, most = 120): string {
   const text = typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
+
+/** A row's inputs on one line: the columns by name, without the signs of JSON. */
+export function columnsInLine(value: unknown, most = 400): string {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return oneLine(value, most);
+  return oneLine(Object.entries(value).map(([name, one]) => `${name}: ${oneLine(one, most)}`).join(" · "), most);
+}
+
+/** What a row's result says in words: why it failed, with the type of the exception, or the reason for its score. */
+export function wordsOf(result: Result): string {
+  if (result.error === null) return result.reason ?? "";
+  const { type, message } = result.error;
+  return type === null || message.startsWith(type) ? message : `${type}: ${message}`;
 }
 
 /** Return the first characters of a job's id or of a digest, for display. */

@@ -3,7 +3,6 @@ import { useEffect, useState } from "preact/hooks";
 import { call, events, isAbort } from "../api/http";
 import { Button } from "../components/button";
 import { toast } from "../components/toasts";
-import { navigate } from "../router";
 import { Confirm } from "./confirm";
 import { count, figure, seconds } from "./format";
 import { isFinal, type JobReport } from "../api/types";
@@ -54,6 +53,7 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
     !bare && rows_per_s !== null && `${rows_per_s < 10 ? figure(rows_per_s) : count(Math.round(rows_per_s))} results/s`,
     !bare && eta_s !== null && !isFinal(job.status) && `${seconds(eta_s)} left`,
   ].filter(Boolean);
+  if (!bare && isFinal(job.status) && done === rows) return <p class="muted">{words.join(" · ")}</p>; // a full bar says nothing
   return (
     <div class={bare ? "job-progress job-progress-bare" : "job-progress"}>
       <div class="progress" role="progressbar" aria-label="Progress" aria-valuenow={done} aria-valuemin={0} aria-valuemax={rows} aria-valuetext={words.join(", ")}>
@@ -64,7 +64,7 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
   );
 }
 
-/** Pause, resume, cancel, delete: what the job's status allows. */
+/** Pause, resume, cancel: what the status of a job that has not ended allows. */
 export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void }) {
   const [busy, setBusy] = useState<string | null>(null);
   const route = `/v1/jobs/${encodeURIComponent(job.id)}`;
@@ -78,18 +78,7 @@ export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void
     setBusy(null);
     onAsked();
   };
-  const remove = async () => {
-    await call("DELETE", route);
-    toast("The job was deleted");
-    navigate("/jobs");
-  };
-  if (isFinal(job.status)) {
-    return (
-      <Confirm label="Delete" title="Delete this job?" onConfirm={remove}>
-        Its results are deleted. Its evaluators and its data set are not.
-      </Confirm>
-    );
-  }
+  if (isFinal(job.status)) return null;
   return (
     <>
       {job.status === "paused" ? (

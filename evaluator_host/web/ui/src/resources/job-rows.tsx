@@ -11,7 +11,7 @@ import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
 import { AddToDataset } from "./add-to-dataset";
-import { count, counted, figure, milliseconds, oneLine } from "./format";
+import { count, counted, figure, milliseconds, oneLine, wordsOf } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
 import { trailTo } from "./trail";
@@ -262,7 +262,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
                 ))}
                 {has("reason") && (
                   <td class="cell-text">
-                    <span class="clamped">{oneLine(row.result.error?.message ?? row.result.reason ?? row.result.label ?? "", 160)}</span>
+                    <span class="clamped">{oneLine(wordsOf(row.result) || (row.result.label ?? ""), 160)}</span>
                   </td>
                 )}
                 {has("run_ms") && <td class="number nowrap">{milliseconds(row.result.timing_ms.run)}</td>}
@@ -279,7 +279,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
 function SideScore({ row }: { row: JobRow | undefined }) {
   if (row === undefined) return <span class="muted">–</span>;
   return (
-    <span class="side-score" title={oneLine(row.result.error?.message ?? row.result.reason ?? "", 300)}>
+    <span class="side-score" title={oneLine(wordsOf(row.result), 300)}>
       {row.result.score !== null && <Score value={row.result.score} />} <Verdict result={row.result} />
     </span>
   );

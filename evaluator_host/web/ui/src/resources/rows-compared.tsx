@@ -9,7 +9,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
-import { count, figure, oneLine } from "./format";
+import { columnsInLine, count, figure, oneLine, wordsOf } from "./format";
 import { Panel, Verdict } from "./parts";
 import type { ChangePage, JobRow, JobRowDetail } from "../api/types";
 import { Value } from "./value";
@@ -53,12 +53,8 @@ function resultsOf(detail: JobRowDetail | null | undefined, side: Side): JobRow[
   return (detail?.results ?? []).filter((one) => side.evaluator === undefined || one.evaluator === side.evaluator);
 }
 
-function wordsOf(row: JobRow | undefined): string {
-  return row?.result.error?.message ?? row?.result.reason ?? "";
-}
-
 function reasonsOf(detail: JobRowDetail | null | undefined, side: Side): string {
-  return resultsOf(detail, side).map(wordsOf).filter(Boolean).join("\n");
+  return resultsOf(detail, side).map(({ result }) => wordsOf(result)).filter(Boolean).join("\n");
 }
 
 /** One row of several jobs: its texts in each beside those of the first. `rows` are the ones that *Next* goes through. */
@@ -200,7 +196,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
                 </button>
               </th>
               <td class="cell-value">
-                <span class="clamped">{oneLine(inputsOf(details), SHOWN_CHARS)}</span>
+                <span class="clamped">{columnsInLine(inputsOf(details), SHOWN_CHARS)}</span>
               </td>
               {sides.map((side, at) => (
                 <td key={side.id} class="cell-text">

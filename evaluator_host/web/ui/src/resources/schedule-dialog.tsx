@@ -83,7 +83,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
         </span>
       </label>
       {alerting && <AlertFields alert={alert} onAlert={setAlert} />}
-      {error !== null && <ErrorNote title="It was not scheduled" error={error} />}
+      {error !== null && <ErrorNote title="It was not scheduled" error={error} fields={{ ...ALERT_FIELDS, timezone: "Time zone", cron: "Cron expression" }} />}
     </Dialog>
   );
 }
@@ -91,6 +91,9 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
 function withNewest(job: JobIn): JobIn {
   return { ...job, evaluators: job.evaluators?.map((one) => (typeof one === "string" ? one.replace(/@.*$/, "") : one)) };
 }
+
+/** The fields of an alert as they are labelled here. */
+export const ALERT_FIELDS: Readonly<Record<string, string>> = { name: "Name", url: "Webhook", below: "Bound", above: "Bound", min_rows: "Rows, at least", metric: "Figure" };
 
 export interface AlertForm {
   metric: AlertMetric;

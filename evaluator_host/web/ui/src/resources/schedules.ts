@@ -1,6 +1,6 @@
 /** Schedules and alerts in words. */
 import type { AlertMetric, AlertRule } from "../api/types";
-import { figure } from "./format";
+import { figure, shortId } from "./format";
 
 export const METRICS: readonly { value: AlertMetric; label: string }[] = [
   { value: "mean", label: "Mean score" },
@@ -42,7 +42,7 @@ export function inWords(cron: string): string {
 /** "mean of weekly below 0.8". */
 export function ruleInWords(rule: AlertRule): string {
   const of = rule.schedule ?? rule.live ?? rule.job ?? "";
-  const source = rule.schedule !== null ? `jobs of ${of}` : rule.live !== null ? `live traces of ${of}, last ${rule.window_minutes} min` : `job ${of}`;
+  const source = rule.schedule !== null ? `jobs of ${of}` : rule.live !== null ? `live traces of ${of}, last ${rule.window_minutes} min` : `job ${shortId(of)}`;
   return `${boundsInWords(rule)} (${source})`;
 }
 

@@ -9,9 +9,10 @@ import { Table } from "../components/table";
 import { Link, setQuery } from "../router";
 import { useLoaded } from "../components/use-loaded";
 import { AddToDataset } from "./add-to-dataset";
-import { milliseconds, oneLine } from "./format";
+import { counted, milliseconds, oneLine, shortId, wordsOf } from "./format";
 import { Score, Verdict, When } from "./parts";
 import { ResultView } from "./result-view";
+import { spansOf } from "./spans";
 import { SpanTree } from "./span-tree";
 import type { TraceReport } from "../api/types";
 
@@ -81,10 +82,8 @@ function TraceTable({ traces }: { traces: readonly TraceReport[] }) {
     <Table label="Live traces" head={head}>
       {traces.map((trace) => (
         <tr key={trace.number}>
-          <th scope="row">
-            <button type="button" class="link-button mono" onClick={() => setQuery({ trace: String(trace.number) })}>
-              {trace.trace_id}
-            </button>
+          <th scope="row" class="cell-name">
+            <TraceName trace={trace} />
           </th>
           <td>
             <When at={trace.received_at} />
@@ -96,11 +95,29 @@ function TraceTable({ traces }: { traces: readonly TraceReport[] }) {
           <td>
             <Verdict result={trace.result} />
           </td>
-          <td class="cell-text">{oneLine(trace.result.error?.message ?? trace.result.reason ?? "")}</td>
+          <td class="cell-text">{oneLine(wordsOf(trace.result))}</td>
           <td class="number nowrap">{milliseconds(trace.result.timing_ms.run)}</td>
         </tr>
       ))}
     </Table>
+  );
+}
+
+/** A trace by the name of its first span, with how long it took. */
+function TraceName({ trace }: { trace: TraceReport }) {
+  const spans = spansOf(trace.trace);
+  const root = spans?.roots[0];
+  return (
+    <>
+      <button type="button" class="link-button" title={trace.trace_id} onClick={() => setQuery({ trace: String(trace.number) })}>
+        {root === undefined ? `Trace ${trace.number}` : oneLine(root.name, 60)}
+      </button>
+      <p class="muted">
+        <span class="mono">{shortId(trace.trace_id)}</span>
+        {spans !== null && ` · ${counted(spans.count, "span")}`}
+        {root !== undefined && root.duration !== null && `, ${milliseconds(root.duration)}`}
+      </p>
+    </>
   );
 }
 

@@ -1,6 +1,8 @@
 /** Loads what the page address names: a stored evaluator, a row of a data set or of a job, a live trace. */
 import { call } from "../api/http";
 import type { EvaluatorReport, JobEvaluator, JobRowDetail, Row, TraceReport } from "../api/types";
+import { readJson } from "../json";
+import { readsOf } from "../resources/mapping-advice";
 import { type Draft, opened, rowTexts, withStored } from "./draft";
 import { outputColumn, rowOf } from "./test-rows";
 
@@ -18,6 +20,7 @@ export async function draftFrom(query: URLSearchParams, before: Draft): Promise<
     draft = opened(draft, report);
     const trace = query.get("trace");
     if (trace !== null) draft = withRow(draft, await traced(report.name, Number(trace)));
+    else if (!query.has("dataset") && !query.has("job")) draft = await withFittingRow(draft, report);
   }
   const row = Number(query.get("row") ?? 0);
   const dataset = query.get("dataset");
@@ -25,6 +28,15 @@ export async function draftFrom(query: URLSearchParams, before: Draft): Promise<
   const job = query.get("job");
   if (job !== null) draft = await ofJob(draft, job, row, query.get("label"));
   return draft;
+}
+
+/** Return the draft with the first row of the evaluator's newest job, if the test row lacks what its code reads. */
+async function withFittingRow(draft: Draft, report: EvaluatorReport): Promise<Draft> {
+  const inputs = readJson(draft.row.inputs);
+  const has = inputs.ok && typeof inputs.value === "object" && inputs.value !== null ? Object.keys(inputs.value) : [];
+  if (report.last_job === null || readsOf(report.evaluator, report.contract).every((name) => has.includes(name))) return draft;
+  const row = await call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(report.last_job.job)}/rows/0`).catch(() => null);
+  return row === null || row.given === null ? draft : withRow(draft, row.given);
 }
 
 function withRow(draft: Draft, row: Row): Draft {

@@ -1,0 +1,46 @@
+"""Alerts: one on a single job, what the badge counts, and acknowledging it."""
+
+import asyncio
+
+from playwright.async_api import Page, expect
+
+from evaluator_host.client import Client
+from evaluator_host.model.evaluator import Evaluator
+from tests.browser.looking import from_more, grave_findings, picture
+from tests.server import Server
+
+
+async def test_an_alert_on_a_job_fires_on_every_page_until_it_is_acknowledged(page: Page, host: Server) -> None:
+    with Client(host.url) as client:
+        job = client.jobs.create([Evaluator("def evaluate(i, o, t):\n    return 0.25\n")], [{"n": 1}], name="low one")
+        await asyncio.to_thread(client.jobs.wait, job.id)
+        await page.goto(f"/jobs/{job.id}")
+        await from_more(page, "Alert me…")
+        dialog = page.get_by_role("dialog", name="New alert")
+        await expect(dialog.get_by_label("Watches")).to_have_value(f"job {job.id}")
+        await expect(dialog.get_by_label("Watches").locator("option:checked")).to_have_text("Job low one")
+        await dialog.get_by_label("Name").fill("too-low")
+        await dialog.get_by_label("Webhook (optional)").fill("hooks")
+        await dialog.get_by_role("button", name="Create").click()
+        await expect(dialog.get_by_role("alert").get_by_role("strong")).to_have_text("Webhook")
+        await dialog.get_by_label("Webhook (optional)").fill("")
+        await dialog.get_by_role("button", name="Create").click()
+        await expect(dialog).to_have_count(0)
+        for _ in range(60):
+            if client.alerts.get("too-low").firing:
+                break
+            await asyncio.sleep(0.5)
+        await page.goto("/evaluators")
+        badge = page.get_by_role("navigation", name="Main").get_by_role("link", name="Schedules")
+        await expect(badge).to_contain_text("1 alert fires")
+        await badge.click()
+        row = page.get_by_role("row", name="too-low")
+        await expect(row.get_by_text("firing", exact=True)).to_be_visible()
+        await expect(row.get_by_role("button", name="Pause")).to_have_count(0)  # it has nothing more to watch
+        assert await grave_findings(page) == []
+        await picture(page, "alerts-firing")
+        await row.get_by_role("button", name="Acknowledge").click()
+        await expect(row.get_by_text("acknowledged", exact=True)).to_be_visible()
+        await expect(badge).not_to_contain_text("alert fires")
+        assert await grave_findings(page) == []
+        client.alerts.delete("too-low")
