@@ -42,6 +42,7 @@ _TO_DO: Final = (  # by what a driver says
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),
     ("database is locked", "try again; if this machine is not busy, end the process that holds it"),
+    ("timeout expired", "see why the server does not answer, or correct EVALUATOR_HOST_DATABASE_URL"),
     ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection, authentication
 )
 

@@ -103,7 +103,7 @@ async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncItera
 
     Raises:
       Misconfigured: the URL is not valid, or a newer version has used the database.
-      StoreUnavailable: the database does not answer.
+      StoreUnavailable: the database does not answer, or cannot write.
     """
     address = address_of(database_url, data_dir)
     if address.file is not None and not address.file.exists():  # connecting would create it
@@ -111,6 +111,7 @@ async def open_read_only(database_url: str | None, data_dir: Path) -> AsyncItera
         return
     database = Database(address)
     try:
+        await database.require_writable()
         async with database.reading() as connection:
             await connection.run_sync(require_known, address)
             used = await connection.run_sync(lambda plain: inspect(plain).has_table(IdentityTable.__tablename__))

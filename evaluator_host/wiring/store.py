@@ -70,7 +70,6 @@ async def database_findings(settings: Settings) -> list[Finding]:
         async with store.open_read_only(url, settings.data_dir) as found:
             state = "has no tables yet; the first host makes them"
             if found is not None:
-                await found.database.require_writable()
                 keeps = "; it stays as large as it ever was (docs/operations.md, Storage, says how to convert it)"
                 state = f"serves{keeps if await found.database.keeps_size() else ''}"
             files = await opening.orphan_files(settings).finding(found, address)

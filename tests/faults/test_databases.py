@@ -130,6 +130,21 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
     assert_whole(host, began(host))
 
 
+def test_doctor_says_that_a_server_is_read_only_or_silent_before_a_host_has_used_it(
+    postgresql: PostgreSQL, tmp_path: Path
+) -> None:
+    url, data = postgresql.make_database(), str(new_home(tmp_path))
+    read_only(postgresql, url, "on")
+    refused = command("doctor", url=url, EVALUATOR_HOST_DATA_DIR=data)
+    assert (refused.returncode, "is read-only; let this host write to it" in refused.stdout) == (3, True)
+    postgresql.freeze()
+    try:
+        silent = command("doctor", url=url, EVALUATOR_HOST_DATA_DIR=data)
+    finally:
+        postgresql.thaw()
+    assert (silent.returncode, "see why the server does not answer" in silent.stdout) == (3, True)
+
+
 def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgresql: PostgreSQL, tmp_path: Path) -> None:
     url, data = postgresql.make_database(), new_home(tmp_path)
     copied_data = tmp_path / "copy"
