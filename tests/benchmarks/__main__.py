@@ -26,7 +26,20 @@ from evaluator_host.dialects.wires.table import WIRES
 from evaluator_host.model.evaluator import Isolation, Language
 from evaluator_host.wiring.backends import build_images
 from evaluator_host.wiring.service import open_service
-from tests.benchmarks import capacity, engines, figures, floors, jobs, models, nemo, packages, peers, tenants, wires
+from tests.benchmarks import (
+    capacity,
+    engines,
+    figures,
+    floors,
+    jobs,
+    models,
+    nemo,
+    packages,
+    peers,
+    tenants,
+    wires,
+    workers,
+)
 from tests.benchmarks.figures import p50
 from tests.engines import docker_command, engine_address
 from tests.model_server import ModelServer
@@ -302,6 +315,41 @@ async def _of_capacity(settings: Settings, add: Add) -> None:
             process.wait(30)
 
 
+async def _of_workers(settings: Settings, add: Add) -> None:
+    answering = settings.model_copy(update={"sandbox": SandboxChoice.NONE})
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        hosts: dict[str, tuple[int, int]] = {}
+        for name in ("real", "1", "2", "4"):
+            its, module = (settings, "evaluator_host") if name == "real" else (answering, "tests.benchmarks.workers")
+            named = {
+                "EVALUATOR_HOST_MAX_SANDBOXES": "128",
+                "EVALUATOR_HOST_WORKERS": "1" if name == "real" else name,
+                "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder}/{name}.db",
+            }
+            process, port = await _serve(its, module=module, place=len(hosts), **named)
+            stack.callback(process.wait, 30)
+            stack.callback(process.terminate)
+            hosts[name] = port, process.pid
+        found = await asyncio.to_thread(workers.spent, hosts)
+    real, one = found.pop("real"), found["1"]
+    add("processor time of a call, sandbox", real.sandboxes_ms, "ms", "≤", None)
+    add("processor time of a call, host of 1", one.own_ms, "ms", "≤", None, "with real sandboxes", real.own_ms)
+    whole_ms = {count: taken.own_ms + real.sandboxes_ms for count, taken in found.items()}
+    for count, taken in found.items():
+        add(f"calls/s by the clock, host of {count}", taken.calls_per_s, "calls/s", "≥", None)
+        if taken is not one:
+            add(f"processor time of a call, host of {count}", taken.own_ms, "ms", "≤", None, "1", one.own_ms)
+            name, bar = f"the same with the sandbox, host of {count}", 1.1 if count == "2" else None
+            add(name, whole_ms[count], "ms", "≤", bar, "1", whole_ms["1"])
+    for count, cores in (("1", 4), ("2", 4), ("1", 8), ("4", 8)):
+        taken, bar = found[count], None if count == "1" else 1.0
+        all_cores = f"all of {cores} cores", cores * 1000 / whole_ms[count]
+        add(f"computed calls/s, busiest of {count}", 1000 / taken.busiest_ms, "calls/s", "≥", bar, *all_cores)
+        if bar is not None:
+            even = 1000 * int(count) / taken.own_ms
+            add(f"computed calls/s, {count} used evenly", even, "calls/s", "≥", bar, *all_cores)
+
+
 async def _of_engines(settings: Settings, add: Add) -> None:
     for isolation, bar in ((Isolation.ROW, 0.9), (Isolation.BATCH, 0.8)):
         found = await asyncio.to_thread(engines.rates, settings.data_dir, isolation)
@@ -330,16 +378,20 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
     "models": _of_models,
     "engines": _of_engines,
     "capacity": _of_capacity,
+    "workers": _of_workers,
     "docker": _against_docker,
 }
 
 
-async def _serve(settings: Settings, **variables: str) -> tuple["subprocess.Popen[bytes]", int]:
-    port = 18_710 + os.getpid() % 1000
+async def _serve(
+    settings: Settings, *, module: str = "evaluator_host", place: int = 0, **variables: str
+) -> tuple["subprocess.Popen[bytes]", int]:
+    """Start a host, the one of `place` among several; return its first process and its port."""
+    port = 18_710 + os.getpid() % 1000 + 1000 * place
     environment = {**os.environ, "EVALUATOR_HOST_DOCKER_HOST": settings.docker_host or "", **variables}
     if not settings.docker_host:
         del environment["EVALUATOR_HOST_DOCKER_HOST"]
-    command = [sys.executable, "-m", "evaluator_host", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", module, "serve", "--port", str(port)]
     command += ["--data-dir", str(settings.data_dir), "--sandbox", str(settings.sandbox)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:

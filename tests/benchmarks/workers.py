@@ -1,0 +1,161 @@
+"""The processor time that a host's own processes use for a call, by how many of them there are, and the ceiling that follows.
+
+The hosts are real, and so are their connections, routes, queues and pipes. A process that answers each row at once stands for every sandbox, so that two
+processors are enough for hosts of several processes: their processor time is what one of more processors would be busy for.
+
+`python -m tests.benchmarks.workers serve …` is `evaluator-host serve --sandbox none` with such processes for sandboxes.
+"""
+
+import json
+import socket
+import statistics
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluator_host import __main__ as command
+from evaluator_host.model.evaluator import SandboxSpec
+from evaluator_host.sandbox.linux.watchdog import process_tree
+from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
+from evaluator_host.wiring import backends
+from tests.benchmarks.floors import EXACT_MATCH
+from tests.benchmarks.tenants import processor_s
+from tests.processes import command_of
+
+EVALUATORS, CALLERS, CONNECTIONS = 16, 8, 64
+CALLS, ROUNDS = 800, 7
+_ANSWERS = """
+import json, os
+LOADED = {"contract": "evaluate", "contract_source": "inferred", "reason": "", "entry": "evaluate", "parameters": ["i", "o", "t"]}
+def say(header, body=b""):
+    head = json.dumps(header).encode()
+    os.write(1, len(head).to_bytes(4, "big") + len(body).to_bytes(4, "big") + head + body)
+say({"type": "hello", "protocol": 1, "language": "python", "runtime": "answers at once"})
+data = b""
+while chunk := os.read(0, 65536):
+    data += chunk
+    while len(data) >= 8 and len(data) >= (end := 8 + (head := int.from_bytes(data[:4], "big")) + int.from_bytes(data[4:8], "big")):
+        asked = json.loads(data[8 : 8 + head])
+        data = data[end:]
+        if asked["type"] == "call":
+            say({"type": "result", "id": asked["id"], "run_ms": 0.1, "peak_memory_kb": 8400, "logs": None}, b'{"kind":"number","value":1.0}')
+        elif asked["type"] == "load":
+            say({"type": "loaded", "id": asked["id"], "load_ms": 0.1, "logs": None, **LOADED}, b"{}")
+        elif asked["type"] == "prepare":
+            say({"type": "prepared", "id": asked["id"], "ready": True, "reason": None, "prepare_ms": 0.1})
+"""
+
+
+class AnsweringBackend(UnsandboxedBackend):
+    """Starts a process that answers each row at once, and runs no code, for every sandbox."""
+
+    def _command(self, spec: SandboxSpec) -> list[str]:
+        return [sys.executable, "-I", "-S", "-c", _ANSWERS]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The figures of a load: calls per second by the clock, and milliseconds of processor time of one call of the whole host.
+
+    Attributes:
+      own_ms: Of all processes of the host.
+      busiest_ms: Of the one among them that used most.
+      sandboxes_ms: Of all processes below them.
+    """
+
+    calls_per_s: float
+    own_ms: float
+    busiest_ms: float
+    sandboxes_ms: float
+
+    @property
+    def whole_ms(self) -> float:
+        """Milliseconds of host and sandboxes."""
+        return self.own_ms + self.sandboxes_ms
+
+
+def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
+    """Return the figures of hosts (port and first process), loaded in turns; medians over the rounds."""
+    found: dict[str, list[Spent]] = {name: [] for name in hosts}
+    for number in range(ROUNDS + 1):
+        for name, (port, pid) in hosts.items():
+            one = _load(port, pid)
+            if number:  # the first loads the evaluators
+                found[name].append(one)
+    fields = ("calls_per_s", "own_ms", "busiest_ms", "sandboxes_ms")
+    return {
+        name: Spent(*(statistics.median(getattr(one, field) for one in many) for field in fields))
+        for name, many in found.items()
+    }
+
+
+def _load(port: int, pid: int) -> Spent:
+    """Make calls over new connections, which are opened while the host is busy: any of its processes accepts them."""
+    with ExitStack() as stack:
+        requests = [_request(number) for number in range(EVALUATORS)]
+
+        def caller(first: int) -> None:
+            own: dict[int, socket.socket] = {}
+            for number in range(CALLS // CALLERS):
+                at = number % (CONNECTIONS // CALLERS)
+                while at not in own or not _call(own[at], requests[(number + first) % EVALUATORS]):
+                    own[at] = stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
+
+        before, whole, began = _own(pid), processor_s(pid), time.perf_counter()
+        with ThreadPoolExecutor(CALLERS) as threads:
+            list(threads.map(caller, range(CALLERS)))
+        taken, whole = time.perf_counter() - began, processor_s(pid) - whole
+        each = [seconds - before.get(one, 0.0) for one, seconds in _own(pid).items()]
+    per_call = 1000 / CALLS
+    return Spent(CALLS / taken, sum(each) * per_call, max(each) * per_call, (whole - sum(each)) * per_call)
+
+
+def _own(pid: int) -> dict[int, float]:
+    """Return the processor time of each process of a host: they are forked, so all have the command line of the first."""
+    return {one: _seconds(one) for one in process_tree(pid) if command_of(one) == command_of(pid)}
+
+
+def _seconds(pid: int) -> float:
+    """Return the processor time of a process to the microsecond; psutil counts in steps of 10 ms."""
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
+
+
+def _request(number: int) -> bytes:
+    row: dict[str, Any] = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}
+    body = json.dumps({"evaluator": {"code": f"{EXACT_MATCH}# {number}\n"}, **row}).encode()
+    head = (
+        b"POST /v1/evaluate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    )
+    return head % len(body) + body
+
+
+def _call(connection: socket.socket, request: bytes) -> bool:
+    """Ask once, without `http.client`, which uses as much of a processor as the host; return whether it was answered.
+
+    The host closes a connection that was idle for five seconds, as all are on a machine that is busy enough.
+    """
+    answer = b""
+    with suppress(ConnectionError):
+        connection.sendall(request)
+        while not (end := _end(answer)) or len(answer) < end:
+            if not (more := connection.recv(1 << 16)):
+                break
+            answer += more
+    assert not answer or b'"score":1.0' in answer, answer
+    return bool(answer)
+
+
+def _end(answer: bytes) -> int:
+    head, complete, _ = answer.partition(b"\r\n\r\n")
+    if not complete:
+        return 0
+    return len(head) + 4 + int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+
+
+if __name__ == "__main__":
+    backends.UnsandboxedBackend = AnsweringBackend  # type: ignore[misc]
+    command.main()
