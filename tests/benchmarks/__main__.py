@@ -133,7 +133,7 @@ async def _of_idle_sandboxes(settings: Settings, add: Add) -> None:
 
 
 async def _of_jobs(settings: Settings, add: Add) -> None:
-    for isolation, bar, few in ((Isolation.ROW, 0.7, 4000), (Isolation.BATCH, 0.5, jobs.ROWS)):
+    for isolation, bar, few in ((Isolation.ROW, 0.9, 4000), (Isolation.BATCH, 0.5, jobs.ROWS)):
         async with open_service(settings) as service:
             bare = await figures.rows_per_s(service, PYTHON, isolation, few)
         ran = await asyncio.to_thread(jobs.run, jobs.ROWS, isolation)
