@@ -16,7 +16,7 @@ from evaluator_host.sandbox.linux.work_clock import Look
 
 
 class Weight(float, Enum):
-    """A sandbox's share of a busy processor, relative to the other sandboxes of its host."""
+    """The CPU weight of a sandbox: its share of a busy processor, relative to the host's other sandboxes."""
 
     USUAL = 1.0
     LONG = 0.125  # it has computed for a while: many such sandboxes must not keep short rows waiting
@@ -24,7 +24,7 @@ class Weight(float, Enum):
 
 
 class Wire(Protocol):
-    """The host's way back to the connections that a row made."""
+    """Sends bytes from the host to the network connections that a row opened."""
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
         """Queue bytes for a connection; `end` closes it. Never blocks; does nothing for one that is closed."""
@@ -43,7 +43,7 @@ class Gate(Protocol):
 
     @property
     def waited_s(self) -> float:
-        """Seconds so far in which the host let the row wait for an answer; they are not the row's time."""
+        """Seconds so far in which the row waited for the host's answers; they do not count for its time limit."""
         ...
 
     def open(self, wire: Wire) -> None:
@@ -51,7 +51,7 @@ class Gate(Protocol):
         ...
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
-        """Take bytes that the guest wrote; `end` says that it has closed the connection. Trusts nothing in them."""
+        """Handle bytes, of any content, that the guest wrote; `end` means that the guest closed the connection."""
         ...
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Link(Protocol):
         ...
 
     def used_bytes(self) -> int | None:
-        """Return how much memory the sandbox uses now, files in memory included; None where nobody can tell.
+        """Return the memory that the sandbox uses now, in bytes, files in memory included; None if unknown.
 
         Takes microseconds where there is a cgroup: the pool asks once a second for each idle sandbox.
         """
@@ -110,15 +110,15 @@ class Link(Protocol):
 
     @property
     def far(self) -> bool:
-        """Whether it runs on another machine, so that a look takes a request."""
+        """Whether the sandbox runs on another machine, so that `look` takes a request to it."""
         ...
 
     async def look(self) -> Look | None:
-        """Return what its processes do now, and what they have used; None where nobody can tell. Never raises."""
+        """Return whether its processes sleep, compute or are stopped, and their CPU time; None if unknown."""
         ...
 
     def weigh(self, weight: Weight) -> None:
-        """Set how much processor the sandbox gets where others want it too.
+        """Set the sandbox's share of the processor for times when other sandboxes compute too.
 
         Takes microseconds. Does nothing where the sandbox has no cgroup that this host may write.
         """
@@ -197,21 +197,21 @@ class Backend(Protocol):
         ...
 
     async def prepare(self, environment: Environment) -> None:
-        """Make what sandboxes on an installed environment need (an image), so that `start` need not wait for it.
+        """Build the image that sandboxes on an installed environment need, so that `start` need not wait for it.
 
-        Concurrent calls make it once, later processes find it again. A backend that shows sandboxes the folder itself
-        does nothing.
+        Concurrent calls build it once, and later processes find it again. A backend whose sandboxes read the folder of
+        the environment itself does nothing.
 
         Args:
           environment: An installed one.
 
         Raises:
-          SandboxUnavailable: it cannot be made: the engine does not answer, or the folder is gone.
+          SandboxUnavailable: the engine does not answer, or the environment's folder is gone.
         """
         ...
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which the result of `prepare` differs from the folder; empty when it made nothing.
+        """Return the paths at which the image from `prepare` differs from the environment's folder; `[]` without one.
 
         Reads every file of both; only `packages verify` calls it.
 
@@ -224,7 +224,7 @@ class Backend(Protocol):
         ...
 
     async def drop_environment(self, digest: str) -> None:
-        """Forget the result of `prepare`, because the environment's files were replaced; running sandboxes keep theirs.
+        """Forget the image from `prepare`, because the environment's files were replaced; running sandboxes keep it.
 
         Idempotent. The next `prepare` or `start` makes it anew.
 
@@ -237,7 +237,7 @@ class Backend(Protocol):
         ...
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:
-        """Remove the results of `prepare` for environments that this host no longer has, unless a sandbox runs on them.
+        """Remove the images from `prepare` of environments that this host no longer has, unless a sandbox runs on them.
 
         Never raises: the next call removes what this one could not.
 

@@ -22,7 +22,7 @@ _LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost, not through the e
 
 @dataclass(frozen=True, slots=True)
 class ExitStatus:
-    """The end of a sandbox, as far as its backend knows."""
+    """How a sandbox ended, as far as its backend knows."""
 
     exit_code: int | None = None  # of the runner; None when unknown
     signal: int | None = None  # the signal that killed the runner, or None

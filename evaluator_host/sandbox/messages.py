@@ -36,7 +36,7 @@ _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes it
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """A request to load an evaluator: its code, and how it is called."""
+    """A request to a runner to load an evaluator: its code, how to call it, and its limits."""
 
     code: str
     language: Language
@@ -91,7 +91,7 @@ class LoadRequest:
 
 
 def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float, spec: SandboxSpec) -> dict[str, Json]:
-    """Return the header of a `prepare` frame: modules to import ahead of a load."""
+    """Return the header of a `prepare` frame, by which a runner imports modules before it loads an evaluator."""
     limits = {"memory_mb": spec.memory_mb, "processes": spec.processes, "disk_mb": spec.disk_mb}
     return {"type": "prepare", "id": prepare_id, "modules": list(modules), "timeout_s": timeout_s, "limits": limits}
 
@@ -183,12 +183,12 @@ def is_cancelled(frame: Frame) -> bool:
 
 
 def was_killed(error: EvaluationError) -> bool:
-    """Whether SIGKILL ended the process of a row: by its own hand, or by the machine's."""
+    """Whether SIGKILL ended the process of a row, sent by the evaluator itself or by the machine."""
     return error.code is ErrorCode.CRASHED and error.message.startswith(_KILLED)
 
 
 def runner_limit_s(timeout_s: float) -> float:
-    """Return the wall-clock limit that a runner is given. The host judges, and cancels long before."""
+    """Return the wall-clock limit to give a runner: far above `timeout_s`, which the host itself enforces."""
     return min(_RUNNER_FACTOR * timeout_s + _RUNNER_LEAST_S, _RUNNER_MOST_S)
 
 

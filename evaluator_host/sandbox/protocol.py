@@ -21,7 +21,7 @@ Body: TypeAlias = bytes | tuple[Octets, ...]
 
 
 def parts_of(body: Body) -> tuple[Octets, ...]:
-    """Return the parts of a body; one for a whole body."""
+    """Return a body as a tuple of byte strings; a body in one piece becomes a tuple of one."""
     return body if isinstance(body, tuple) else (body,)
 
 
@@ -52,7 +52,7 @@ def encode(header: dict[str, Any], body: bytes = b"") -> bytes:
 
 
 def encode_head(header: dict[str, Any], body_bytes: int) -> bytes:
-    """Encode the part of a frame that precedes a body of so many bytes. Raises as `encode`."""
+    """Encode lengths and header of a frame, for a body of `body_bytes`; raise `ProtocolError` if over a limit."""
     head = orjson.dumps(header)
     if len(head) > HEADER_BYTES or body_bytes > BODY_BYTES:
         raise ProtocolError(f"frame too large: header {len(head)} bytes, body {body_bytes} bytes")
@@ -88,7 +88,7 @@ class FrameDecoder:
 
     @property
     def announced_bytes(self) -> int:
-        """Size of the body of the frame that is arriving; 0 before its prefix is there."""
+        """Size of the body of the incomplete frame in the buffer; 0 until its length has arrived."""
         return int.from_bytes(self._buffer[4:_PREFIX], "big") if len(self._buffer) >= _PREFIX else 0
 
     def _end_of_frame(self, start: int) -> int | None:

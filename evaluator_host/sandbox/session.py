@@ -77,7 +77,7 @@ RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state des
 class RunnerGaveUp(SandboxLost):
     """The runner ended because its state was damaged, it was killed, or it crashed while it loaded; retry once.
 
-    An earlier row may have damaged it, and something else may have killed it.
+    That need not be this row's doing: an earlier row may have damaged the runner, or the machine may have killed it.
     """
 
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
@@ -126,9 +126,9 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
 
 
 class SendWindow:
-    """Limits the rows sent ahead of their answers: as many as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`.
+    """Limits the rows sent and not yet answered: as many as finish in `_AHEAD_S`, between 2 and `CALLS_AHEAD`.
 
-    Enough to hide the host's latency, few enough to leave rows for other sandboxes.
+    That is enough to hide the host's latency, and few enough to leave rows for other sandboxes.
     """
 
     def __init__(self) -> None:
@@ -163,10 +163,10 @@ class Sandbox:
     """One started sandbox that loads an evaluator and evaluates rows.
 
     Args:
-      link: From `Backend.start`.
+      link: The link from `Backend.start`.
       backend: Name of the backend.
-      spec: What was started.
-      grace_s: Seconds beyond a row's own limit, after which the host stops waiting for the runner.
+      spec: Language, environment and limits with which it was started.
+      grace_s: Seconds that the host waits for the runner after a row's own limit.
     """
 
     def __init__(self, link: Link, *, backend: str, spec: SandboxSpec, grace_s: float) -> None:
@@ -211,7 +211,7 @@ class Sandbox:
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set whether its row waits for an answer from outside, and whether it is long; None: as before."""
+        """Set its CPU weight by its row: `waits` for an answer from outside, runs `long`; None leaves one as it was."""
         self._waits = self._waits if waits is None else waits
         self._long = self._long if long is None else long
         weight = Weight.WAITS if self._waits else Weight.LONG if self._long else Weight.USUAL
@@ -220,7 +220,7 @@ class Sandbox:
             self.link.weigh(weight)
 
     def measure(self) -> None:
-        """Measure `idle_mb`; call it while no row runs."""
+        """Set `idle_mb` to the memory used now; call it while no row runs."""
         used = self.link.used_bytes()
         if used is not None:
             self.idle_mb = min(self.spec.memory_mb, max(1, math.ceil(used / (1 << 20))))
@@ -229,7 +229,7 @@ class Sandbox:
         """Wait for the runner's `hello` message.
 
         Raises:
-          SandboxUnavailable: it ended or sent something else; the detail has the end of the runner's standard error.
+          SandboxUnavailable: it ended or sent another frame; the detail has the end of the runner's standard error.
           SandboxSlow: it did not answer in time.
           SandboxLost: something killed it.
         """
@@ -274,7 +274,7 @@ class Sandbox:
 
         Args:
           request: The code, and how it is called.
-          turns: Lets the large answers of all sandboxes wait for each other.
+          turns: Limits the bytes of large answers that the host reads at once from all sandboxes; None: no limit.
 
         Raises:
           SandboxLost: the sandbox died for a reason that is not the guest's.
@@ -341,10 +341,10 @@ class Sandbox:
         self._outgoing += (head, *parts)
 
     async def receive(self, *, timeout_s: float) -> Outcome:
-        """Return the outcome of the oldest unanswered row; see `call`.
+        """Wait for the outcome of the oldest unanswered row, and return it.
 
         Raises:
-          SandboxLost, HostBusy: see `call`; `RunnerGaveUp` also when SIGKILL ended the process of a row.
+          SandboxLost, HostBusy: as for `call`; `RunnerGaveUp` also when SIGKILL ended the process of a row.
         """
         try:
             async with self._turn:
@@ -363,7 +363,7 @@ class Sandbox:
         return outcome
 
     def receive_at_once(self) -> Outcome | None:
-        """Return the outcome of the oldest unanswered row if its value is here; None for all that `receive` is for."""
+        """Return the oldest unanswered row's outcome if its result has arrived; None if only `receive` can tell."""
         frame = self._frames[0] if self._frames and not self._gates else None
         if frame is None or frame.type != "result" or frame.header.get("id") != self._unanswered[0]:
             return None
@@ -400,14 +400,14 @@ class Sandbox:
             self.broken = True
 
     async def destroy(self) -> ExitStatus:
-        """End the sandbox; see `Link.destroy`."""
+        """Kill every process of the sandbox, remove its resources, and return how it ended. Never raises."""
         self.broken = True
         for call_id in list(self._gates):
             self._close_gate(call_id)
         return await self.link.destroy()
 
     def reply(self, connection: int, data: bytes, *, end: bool = False) -> None:
-        """Queue bytes for a connection of a row; see `base.Wire`."""
+        """Queue bytes for a connection that a row opened; `end` closes it. Does nothing in a broken sandbox."""
         if not self.broken:
             self.link.write(encode({"type": "bytes", "connection": connection, "end": end}, data))
 

@@ -27,7 +27,7 @@ _PREFIX: Final = "evaluator-host-"
 
 
 class UnsandboxedBackend(FolderBackend):
-    """Starts runners without a sandbox; see `base.Backend`. Only limits that the runner itself enforces apply."""
+    """Starts runners without a sandbox, as a `base.Backend`; only limits that the runner itself enforces apply."""
 
     name = "none"
 
@@ -53,7 +53,7 @@ class UnsandboxedBackend(FolderBackend):
         self.platform = host_platform()
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
-        """Start a runner as a plain process, as `base.Backend.start`."""
+        """Start a runner as a plain process, and return its link."""
         if self._ensure_javascript is not None and spec.language is not Language.PYTHON:
             await self._ensure_javascript()
         scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_instance()}."))

@@ -77,7 +77,7 @@ class _Ready:
 
 
 class BubblewrapBackend(FolderBackend):
-    """Starts sandboxes with bubblewrap; see `base.Backend`."""
+    """Starts sandboxes with bubblewrap, as a `base.Backend`."""
 
     name = "bubblewrap"
 
@@ -113,7 +113,7 @@ class BubblewrapBackend(FolderBackend):
         self._preparing: asyncio.Task[_Ready] | None = None
 
     async def start(self, spec: SandboxSpec) -> PipeLink:
-        """Start a sandbox with all limits in force, as `base.Backend.start`; its runner is about to start.
+        """Start a sandbox with all limits in force and return its link; its runner may still be starting.
 
         Raises:
           SandboxUnavailable: bubblewrap is missing, too old or refused; the detail says what to do.
@@ -189,7 +189,7 @@ class BubblewrapBackend(FolderBackend):
         return link
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return the minor versions of Python on this machine, as `base.Backend.python_versions`."""
+        """Return the minor versions of Python on this machine, such as `3.13`; blocks for seconds at first."""
         return self._pythons.minors()
 
     async def findings(self) -> list[Finding]:

@@ -14,14 +14,14 @@ _FIRST_PROCESS: Final = re.compile(rb'"child-pid":\s*(\d+)')
 
 
 class InheritedFds:
-    """Context manager for the descriptors of one sandbox start; closes them at the end.
+    """Context manager that opens the descriptors for one start of bubblewrap, and closes them at the end.
 
     Args:
-      seccomp: The compiled filter.
-      files: Contents by name below /etc.
+      seccomp: The compiled seccomp filter.
+      files: Contents of the sandbox's files in /etc, by name.
 
     Attributes:
-      descriptors: For `bubblewrap_args`.
+      descriptors: Numbers of the descriptors, for `bubblewrap_args`.
     """
 
     def __init__(self, *, seccomp: bytes, files: Mapping[str, bytes]) -> None:
@@ -53,7 +53,7 @@ class InheritedFds:
         return tuple(self._child)
 
     def args(self, arguments: Sequence[str]) -> int:
-        """Return a descriptor from which bubblewrap can read its arguments once.
+        """Return a descriptor from which bubblewrap can read `arguments` once (`--args`).
 
         On the command line they would show paths of the host to everybody who can list processes, guests included.
         """
@@ -85,7 +85,7 @@ class InheritedFds:
         return None if match is None else int(match[1])
 
     def go(self) -> None:
-        """Tell bubblewrap to start the runner."""
+        """Tell bubblewrap, which waits after setting up the sandbox, to start the runner."""
         with contextlib.suppress(BrokenPipeError):  # it has failed meanwhile; the link will report that
             os.write(self._go, b"\n")
 
@@ -103,12 +103,12 @@ class InheritedFds:
 
 
 def bubblewrap_words(arguments: Sequence[str]) -> bytes:
-    """Return arguments as the content of a file for `--args` of bubblewrap."""
+    """Return arguments, each ended by a zero byte, as bubblewrap reads them from the descriptor of `--args`."""
     return b"".join(argument.encode() + b"\0" for argument in arguments)
 
 
 def memory_file(content: bytes) -> int:
-    """Return the descriptor of a new file in memory, at its start."""
+    """Return a descriptor of a new file in memory with this content, to be read from its start."""
     descriptor = os.memfd_create(MEMORY_FILE, os.MFD_CLOEXEC)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

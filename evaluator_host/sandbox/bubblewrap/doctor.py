@@ -84,26 +84,26 @@ def _installed() -> Path | None:
 
 
 def version_of(output: str) -> tuple[int, ...]:
-    """Return the version in the output of `bwrap --version`; empty when there is none."""
+    """Return the version in the output of `bwrap --version`, `(0, 8, 0)`; empty when it has none."""
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
     return tuple(int(part) for part in match.groups(default="0")) if match else ()
 
 
 def advice(stderr: str) -> str:
-    """Return bubblewrap's error message with advice added."""
+    """Return a sentence with bubblewrap's error message and advice; `stderr` is what it wrote when it failed."""
     said = stderr.strip() or "it ended without a word"
     return f"bubblewrap could not start a sandbox: {said}. {remedy(said)}"
 
 
 def binary_finding(bwrap: Bubblewrap) -> Finding:
-    """Return the finding about the path and version of bubblewrap."""
+    """Return a doctor finding with the path and version of bubblewrap."""
     version = ".".join(map(str, bwrap.version))
     note = "" if bwrap.can_disable_userns else "; 0.8 would also forbid user namespaces by itself (the filter does too)"
     return Finding("bubblewrap", ok=True, detail=f"{bwrap.path} {version}{note}")
 
 
 def confinement_findings() -> list[Finding]:
-    """Return the findings about what holds a sandbox that starts."""
+    """Return findings about the isolation of sandboxes that start: their user and system call filter."""
     who = "root, dropping to a user of its own" if os.geteuid() == 0 else "an ordinary user, in a user namespace"
     return [
         Finding("user", ok=True, detail=f"sandboxes start as {who}"),
@@ -113,7 +113,7 @@ def confinement_findings() -> list[Finding]:
 
 
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
-    """Return the finding about what limits memory, processes and CPU: cgroups, or rlimits and the watchdog."""
+    """Return the finding about limits of memory, processes and CPU: by cgroups, or by rlimits and the watchdog."""
     weight = (
         f"together the sandboxes weigh {host_weight():g} x an ordinary process"
         if CPU in controllers
@@ -133,12 +133,12 @@ def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
 
 
 def remedy(said: str, *, proc_sys: Path = _PROC_SYS, euid: int | None = None) -> str:
-    """Return advice for an error message.
+    """Return advice on how to make bubblewrap work, for the error message with which it failed.
 
     Args:
-      said: bubblewrap's message.
+      said: bubblewrap's error message.
       proc_sys: Folder of the kernel's settings.
-      euid: User id of the attempt; None for this process's.
+      euid: Effective user id under which it ran; None for that of this process.
     """
     if "execvp" in said:
         return "That program is missing or damaged: reinstall the host's dependencies (`make setup`)"

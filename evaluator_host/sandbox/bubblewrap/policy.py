@@ -62,7 +62,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user id of a sandboxed program."""
+    """The user id of a sandboxed program, and who changes to it."""
 
     uid: int = NOBODY  # its user and group
     drop: bool = False  # bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`
@@ -79,7 +79,7 @@ class Descriptors:
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
-    """Return bubblewrap's arguments, without the program name and the runner's command."""
+    """Return bubblewrap's arguments for a sandbox, without the program name and the runner's command."""
     return [
         *_namespaces(spec, host, identity),
         *("--die-with-parent", "--new-session"),
@@ -96,10 +96,10 @@ def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descri
 
 
 def template_args(host: Host, identity: Identity) -> list[str]:
-    """Return bubblewrap's arguments for a template.
+    """Return bubblewrap's arguments for a template: a process from which sandboxes are forked.
 
-    Its sandboxes make for themselves what is missing here. It keeps the rights to make namespaces and mounts and has no
-    system call filter: it never runs code of anybody else.
+    A template keeps the rights to make namespaces and mounts and has no system call filter, because it never runs code
+    of a guest. Each sandbox adds the remaining isolation after the fork.
     """
     spec = SandboxSpec(Language.PYTHON, Environment(digest="", language=Language.PYTHON, runtime=""))
     user = () if identity.drop else ("--unshare-user", "--uid", str(identity.uid), "--gid", str(identity.uid))
@@ -135,7 +135,7 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
 
 
 def python_command(host: Host) -> list[str]:
-    """Return the start of the Python runner's command line."""
+    """Return the first words of the Python runner's command line: interpreter, flags and program."""
     return [str(host.python.executable), "-I", "-S", "-B", "-X", "utf8", str(RUNNER_HOME / "runner.py")]
 
 

@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 class BubblewrapProcesses:
-    """A `pipe_link.ProcessScope`: when a pid namespace's first process ends, the kernel kills all others in it.
+    """All processes of one sandbox: when the first process of its pid namespace ends, the kernel kills the others.
 
-    `wrapper` is bubblewrap's outer process, the parent of the first process; or that one itself, forked from a
-    template.
+    `wrapper` is bubblewrap's outer process, the parent of the first process. Of a sandbox forked from a template it is
+    the first process itself.
     """
 
     def __init__(self, wrapper: Child | ForkedChild, *, watchdog: Watchdog) -> None:
@@ -39,10 +39,10 @@ class BubblewrapProcesses:
         self._watch: Watch | None = None
 
     def hold(self, init_pid: int, pidfd: int | None = None) -> None:
-        """Store the namespace's first process, for `kill`; `pidfd` refers to it, if there is one already.
+        """Store the namespace's first process, for `kill`; `pidfd` is an open pidfd of it, None to open one.
 
         Raises:
-          OSError: it has ended already.
+          OSError: the process has ended already.
         """
         self._init = os.pidfd_open(init_pid) if pidfd is None else pidfd
         self.first_pid = init_pid
@@ -91,17 +91,17 @@ class BubblewrapProcesses:
         return by_watch + (self._cgroup.oom_kills() if self._cgroup is not None else 0)
 
     def used_bytes(self) -> int | None:
-        """Return how much memory they use now, as `Link.used_bytes`."""
+        """Return the bytes of memory that the processes use now; None if unknown."""
         used = self._cgroup.used_bytes() if self._cgroup is not None else None
         return self._watch.used_bytes() if used is None and self._watch is not None else used
 
     def weigh(self, weight: Weight) -> None:
-        """Set their CPU weight, where they have a cgroup."""
+        """Set the processes' CPU weight; does nothing without a cgroup."""
         if self._cgroup is not None:
             self._cgroup.weigh(GUEST * weight)
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the process limit explains their end, as `ProcessScope.pids_hit`."""
+        """Return whether the process limit ended the sandbox; a refused fork did not if SIGKILL ended it (`killed`)."""
         if self._watch is not None and self._watch.over_processes:
             return True
         return not killed and self._cgroup is not None and self._cgroup.forks_refused() > 0

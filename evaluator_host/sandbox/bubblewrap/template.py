@@ -31,22 +31,22 @@ _PID: Final = re.compile(r"^Pid:\s*(\d+)", re.MULTILINE)
 
 
 class TemplateLost(Exception):
-    """The template ended, or its process cannot make sandboxes; a fresh start may work."""
+    """A template made no sandbox; starting one with bubblewrap itself may work."""
 
 
 class Template:
-    """A started template; it answers each request by `S`, `B`, `R` and `E` (see the runner's side).
+    """A started template process, which forks sandboxes on request (`evaluator_runner/template.py`).
 
     Args:
       bwrap: Path of bubblewrap.
-      arguments: Of bubblewrap.
-      command: Of the template, all but the number of its descriptor.
-      setup: What its sandboxes have in common: the paths to mask, and the filter.
+      arguments: bubblewrap's arguments.
+      command: Command line of the template, without the number of its socket, which is added.
+      setup: Four bytes of length, JSON with the paths to mask in every sandbox, and the seccomp filter.
 
     Attributes:
-      lost: It has ended.
-      works: It has made a sandbox.
-      silent: It left a request without an answer, and has not answered since: it is stopped, or starved.
+      lost: Whether the template has ended.
+      works: Whether it has made a sandbox.
+      silent: Whether it left a request without an answer and has sent nothing since: it is stopped, or gets no CPU.
     """
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
@@ -70,12 +70,12 @@ class Template:
         """Return the first process of a new sandbox, in which all limits are in force.
 
         Args:
-          order: Its `disk_bytes`, the files of its `/etc`, its `rlimits`, the `own_user` of a user namespace or null,
-            and the `arguments` of its runner.
-          packages: Folder of its package set.
+          order: The request: `disk_bytes`, the files of `/etc`, `rlimits`, the `own_user` of a user namespace or null,
+            and the `arguments` of the runner.
+          packages: Folder of the sandbox's package set; None for none.
 
         Raises:
-          TemplateLost: it made none; a fresh start may.
+          TemplateLost: the template made no sandbox; bubblewrap itself may.
           OSError: this process has no descriptor left, or may not open the folder.
         """
         if self.silent:
@@ -105,7 +105,7 @@ class Template:
         return child
 
     async def close(self) -> None:
-        """End it, and with it all sandboxes that it made. Once."""
+        """End the template, and with it all sandboxes that it made. Call it once."""
         self._lose()
         await self._process.exited.wait()
         self._process.close()
@@ -167,10 +167,10 @@ class Template:
 
 
 def start_template(bwrap: Path, host: Host, *, identity: Identity, seccomp: bytes) -> Template:
-    """Start a template for an interpreter of this machine, with the filter of its sandboxes.
+    """Start a template for the Python interpreter of `host`; `seccomp` is the compiled filter of its sandboxes.
 
     Raises:
-      OSError: it cannot be started.
+      OSError: the template cannot be started.
     """
     paths = [str(path) for path in host.masked_paths]
     setup = {

@@ -44,7 +44,7 @@ _REMOVED: Final = frozenset({404, 409})  # answers about a container that is gon
 
 
 class DockerLink:
-    """The link to one container. See `base.Link`."""
+    """The byte channel to the runner in one container, as a `base.Link`."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class DockerLink:
         return self._memory.read() if self._memory else self._backend.events.count(self._name)
 
     def used_bytes(self) -> int | None:
-        """Return how much memory the container uses now; see `base.Link`."""
+        """Return the bytes of memory that the container uses now; None if unknown."""
         return None if self._used is None else self._used.read()
 
     @property
@@ -99,16 +99,16 @@ class DockerLink:
         return self.first_pid is None
 
     async def look(self) -> Look | None:
-        """Return what the container does now; see `base.Link`."""
+        """Return whether its processes sleep, compute or are stopped, and their CPU time; None if unknown."""
         return await self._backend.look(self._name) if self.far else look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:
-        """Set the container's CPU weight; see `base.Link`."""
+        """Set the container's CPU weight."""
         if self._weight is not None:
             self._weight.weigh(weight)
 
     async def destroy(self) -> ExitStatus:
-        """Kill and remove the container; see `base.Link`."""
+        """Kill and remove the container, and return how it ended. Never raises."""
         if self._ending is None:
             self._ending = self._backend.run_to_end(self._destroy())
         return await asyncio.shield(self._ending)
@@ -137,7 +137,7 @@ class DockerLink:
 
 
 class DockerBackend:
-    """Starts containers as sandboxes. See `base.Backend`.
+    """Starts containers as sandboxes, as a `base.Backend`.
 
     Args:
       docker_host: Address of the engine, `unix://…` or `tcp://…` (TLS by `DOCKER_CERT_PATH` and `DOCKER_TLS_VERIFY`);
@@ -174,15 +174,15 @@ class DockerBackend:
 
     @property
     def platform(self) -> Platform:
-        """Platform inside the containers: of the image's programs, on the engine's processor; see `base.Backend`."""
+        """Versions of Python, Node and glibc in the image, and the engine's processor type."""
         return image_platform(self._engine.machine)
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return only the image's own Python version; see `base.Backend`."""
+        """Return only the image's own Python version."""
         return (self.platform.python,)
 
     async def start(self, spec: SandboxSpec) -> DockerLink:
-        """Create, attach to and start a container; see `base.Backend`.
+        """Create a container, attach to it, start it and return its link.
 
         Raises:
           SandboxUnavailable: there is no engine, no permission, no image, or the engine refused.
@@ -198,19 +198,19 @@ class DockerBackend:
         return link
 
     async def prepare(self, environment: Environment) -> None:
-        """Build the image of a package set unless it exists; see `base.Backend`."""
+        """Build the image of a package set unless it exists."""
         await self._translated(self._images.image_for(environment))
 
     async def compare(self, environment: Environment) -> list[str]:
-        """Return the paths at which the image of a package set differs from its folder; see `base.Backend`."""
+        """Return the paths at which the image of a package set differs from its folder."""
         return await self._translated(self._images.compare(environment))
 
     async def drop_environment(self, digest: str) -> None:
-        """Forget the image of a package set; see `base.Backend`."""
+        """Forget the image of a package set, whose files were replaced; running sandboxes keep it."""
         await self._translated(self._images.drop(digest))
 
     async def prune_environments(self, live: Collection[str]) -> list[str]:
-        """Remove the images of environments of this host that are not in `live`; see `base.Backend`."""
+        """Remove this host's images of environments whose digests are not in `live`; return their names."""
         try:
             return await self._images.prune(live)
         except ENGINE_ERRORS as error:
@@ -225,7 +225,7 @@ class DockerBackend:
             raise unavailable(error, address=self._engine.address, image=self._image) from error
 
     async def findings(self) -> list[Finding]:
-        """Return the results of checks of the engine; see `base.Backend`."""
+        """Check the engine, image and isolation; return the findings for `doctor`."""
         return await check_engine(self._engine, image=self._image, runtime=self._runtime, start=self.start)
 
     async def sweep(self) -> int:
@@ -262,7 +262,7 @@ class DockerBackend:
         return end
 
     async def look(self, container: str) -> Look | None:
-        """Return what a container does now, as its engine says; None when it does not say it soon."""
+        """Ask the engine for a container's state and CPU time; None when it does not answer soon."""
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)

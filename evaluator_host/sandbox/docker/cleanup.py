@@ -42,7 +42,7 @@ class ContainerExit:
 def remove_container(client: docker.APIClient, container: str, *, output_ended: bool) -> ContainerExit:
     """Kill and remove a container, and return how it ended. Blocks. Raises `ENGINE_ERRORS`.
 
-    `output_ended`: it is about to exit, so its exit code is waited for, for a second.
+    With `output_ended` the container is about to exit, so wait up to a second for its exit code before the kill.
     """
     state = _final_state(client, container, wait_s=_EXIT_S if output_ended else 0.0)
     gone = force_remove(client, container)

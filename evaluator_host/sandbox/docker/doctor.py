@@ -44,7 +44,7 @@ async def check_engine(
 ) -> list[Finding]:
     """Return every finding about the engine; only one when it does not answer.
 
-    `start` is `DockerBackend.start`, for a trial in each language.
+    `start` is `DockerBackend.start`, with which it starts a sandbox for each language.
     """
     try:
         facts = await engine.facts(fresh=True)

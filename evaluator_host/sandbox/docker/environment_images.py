@@ -40,13 +40,13 @@ def layer_tag(digest: str) -> str:
 
 
 class EnvironmentImages:
-    """The images of environments on one engine.
+    """Builds, finds and removes the images of environments on one engine.
 
     An image is current while its labels name the environment's whole digest and the present runtime image. After
     `images build` has made another runtime image, each is built again when a sandbox next needs it.
 
     Args:
-      engine: Asked on every start, by requests that take milliseconds.
+      engine: The engine; each start of a sandbox asks it whether the image exists, which takes milliseconds.
       image: Tag of the runtime image.
       owner: Label of the images made here; `prune` removes only those with it.
     """
@@ -88,7 +88,7 @@ class EnvironmentImages:
         """Return the paths at which an environment's image differs from its folder; none when there is no image.
 
         Raises:
-          SandboxUnavailable: there is something in the folder that no package set holds.
+          SandboxUnavailable: the folder has a socket, device or other entry that no package set has.
         """
         if environment.path is None:
             return []

@@ -26,7 +26,7 @@ _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Counter:
-    """Reads one number of a cgroup file: that after `key`, or the only one. The open file is read in microseconds."""
+    """Reads one number of a cgroup file, which stays open: the number after `key`, or the only one without a key."""
 
     def __init__(self, path: Path, key: str) -> None:
         self._key = key.encode()

@@ -54,7 +54,7 @@ def cgroup_mounts(proc: Path = _PROC) -> tuple[Path, ...]:
 
 
 def find_hierarchies(proc: Path) -> dict[str, Hierarchy]:
-    """Return the mounted cgroup hierarchies by controller; version 2's has the empty name."""
+    """Return the mounted cgroup hierarchies by controller (`memory`); that of version 2 has the key `""`."""
     groups: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in (proc / "cgroup").read_text().splitlines():

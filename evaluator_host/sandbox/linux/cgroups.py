@@ -70,7 +70,7 @@ class Cgroups:
         return group
 
     def weigh(self, weight: float | None = None) -> "Cgroups":
-        """Set the CPU weight of all sandboxes together, in processes (default: `host_weight`); return these folders."""
+        """Set the CPU weight of all sandboxes together (1: an ordinary process; None: `host_weight`); return self."""
         if CPU in self.homes:
             _write_weight(self.version, self.homes[CPU], host_weight() if weight is None else weight)
         return self
@@ -121,7 +121,7 @@ class Cgroup:
                 _write_if_there(folders[CPU] / "cpu.max", f"{quota} {_PERIOD_US}")
 
     def weigh(self, weight: float) -> None:
-        """Set the CPU weight of the sandbox, in processes."""
+        """Set the CPU weight of the sandbox; 1 is that of an ordinary process."""
         if CPU in self._by_controller:
             _write_weight(self._version, self._by_controller[CPU], weight)
 
@@ -140,7 +140,7 @@ class Cgroup:
         return self._count(MEMORY, name, key="oom_kill")
 
     def used_bytes(self) -> int | None:
-        """Return how much memory its processes and their files in memory use now; None where nobody counts it."""
+        """Return the bytes that its processes and their files in memory use now; None without a memory controller."""
         folder = self._by_controller.get(MEMORY)
         if folder is None:
             return None
@@ -192,10 +192,10 @@ class Cgroup:
 
 
 def host_weight() -> float:
-    """Return the CPU weight of all sandboxes of a host together, in ordinary processes; other hosts do not change it.
+    """Return the CPU weight of all sandboxes of a host together; 1 is that of an ordinary process.
 
-    On each processor they weigh half a process and so give way to their host; together they weigh one at least. Those
-    of a process with a nice value, such as that of jobs, weigh less.
+    It is half a process for each processor, at least 1, so that the sandboxes give way to their host. It is less where
+    this process has a nice value, such as that of jobs; other hosts do not change it.
     """
     return max(1.0, _PER_PROCESSOR * len(os.sched_getaffinity(0))) * _NICER ** max(0, os.nice(0))
 

@@ -13,11 +13,11 @@ _PIPE_BYTES: Final = 1024 * 1024  # the most for an unprivileged process; large 
 
 
 class Pipes:
-    """Three pipes to a process; its ends are closed here once it has them.
+    """Three pipes to a process, as descriptors of our ends and, until `hand_over`, of the process's ends.
 
     Attributes:
       stdin: Writing end of its standard input; `stdout` and `stderr` are the reading ends of the others.
-      given: Its own ends of the three.
+      given: The process's ends of the three.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Pipes:
         self.stdin, self.stdout, self.stderr = own_ends
 
     def hand_over(self) -> None:
-        """Close the process's ends here: it has them, or will never be."""
+        """Close our copies of the process's ends, once it has inherited them or failed to start."""
         while self.given:
             os.close(self.given.pop())
 
@@ -136,7 +136,7 @@ class ForkedChild(Pipes):
         self.returncode: int | None = None  # exit code, or 128 + the signal that ended it; < 0: its template died
 
     def kill(self) -> None:
-        """Do nothing: the first process of a sandbox is killed by its scope, and there is no other."""
+        """Do nothing: `BubblewrapProcesses.kill` kills this process, and a fork has no wrapper to kill."""
 
     def ended(self, code: int) -> None:
         """Store how it ended: an exit code, or minus a signal."""

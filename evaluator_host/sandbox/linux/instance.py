@@ -23,7 +23,7 @@ _ABANDONED_S: Final = 86_400.0
 def this_instance() -> str:
     """Return the name of this process: `host-<boot>-<pid namespace>-<pid>-<start in ticks since boot>`.
 
-    `.<number>` may be appended where one process has several of a thing.
+    A caller that needs several names for one process appends `.<number>`.
     """
     return _named(os.getpid())
 
@@ -37,7 +37,7 @@ def _named(pid: int) -> str:
 def is_dead(instance: str) -> bool:
     """Whether the process of that name has ended.
 
-    False when nobody can know here: the name has another form, or belongs to another machine, another boot or another
+    False when that cannot be known: the name has another form, or belongs to another machine, another boot or another
     pid namespace, or this process is out of descriptors.
     """
     match = _NAME.fullmatch(instance)
@@ -47,9 +47,9 @@ def is_dead(instance: str) -> bool:
 
 
 def has_abandoned(instance: str, folder: Path) -> bool:
-    """Whether the process of that name will write no more to a folder of its own, which other machines may share.
+    """Whether the process of that name will write no more to its own `folder`, which other machines may share.
 
-    It has ended; or nobody can know that here, and nothing directly in the folder has changed for a day.
+    True when the process has ended, or when that cannot be known and nothing directly in the folder changed for a day.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # gone already, or out of descriptors

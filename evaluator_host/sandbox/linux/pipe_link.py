@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class ProcessScope(Protocol):
-    """All processes started by a child, grouped by namespaces and a cgroup, or by a process group."""
+    """All processes of a sandbox, found by its namespaces and cgroup, or by its process group."""
 
     first_pid: int | None
 
@@ -49,15 +49,15 @@ class ProcessScope(Protocol):
         ...
 
     def used_bytes(self) -> int | None:
-        """Return how much memory they use now, as `Link.used_bytes`."""
+        """Return the bytes of memory that the processes use now; None if unknown."""
         ...
 
     def weigh(self, weight: Weight) -> None:
-        """Set their CPU weight, as `Link.weigh`."""
+        """Set the processes' CPU weight; does nothing without a cgroup."""
         ...
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the sandbox's process limit explains its end: a fork that is refused has `killed` nothing."""
+        """Return whether the process limit ended the sandbox; a refused fork did not if SIGKILL ended it (`killed`)."""
         ...
 
     async def remove(self) -> None:
@@ -72,8 +72,8 @@ class PipeLink:
       link_id: Name of the sandbox.
       child: The process at the other end.
       scope: Scope of the child and all that it starts.
-      wrapped: The child is a wrapper around the runner. It exits with 128 + number when a signal ended the runner. No
-        guest can kill the wrapper: when a signal ended it, the sandbox was lost.
+      wrapped: Whether the child is a wrapper around the runner, which exits with 128 + number when a signal ended the
+        runner. No guest can kill the wrapper: when a signal ended the wrapper itself, the sandbox was lost.
     """
 
     far = False
@@ -111,7 +111,7 @@ class PipeLink:
 
     @property
     def first_pid(self) -> int | None:
-        """The sandbox's first process, as `base.Link.first_pid`."""
+        """Process id, on this machine, of the sandbox's first process; None when unknown."""
         return None if self._child.exited.is_set() else self._scope.first_pid
 
     def write(self, data: Octets) -> None:
@@ -130,11 +130,11 @@ class PipeLink:
             self._room.clear()
 
     async def drain(self) -> None:
-        """Wait until the send queue is short, as `base.Link.drain`."""
+        """Wait until less than 1 MiB is queued; returns at once when the sandbox is dead."""
         await self._room.wait()
 
     async def read(self) -> bytes:
-        """Return the next bytes from the runner, as `base.Link.read`."""
+        """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
         while not self._eof:
             data = self._receive()
             if data is not None:
@@ -153,11 +153,11 @@ class PipeLink:
         return kills
 
     def used_bytes(self) -> int | None:
-        """Return how much memory the sandbox uses now, as `base.Link.used_bytes`."""
+        """Return the bytes of memory that the sandbox uses now; None if unknown."""
         return None if self._ending is not None else self._scope.used_bytes()
 
     async def look(self) -> Look | None:
-        """Return what the sandbox does now, as `base.Link.look`."""
+        """Return whether its processes sleep, compute or are stopped, and their CPU time; None if unknown."""
         return look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:
@@ -165,7 +165,7 @@ class PipeLink:
         self._scope.weigh(weight)
 
     async def destroy(self) -> ExitStatus:
-        """Kill every process of the sandbox and remove its resources, as `base.Link.destroy`."""
+        """Kill every process of the sandbox, remove its resources, and return how it ended. Never raises."""
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._end())
         return await asyncio.shield(self._ending)

@@ -50,12 +50,12 @@ def process_limit(language: Language, processes: int) -> int:
 
 
 def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool) -> dict[int, int]:
-    """Return the limits of a sandbox's first process, by `resource.RLIMIT_…`; it has them before it starts any other.
+    """Return the rlimits of a sandbox's first process, and so of all others, by `resource.RLIMIT_…`.
 
     Args:
       spec: Spec of the sandbox.
-      memory: Limit memory too, because no cgroup does.
-      own_user: The guest's user has no processes outside the sandbox.
+      memory: Whether to limit memory too, because no cgroup does.
+      own_user: Whether the guest's user has no processes outside the sandbox.
     """
     limits = {
         resource.RLIMIT_CORE: 1,  # 1 rather than 0: 0 would still start a `|program` of kernel.core_pattern
@@ -74,7 +74,7 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool) -> dict[
 
 
 def lower_rlimit(pid: int, kind: int, value: int) -> None:
-    """Lower one limit (`resource.RLIMIT_…`), or keep the process's own hard limit where that is lower.
+    """Set one rlimit of a process to `value`, or to its hard limit if that is lower; `kind` is `resource.RLIMIT_…`.
 
     Raises:
       ProcessLookupError: the process has ended.

@@ -25,7 +25,7 @@ _TMPFS: Final = ("tmp", "dev/shm")  # of the sandbox, below /proc/<pid>/root
 
 @dataclass(slots=True)
 class Watch:
-    """One sandbox that the watchdog measures."""
+    """One sandbox that the watchdog measures, and its limits."""
 
     init_pid: int  # the first process of its pid namespace, an ancestor of all others
     memory_bytes: int  # limit of memory, files in /tmp and /dev/shm and buffers of sockets included
@@ -51,7 +51,7 @@ class Watch:
             self.kill()
 
     def used_bytes(self) -> int:
-        """Return what the limit of memory counts now."""
+        """Return the bytes that count for the memory limit: of processes, files in memory and socket buffers."""
         return used_bytes(self.init_pid) + _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
 
     def _memory(self, pids: list[int]) -> int:
@@ -99,7 +99,7 @@ class Watchdog:
 
 
 def used_bytes(pid: int) -> int:
-    """Return the anonymous and shared memory of a process and its descendants."""
+    """Return the bytes of anonymous and shared memory of a process and its descendants."""
     return sum(map(_own_bytes, process_tree(pid)))
 
 

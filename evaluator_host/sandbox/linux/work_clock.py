@@ -1,8 +1,8 @@
 """Counts the time that a sandbox had for itself, so that a busy or frozen machine is never taken for slow code.
 
-A limit in seconds ends what computes, sleeps or waits for that long. It does not count time in which the sandbox wanted
-the processor and did not get it. Every few moments `look_at` reads from /proc what each process of the sandbox used and
-what it does:
+A time limit counts seconds in which the sandbox computes, sleeps or waits, and not those in which it wanted the
+processor and did not get it. Every few moments `look_at` reads from /proc the state and the processor time of each
+process of the sandbox:
 
 - All sleep: the guest waits for something of its own. The time counts.
 - One is runnable, or waits for a page or a disk; or the sandbox is frozen, or its first process is stopped, which no
@@ -10,7 +10,7 @@ what it does:
 - Every process but the first is stopped, by the machine or by the guest: the time does not count, up to ten times the
   limit; after that it does.
 
-Of a container on another machine its engine says the same, once a second. Where nobody says it wall-clock time counts.
+The engine of a container on another machine reports this once a second. Without such a report, wall-clock time counts.
 """
 
 import asyncio
@@ -63,12 +63,12 @@ class Look:
 
 
 class WorkClock:
-    """Counts a sandbox's own time for one step, from now on.
+    """Counts the seconds that a sandbox had for itself in one step, such as a load or a row, from now on.
 
     Args:
-      limit_s: How much of it the step may take.
-      far: It runs on another machine: there are fewer looks, and before the first it computed all the time.
-      forgiving: Leave out time in which all its processes but the first are stopped.
+      limit_s: Seconds of its own that the step may take.
+      far: Whether the sandbox runs on another machine: it is then looked at less often.
+      forgiving: Whether to leave out time in which all its processes but the first are stopped.
     """
 
     def __init__(self, limit_s: float, *, far: bool = False, forgiving: bool = True) -> None:
@@ -83,7 +83,7 @@ class WorkClock:
 
     @property
     def next_look_s(self) -> float:
-        """Seconds until the next look."""
+        """Seconds until the caller should look at the sandbox again and call `count`."""
         first = self._last is None and not self.worked_s and not self._far
         longest_s, looks = _FIRST_LOOK_S if first else _LONGEST_LOOK_S, _FAR_LOOKS if self._far else _LOOKS
         planned = max(_SHORTEST_LOOK_S, min(longest_s, self._limit_s / looks))
@@ -91,17 +91,17 @@ class WorkClock:
 
     @property
     def expired(self) -> bool:
-        """Whether the sandbox has had all the time of the limit."""
+        """Whether the sandbox has used up `limit_s`."""
         return self.worked_s >= self._limit_s - 1e-6
 
     @property
     def starved(self) -> bool:
-        """Whether the machine gives the sandbox too little for the limit to be reached."""
+        """Whether the machine gives the sandbox too little processor time for it ever to reach `limit_s`."""
         stalled = self._stalled_since is not None and self._looked - self._stalled_since >= STALLED_S
         return stalled or self._looked - self._began >= max(LEAST_WALL_S, WALL_FACTOR * self._limit_s)
 
     def leave_out(self, seconds: float) -> None:
-        """Leave out the last seconds: the host itself let the sandbox wait."""
+        """Do not count the last `seconds`, in which the sandbox waited for the host."""
         self._looked += seconds
 
     def finish(self) -> float:
@@ -112,9 +112,9 @@ class WorkClock:
         """Count the sandbox's own time since the last look.
 
         Args:
-          found: The sandbox now; None where nobody can see it.
-          waited_s: Seconds since then for which the host let it wait for a model; only what it computed meanwhile
-            counts.
+          found: The state of the sandbox now, from `look_at`; None if unknown.
+          waited_s: Seconds since then in which it waited for the host's answer from a model; of these only processor
+            time counts.
         """
         most_s = 2 * self.next_look_s  # the host slept, or was stopped, for the rest
         now = time.monotonic()
@@ -143,8 +143,8 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
     """Return the result of `work`, which waits for a sandbox; cancel it when the sandbox has had `limit_s` seconds.
 
     Raises:
-      TimeoutError: the sandbox has had its time.
-      Starved: the machine does not give it that time.
+      TimeoutError: the sandbox has used up `limit_s` without a result.
+      Starved: the machine gives the sandbox too little processor time.
     """
     task = asyncio.ensure_future(work)
     clock = WorkClock(limit_s)
@@ -163,7 +163,7 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
 
 
 def look_at(first_pid: int | None) -> Look | None:
-    """Return what a sandbox does now; None when its processes cannot be seen, or have ended."""
+    """Return a sandbox's state and CPU time now, from /proc; None when its processes cannot be seen or have ended."""
     if first_pid is None:
         return None
     ticks, first, others = 0, set[str](), set[str]()
@@ -183,7 +183,7 @@ def look_at(first_pid: int | None) -> Look | None:
 
 
 def doing(states: set[str]) -> Doing:
-    """Return what processes in these states do."""
+    """Return what a sandbox does whose processes are in these states, letters of proc(5): `R`, `S`, `T`."""
     if states & _WANTS:
         return Doing.WANTS
     return Doing.STOPPED if states & _STOPPED and states <= _STOPPED else Doing.SLEEPS

@@ -1,4 +1,4 @@
-"""An installed package set as a tree of files: its digest, and the tar to send it to an engine and back.
+"""An installed package set as a tree of files: its digest, and tars of it for and from a container engine.
 
 Digest and tar use the same walk, so that the tar holds exactly the hashed files. Files are read in pieces: sets of
 several hundred megabytes are common. Out of an image they are copied without running anything of it: from a container
@@ -56,7 +56,7 @@ def entries(root: Path) -> Iterator[Entry]:
     """Yield the entries of a tree, in the same order on every machine.
 
     Raises:
-      SandboxUnavailable: it holds something that no package set does (a socket, a device).
+      SandboxUnavailable: the tree has an entry that is no file, folder or link (a socket, a device).
     """
     with contextlib.closing(tree.walk(root)) as found:
         listed = [_entry(root, one) for one in found]
@@ -103,8 +103,8 @@ def tar_stream(files: dict[str, bytes], *, trees: dict[str, Path]) -> Iterator[b
     compiled Python files record that of their source.
 
     Args:
-      files: Content by name.
-      trees: Folder by the name it gets.
+      files: Contents by name in the tar.
+      trees: Folders to add whole, by their name in the tar.
 
     Raises:
       SandboxUnavailable: a file changed while it was read.
@@ -125,7 +125,7 @@ def as_file(pieces: Iterator[bytes]) -> IO[bytes]:
 
 
 class BoundedHeaders(tarfile.TarInfo):
-    """An entry of a tar that others made: `tarfile` reads long names and attributes whole, whatever their size."""
+    """An entry of a tar from an untrusted image; refuses long names and attributes, which `tarfile` reads whole."""
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _HEADERS and self.size > _HEADER_BYTES:

@@ -59,7 +59,7 @@ def read_pins(images_dir: Path = SANDBOX_IMAGES_DIR) -> Pins:
 
 @cache
 def image_platform(machine: str) -> Platform:
-    """Return the platform inside containers of the runtime image, on a processor of that name."""
+    """Return the platform inside containers of the runtime image; `machine` is the processor: `x86_64`, `aarch64`."""
     return Platform(read_pins().python, machine_name(machine), _GLIBC)
 
 
