@@ -24,7 +24,7 @@ _PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """The audit log's entry for one call."""
+    """One entry of the audit log: a call, with ids of workspace and key."""
 
     at: datetime  # when it began, in UTC
     workspace_id: str  # the caller's workspace

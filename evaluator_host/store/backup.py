@@ -1,6 +1,6 @@
-"""Copies a database of a running host to one file, and makes a database from it: SQLite's own copy, or pg_dump's.
+"""Copies a running host's database to one file, and restores it: by SQLite's backup, or pg_dump.
 
-A copy is of one moment: writers go on meanwhile.
+A copy has the state of one moment, and does not stop writers.
 """
 
 import os

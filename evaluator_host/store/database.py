@@ -111,7 +111,7 @@ class Database:
     """Connections to one database. Bound to one event loop.
 
     Attributes:
-      lost: Why nothing can be read or written any more: another file is in the place of the SQLite file. None if not.
+      lost: Why nothing is read or written any more: the SQLite file was removed or replaced. None if it was not.
     """
 
     def __init__(self, address: Address, *, connections: int = _CONNECTIONS) -> None:
@@ -121,7 +121,7 @@ class Database:
         self._writing = asyncio.Lock() if address.engine is Engine.SQLITE else None
 
     def with_kept_connections(self) -> "Database":
-        """Return the same database with a few connections of its own; a writer waits for those of both."""
+        """Return the same database with a few connections of its own; writers on either wait for each other."""
         kept = Database(self.address, connections=_KEPT)
         kept._writing = self._writing
         return kept
@@ -159,9 +159,9 @@ class Database:
             yield
 
     def mark(self) -> tuple[Any, ...] | None:
-        """Return a value that every write changes, whoever writes; None when there is none to be told from others.
+        """Return a value that changes with every write to the database, by any process; None when unknown.
 
-        PostgreSQL has none, nor has a SQLite file that was written a moment ago: two writes may have the same time.
+        It is unknown for PostgreSQL, and for a SQLite file written a moment ago: two writes may have the same time.
         """
         if (file := self.address.file) is None:
             return None
@@ -172,32 +172,32 @@ class Database:
         return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
 
     async def fetch_all(self, query: Executable) -> Sequence[Any]:
-        """Return the rows that a query finds in a snapshot of its own."""
+        """Return all rows of a query, read in its own snapshot."""
         async with self.reading() as connection:
             return (await connection.execute(query)).all()
 
     async def fetch_first(self, query: Executable) -> Any:
-        """Return the first row that a query finds in a snapshot of its own, or None."""
+        """Return the first row of a query, read in its own snapshot, or None."""
         async with self.reading() as connection:
             return (await connection.execute(query)).first()
 
     async def fetch_values(self, query: Executable) -> Sequence[Any]:
-        """Return the first column of the rows that a query finds in a snapshot of its own."""
+        """Return the first column of all rows of a query, read in its own snapshot."""
         async with self.reading() as connection:
             return (await connection.scalars(query)).all()
 
     async def fetch_value(self, query: Executable) -> Any:
-        """Return the first column of the first row that a query finds in a snapshot of its own, or None."""
+        """Return the first column of the first row of a query, read in its own snapshot, or None."""
         async with self.reading() as connection:
             return await connection.scalar(query)
 
     async def change_rows(self, statement: Executable) -> int:
-        """Run a statement in a transaction of its own, and return how many rows it changed."""
+        """Run a statement in its own transaction, and return how many rows it changed."""
         async with self.transaction() as connection:
             return (await connection.execute(statement)).rowcount
 
     async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
-        """Delete rows by primary key, in small batches so that no writer waits long; return how many."""
+        """Delete chosen rows by primary key, in batches of `at_once` so that no writer waits long; return how many."""
         removed = 0
         while True:
             some = select(key).where(chosen).limit(at_once)
@@ -224,7 +224,7 @@ class Database:
         """Check that a host can write: PostgreSQL is not read-only, nobody locks the SQLite file for long.
 
         Raises:
-          StoreUnavailable: it cannot, or the database does not answer.
+          StoreUnavailable: the host cannot write, or the database does not answer.
         """
         if self.address.engine is Engine.SQLITE:
             async with self.transaction():
@@ -265,7 +265,7 @@ def translated(address: Address) -> Iterator[None]:
 
 
 def file_facts(file: Path) -> os.stat_result | None:
-    """Return what the system says of a file, or None without one."""
+    """Return `os.stat` of a file, or None when there is no such file."""
     try:
         return file.stat()
     except OSError:
@@ -291,7 +291,7 @@ def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase
 async def insert_many(
     connection: AsyncConnection, table: type[DeclarativeBase], records: Sequence[Any], **same: Any
 ) -> None:
-    """Insert dataclasses of one type, each with the values that they have in common.
+    """Insert dataclasses of one type as rows; `same` has further columns, with one value for all rows.
 
     The driver gets the values as they are: SQLAlchemy would spend a dozen microseconds on each row of a job.
     """
@@ -316,7 +316,7 @@ def columns_of(table: type[DeclarativeBase], record: type[Any]) -> list[Any]:
 
 
 def damaged(file: Path, reason: str) -> StoreUnavailable:
-    """Return the error for a SQLite file that is no database of a host any more."""
+    """Return the error for a damaged SQLite file; it names the newest backup."""
     kept = newest_backup(file)
     copy = f"the newest copy is {kept}" if kept else f"there is no copy in {backups_dir(file)}"
     return StoreUnavailable(
@@ -336,7 +336,7 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
 
 
 def refuse_bytes(engine: SyncEngine) -> SyncEngine:
-    """Return an engine of SQLAlchemy that refuses a PostgreSQL database that stores bytes, not characters."""
+    """Make a SQLAlchemy engine refuse PostgreSQL databases with the encoding SQL_ASCII, and return the engine."""
 
     def refuse(_: Any, entry: Any) -> None:
         if entry.driver_connection.info.parameter_status("server_encoding") == "SQL_ASCII":

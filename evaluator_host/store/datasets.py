@@ -53,12 +53,12 @@ class Datasets(Repository):
         """Add and return a data set whose rows are already stored.
 
         Args:
-          dataset_id: From `new_dataset_id`.
+          dataset_id: A new id, from `new_dataset_id`.
           workspace_id: Owner of the data set.
-          name: None for rows that come with a job.
-          facts: About its rows.
-          replace: Take the name from the data set that has it, which stays as an older version; the id of a data set:
-            only from this one.
+          name: Name of the data set; None for rows that come with a job.
+          facts: What was found in its rows when they were stored.
+          replace: Whether a data set that has the name now loses it and stays as an older version; an id limits this to
+            the data set of that id.
 
         Raises:
           InvalidRequest: the name is not valid.
@@ -112,7 +112,7 @@ class Datasets(Repository):
         return [_dataset(row) for row in await self._database.fetch_all(query.order_by(DatasetTable.version.desc()))]
 
     async def release(self, workspace_id: str, name: str) -> None:
-        """Remove a data set's name, so that only jobs and label queues still refer to it; its older versions as well.
+        """Remove the name of a data set and its older versions; they stay only where jobs or label queues use them.
 
         Raises:
           NotFound: the workspace has no such data set.
@@ -124,11 +124,11 @@ class Datasets(Repository):
         await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
     async def forget_unused(self) -> list[str]:
-        """Delete data sets without a name, a job and a label queue; return their ids, to remove their rows.
+        """Delete data sets that have no name, no job and no label queue; return their ids, to remove their rows.
 
         The newest `VERSIONS_KEPT` versions of a name stay.
 
-        None is deleted while a job is being made for one of them.
+        If a job is just being made for one of them, nothing is deleted.
         """
         users = (JobTable.dataset_id, LabelQueueTable.dataset_id)
         used = or_(*(exists().where(user == DatasetTable.id) for user in users))

@@ -19,7 +19,7 @@ from evaluator_host.store.workspaces import require_name
 
 @dataclass(frozen=True, slots=True)
 class VersionContent:
-    """The content of a version. JSON: `content` (the evaluator), `problem`, `lock`, `packages`, `origin`, `cases`."""
+    """The content of an evaluator's version. `content`, `problem`, `lock`, `packages`, `origin`, `cases` are JSON."""
 
     digest: str  # `sha256:…` of the content
     content: str  # the evaluator, without name and version
@@ -37,14 +37,14 @@ class VersionContent:
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """The facts that all versions of an evaluator share. None leaves one as it is; a new evaluator gets the default."""
+    """Fields that all versions of an evaluator share; None leaves one unchanged, or at a new evaluator's default."""
 
     description: str | None = None  # for people; empty for a new one
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
     tags: Sequence[str] | None = None  # none for a new one
 
     def columns(self) -> dict[str, Any]:
-        """Return what is given, as columns of the table."""
+        """Return the fields that are not None, as columns of the evaluators' table."""
         tags = None if self.tags is None else json.dumps(sorted(set(self.tags)), ensure_ascii=False)
         given = {"description": self.description, "sampling": self.sampling, "tags": tags}
         return {name: value for name, value in given.items() if value is not None}
@@ -55,7 +55,7 @@ NO_CHANGE: Final = NameFacts()
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """One version of a named evaluator. `description`, `sampling` and `tags` (JSON) belong to the name."""
+    """One version of a named evaluator; all versions share `description`, `sampling` and `tags` (a JSON list)."""
 
     evaluator_id: str
     name: str
@@ -72,7 +72,7 @@ class StoredVersion:
 class Evaluators(Repository):
     """The named evaluators in the database.
 
-    For every method that takes the `name` of one that is stored:
+    For every method that takes the `name` of a stored evaluator:
 
     Raises:
       NotFound: there is no evaluator of that name.
@@ -121,7 +121,7 @@ class Evaluators(Repository):
         return await self.get_version(workspace_id, name, number)
 
     async def describe_evaluator(self, workspace_id: str, name: str, about: NameFacts) -> StoredVersion:
-        """Change the facts that all versions share, and return the newest version."""
+        """Change description, sampling or tags, which all versions share, and return the newest version."""
         this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
         if changes := about.columns():
             await self._database.change_rows(update(EvaluatorTable).where(this).values(**changes))

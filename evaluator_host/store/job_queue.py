@@ -1,7 +1,7 @@
 """The job queue as hosts use it: claim a job, store its results, send heartbeats, release it.
 
-A host that runs a job owns it. Every write names the owner, so that a host that counted as dead, and was not, changes
-nothing any more.
+A host that runs a job owns it. Every write names the owner, so that a host which was wrongly taken for dead changes
+nothing after another host has claimed its job.
 """
 
 import math
@@ -47,7 +47,7 @@ class StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class SharedPart:
-    """Fields that many results of a job have in common, as a JSON object. `id` follows from the content."""
+    """Fields that many results of a job have in common: `content` is a JSON object, `id` a hash of it."""
 
     id: int
     content: str
@@ -69,11 +69,11 @@ class JobQueue(Repository):
 
     @property
     def one_machine(self) -> bool:
-        """Whether hosts of one machine alone can use this database: it is a file."""
+        """Whether the database is a file, which only hosts on one machine can use."""
         return self._database.address.file is not None
 
     async def waiting(self, *, each: int, besides: Collection[str] = ()) -> list[Job]:
-        """Return the queued jobs, oldest first, at most `each` of a workspace, none over the data sets `besides`."""
+        """Return queued jobs, oldest first, at most `each` per workspace, none over a data set (id) in `besides`."""
         place = func.row_number().over(partition_by=JobTable.workspace_id, order_by=JobTable.created_at).label("place")
         queued = (
             select(JobTable.id, place)
@@ -84,7 +84,7 @@ class JobQueue(Repository):
         return [as_job(row) for row in await self._database.fetch_all(query.order_by(JobTable.created_at))]
 
     async def running(self) -> list[Job]:
-        """Return the running jobs. A host counts as alive while `heartbeat_at` changes, whatever the clock says."""
+        """Return the running jobs. The host of a job counts as alive as long as its `heartbeat_at` keeps changing."""
         query = select_jobs().where(JobTable.status == JobStatus.RUNNING)
         return [as_job(row) for row in await self._database.fetch_all(query)]
 
@@ -103,8 +103,8 @@ class JobQueue(Repository):
     ) -> bool:
         """Give up a job with a new status; return whether this host still owned it.
 
-        A job that pauses is cancelled, or queued, when a caller has asked for that meanwhile. With an error, it stays
-        paused until a caller resumes it.
+        `running_s` is added to the job's running time, in seconds. A job that pauses is instead cancelled, or queued
+        again, if a caller has asked for that meanwhile; with an `error` it stays paused until a caller resumes it.
         """
         now = datetime.now(UTC)
         values: dict[str, Any] = {"status": status, "finished_at": now if status.final else None}
@@ -136,7 +136,7 @@ class JobQueue(Repository):
     ) -> DesiredState | None:
         """Write a heartbeat and any results; return the desired state, None when another host owns the job.
 
-        All results are stored, or none; a second result for a row raises. `parts` has those that the results refer to.
+        All results are stored, or none; a second result for a row raises. `parts` are the shared parts of the results.
         """
         failed = sum(result.status == "failed" for result in results)
         size = sum(len(result.result) + len(result.metrics) for result in results)
@@ -158,7 +158,7 @@ class JobQueue(Repository):
     async def save_outputs(
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:
-        """Store a model's answers; otherwise as `save`."""
+        """Store a model's answers, with a heartbeat; return the desired state, None when another host owns the job."""
         size = sum(len(output.output or "") + len(output.log) for output in outputs)
         async with self._database.transaction() as connection:
             wanted = await _note(
@@ -169,7 +169,7 @@ class JobQueue(Repository):
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store a score over all rows together, as JSON, unless it is already stored; otherwise as `save`."""
+        """Store an evaluator's score over all rows together, as JSON, unless there is one; return as `save` does."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, progress=True)
@@ -201,7 +201,7 @@ class JobQueue(Repository):
         return await self._marks(select(OutputTable.row).where(OutputTable.job_id == job_id))
 
     async def outputs(self, job_id: str, first: int, *, limit: int) -> dict[int, StoredOutput]:
-        """Return at most `limit` of the model's answers, by row, starting from a row."""
+        """Return at most `limit` of the model's answers, by row number, from row `first` on."""
         table = OutputTable
         query = (
             select(*columns_of(table, StoredOutput))

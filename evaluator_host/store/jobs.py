@@ -82,7 +82,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Scores of an evaluator of a job so far."""
+    """Counts and mean score of one evaluator of a job so far."""
 
     scored: int
     failed: int
@@ -93,18 +93,18 @@ class Tally:
     mean: float  # of these scores; 0 without one
 
     def mean_score(self, *, failures_are_zero: bool) -> float | None:
-        """Return the mean score, None without one. Failed rows are left out, or count as 0."""
+        """Return the mean score, None when no row has one; failed rows are left out, or count as 0."""
         count = self.scores + (self.failed if failures_are_zero else 0)
         return float(f"{self.mean * (self.scores / count):.12g}") if count else None
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of rows that passed, None when no row has a verdict. Failed rows: as for the mean."""
+        """Return the share of judged rows that passed, 0 to 1; None without any. Failed rows are left out, or count."""
         return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorTally:
-    """An evaluator of a job, what it scored so far, and what it scored in the job before over the same rows."""
+    """The scores of an evaluator in a job so far, and in the previous job over the same rows."""
 
     job_id: str  # the job
     label: str  # its name in results
@@ -118,7 +118,7 @@ class EvaluatorTally:
 
 @dataclass(frozen=True, slots=True)
 class JobOverview:
-    """A job with all data that a report of it shows."""
+    """A job with its evaluators' scores, the name of its data set, and its number of model calls."""
 
     job: Job
     evaluators: tuple[EvaluatorTally, ...]  # its evaluators, in order
@@ -127,12 +127,12 @@ class JobOverview:
 
 
 def select_jobs() -> Select[Any]:
-    """Return the SQL query for all jobs."""
+    """Return the SQL query for all jobs, to be narrowed by the caller; `as_job` converts its rows."""
     return select(JobTable.__table__)
 
 
 def as_job(row: Any, prefix: str = "") -> Job:
-    """Convert a selected database row to a job; it may have further columns, whose names lack the prefix."""
+    """Convert a database row to a job, from the columns whose names begin with `prefix`."""
     columns = row._mapping  # noqa: SLF001 - its public name for columns by name
     values = {field.name: columns[prefix + field.name] for field in fields(Job)}
     return Job(**{**values, "status": JobStatus(values["status"]), "wanted": DesiredState(values["wanted"])})
@@ -268,7 +268,7 @@ class Jobs(Repository):
     async def scores_of(
         self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int
     ) -> list[tuple[Job, EvaluatorTally]]:
-        """Return what a stored evaluator scored in completed jobs, the newest first.
+        """Return the completed jobs that ran a stored evaluator, newest first, each with the scores of that evaluator.
 
         `dataset` is the name that the data set had when the job was made.
         """
@@ -280,7 +280,7 @@ class Jobs(Repository):
         return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
 
     async def last_scores(self, workspace_id: str) -> list[tuple[Job, EvaluatorTally]]:
-        """Return the newest job of each stored evaluator that jobs ran, whether it has ended or not."""
+        """Return for each stored evaluator the newest job that ran it, ended or not, and its scores in that job."""
         table = JobEvaluatorTable
         place = func.row_number().over(partition_by=table.name, order_by=_NEWEST_FIRST).label("place")
         placed = select(table.job_id, table.position, place).join(JobTable, JobTable.id == table.job_id)
@@ -305,7 +305,7 @@ class Jobs(Repository):
         return [JobEvaluator(*row) for row in rows]
 
     async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> Job:
-        """Request that a job runs, pauses or stops, and return it; one that no host runs changes at once.
+        """Request that a job runs, pauses or stops, and return it; a job that no host runs changes at once.
 
         Raises:
           InUse: the job has ended.

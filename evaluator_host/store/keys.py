@@ -76,7 +76,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The stored hash to compare a request's key with. A revoked key has none."""
+    """The stored hash with which a request's key is compared, and the key's workspace."""
 
     id: str
     workspace_id: str
@@ -150,7 +150,7 @@ class Keys(Repository):
         return replace(key, revoked_at=now)
 
     async def delete_all(self) -> int:
-        """Delete every key and return how many; afterwards hosts need none. The audit log keeps their ids."""
+        """Delete every key and return how many; requests then need no key. The audit log keeps the ids."""
         return await self._database.change_rows(delete(ApiKeyTable))
 
     async def any_made(self) -> bool:
@@ -166,7 +166,7 @@ class Keys(Repository):
         return bool(await self._database.fetch_value(select(exists(usable))))
 
     def mark(self) -> tuple[object, ...] | None:
-        """Return a value that is the same as long as no key has changed; None when that cannot be told."""
+        """Return a value that stays the same as long as no key changes; None when changes cannot be detected so."""
         return self._database.mark()
 
     async def credentials(self, ids: Collection[str]) -> dict[str, Credential]:
@@ -182,7 +182,7 @@ class Keys(Repository):
         return found
 
     async def used(self, moments: Mapping[str, datetime]) -> None:
-        """Store the times when keys were last used."""
+        """Store the times, by key id, at which keys were last used."""
         async with self._database.transaction() as connection:
             for key_id, moment in sorted(moments.items()):  # always in this order, so that two hosts never deadlock
                 await connection.execute(

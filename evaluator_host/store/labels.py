@@ -20,7 +20,7 @@ _TRIES: Final = 20  # to take a row while others take rows of the same queue
 
 
 class LabelState(StrEnum):
-    """The state of a row in a queue."""
+    """The state of a row in a label queue."""
 
     WAITING = "waiting"
     LABELLED = "labelled"
@@ -29,7 +29,7 @@ class LabelState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredQueue:
-    """A queue. `content` is JSON. `own_outputs`: the model of its job wrote the outputs that people see."""
+    """A label queue. `content` is JSON; `own_outputs`: whether people see outputs of the job's model."""
 
     id: str
     workspace_id: str
@@ -41,13 +41,13 @@ class StoredQueue:
     created_at: datetime
 
     def counts_for(self, job_id: str) -> bool:
-        """Return whether the labels count for a job over the same data set: people saw the outputs that it has."""
+        """Return whether the labels apply to a job over the same data set, because people saw the outputs it scores."""
         return self.job_id == job_id or not self.own_outputs
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLabel:
-    """A row of a queue. `label` is JSON; None while it waits and when it was skipped."""
+    """A row of a label queue. `label` is JSON, None while it waits and when it was skipped; `by` names the person."""
 
     index: int
     state: str
@@ -107,7 +107,7 @@ class Labels(Repository):
     async def count_labels(
         self, queues: Sequence[StoredQueue]
     ) -> dict[str, list[tuple[str, str | None, int, datetime | None]]]:
-        """Return state, person, number of rows and time of the last label, for each state and person, by queue id."""
+        """Return, by queue id, `(state, person, number of rows, time of the last label)` for each state and person."""
         table, found = LabelTable, {one.id: list[tuple[str, str | None, int, datetime | None]]() for one in queues}
         query = select(table.queue_id, table.state, table.by, func.count(), func.max(table.at))
         query = query.where(table.queue_id.in_(found)).group_by(table.queue_id, table.state, table.by)
@@ -118,7 +118,7 @@ class Labels(Repository):
     async def list_labels(
         self, queue: StoredQueue, *, state: LabelState | None = None, after: int = -1, limit: int | None = None
     ) -> list[StoredLabel]:
-        """Return the rows of a queue whose numbers are above `after`, in order."""
+        """Return the rows of a queue after row number `after`, in order; of one state, or of all with None."""
         query = _labels(queue).where(LabelTable.index > after)
         if state is not None:
             query = query.where(LabelTable.state == state)
@@ -137,7 +137,7 @@ class Labels(Repository):
         return StoredLabel(*found)
 
     async def take_row(self, queue: StoredQueue, by: str | None) -> StoredLabel | None:
-        """Return the first waiting row that nobody else looks at, and hold it for 10 minutes; None if there is none."""
+        """Hold the first free waiting row for person `by` for 10 minutes, and return it; None if there is none."""
         table, person = LabelTable, by or ""
         for _ in range(_TRIES):
             now = datetime.now(UTC)
@@ -153,7 +153,7 @@ class Labels(Repository):
         return None
 
     async def set_label(self, queue: StoredQueue, made: StoredLabel) -> None:
-        """Replace a row of a queue, and let go of it.
+        """Store a row's new state and label, and end the hold on it.
 
         Raises:
           NotFound: the queue has no such row.
@@ -164,7 +164,7 @@ class Labels(Repository):
         await self._database.change_rows(update(LabelTable).where(this).values(**values))
 
     async def key_name(self, key_id: str) -> str:
-        """Return the name of a key, by which people are known."""
+        """Return the name of an API key; in a label queue it stands for the person."""
         return str(await self._database.fetch_value(select(ApiKeyTable.name).where(ApiKeyTable.id == key_id)))
 
 

@@ -1,4 +1,4 @@
-"""Stores what workspaces used of models by day, and recorded answers."""
+"""Stores workspaces' use of registered models by day, and recorded answers of models."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """A recorded answer. `content` is JSON, see `models.gateway.recordings`."""
+    """A model's recorded answer. `digest` is that of the request, `content` JSON with request and answer."""
 
     digest: str
     model: str
@@ -29,11 +29,11 @@ class Models(Repository):
     """Usage of models, and recorded answers."""
 
     async def add_usage(self, workspace_id: str, day: str, used: Mapping[str, Mapping[str, float]]) -> None:
-        """Add what was used of some models.
+        """Add a workspace's use of models on one day to what is stored.
 
         Args:
-          workspace_id: Who used it.
-          day: `2026-01-31`.
+          workspace_id: The workspace that used them.
+          day: Day in UTC, `2026-01-31`.
           used: Counts by model: `{"judge-small": {"requests": 1, "replayed": 0, "input_tokens", "output_tokens",
             "cost"}}`.
         """
@@ -47,20 +47,20 @@ class Models(Repository):
                 await connection.execute(update(table).where(this).values(**more))
 
     async def list_usage(self, workspace_id: str, *, since: str = "") -> list[DayUsage]:
-        """Return what a workspace used from a day on, the newest day first."""
+        """Return a workspace's use of models since a day (`2026-01-31`), the newest day first."""
         table = ModelUsageTable
         query = select(*columns_of(table, DayUsage)).where(table.workspace_id == workspace_id, table.day >= since)
         return [DayUsage(*row) for row in await self._database.fetch_all(query.order_by(table.day.desc(), table.model))]
 
     async def find_answer(self, workspace_id: str, digest: str) -> str | None:
-        """Return the content of a recorded answer, or None."""
+        """Return the content of the recorded answer to the request with this digest, or None."""
         table = ModelAnswerTable
         query = select(table.content).where(table.workspace_id == workspace_id, table.digest == digest)
         found = await self._database.fetch_value(query)
         return None if found is None else str(found)
 
     async def add_answers(self, workspace_id: str, answers: Sequence[RecordedAnswer], *, most_bytes: int) -> None:
-        """Store recorded answers in place of those of the same requests; the oldest go where there is no room."""
+        """Store or replace recorded answers; delete the workspace's oldest ones above `most_bytes` in all."""
         table = ModelAnswerTable
         async with self._database.transaction() as connection:
             for one in answers:
@@ -84,7 +84,7 @@ class Models(Repository):
                 await connection.execute(delete(table).where(mine, table.digest.in_(gone)))
 
     async def answers(self, workspace_id: str) -> AsyncIterator[RecordedAnswer]:
-        """Yield every recorded answer of a workspace, by digest."""
+        """Yield every recorded answer of a workspace, in the order of digests."""
         table, after = ModelAnswerTable, ""
         while True:
             query = select(*columns_of(table, RecordedAnswer)).where(
@@ -98,7 +98,7 @@ class Models(Repository):
             after = found[-1].digest
 
     async def count_answers(self, workspace_id: str) -> tuple[int, int]:
-        """Return how many answers a workspace has recorded, and their bytes."""
+        """Return how many answers a workspace has recorded, and their size in bytes."""
         table = ModelAnswerTable
         query = select(func.count(), func.sum(table.stored_bytes)).where(table.workspace_id == workspace_id)
         row = await self._database.fetch_first(query)

@@ -1,4 +1,4 @@
-"""Stores small JSON objects by kind and name in workspaces; hosts of one database change them one after the other."""
+"""Stores small JSON objects by workspace, kind and name; hosts that share a database lose no change."""
 
 import secrets
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _TRIES: Final = 5  # to change an object that another host changes at the same t
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object. `content` is JSON."""
+    """A stored object of one kind; `content` is JSON."""
 
     id: str
     workspace_id: str
@@ -31,7 +31,7 @@ class StoredObject:
 class Objects(Repository):
     """The objects in the database.
 
-    For every method that takes the `name` of one that is stored:
+    For every method that takes the `name` of a stored object:
 
     Raises:
       NotFound: there is none of that kind and name.
@@ -76,7 +76,7 @@ class Objects(Repository):
         return StoredObject(*found)
 
     async def swap_object(self, before: StoredObject, content: str) -> bool:
-        """Replace the content of an object, unless it is gone or another host was first; return whether it was done."""
+        """Replace an object's content if it is still that of `before`; return whether it was."""
         same = (EntityTable.id == before.id) & (EntityTable.content == before.content)
         values = {"content": content, "updated_at": datetime.now(UTC)}
         return await self._database.change_rows(update(EntityTable).where(same).values(**values)) == 1
@@ -84,9 +84,9 @@ class Objects(Repository):
     async def change_object(
         self, kind: str, workspace_id: str, name: str, change: Callable[[str], str]
     ) -> StoredObject:
-        """Change an object and return it; it stays as it is when others change it each time meanwhile.
+        """Replace an object's content by `change(content)`, and return the object.
 
-        `change` returns the new content for a content; it is called again for what another host has made of it.
+        When another host changes it meanwhile, `change` is called again; after several such tries it stays unchanged.
         """
         for _ in range(_TRIES):
             before = await self.get_object(kind, workspace_id, name)

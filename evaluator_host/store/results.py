@@ -23,7 +23,7 @@ _STRETCH_BYTES: Final = 8 << 20
 
 
 class Sort(StrEnum):
-    """The sort order of results: without the value last, equal ones by row. `status` has failed ones first."""
+    """The sort order of results: those without the value come last, equal ones by row; by `status`, failed first."""
 
     ROW = "row"
     SCORE = "score"
@@ -35,7 +35,7 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter of results. A field that is None matches everything."""
+    """A filter of results; a field that is None matches everything. `position` is that of the evaluator in the job."""
 
     position: int | None = None
     status: str | None = None
@@ -74,8 +74,8 @@ class Results(Repository):
     ) -> tuple[list[StoredResult], str | None]:
         """Return a page of results, and the cursor of the next page, or None.
 
-        `brief` reads of a result over 16 KB only the beginning of its JSON. The page ends before the result with which
-        it would have over `most_bytes`, unless that is its first.
+        With `brief`, only the beginning of the JSON of a result over 16 KB is read. A page has at most `most_bytes`, or
+        one result.
 
         Raises:
           InvalidRequest: the cursor comes from another query.
@@ -135,7 +135,7 @@ class Results(Repository):
         return int(await self._database.fetch_value(query))
 
     async def of_row(self, job_id: str, row: int) -> list[StoredResult]:
-        """Return the results of a row, in the order of the evaluators; after 16 MB only the beginning of long ones."""
+        """Return a row's results, in the order of the evaluators; after the first 16 MB, long ones are cut off."""
         table, found, held = ResultTable, [], 0
         query = select(table.row, table.position).where(table.job_id == job_id, table.row == row)
         keys = await self._database.fetch_all(query.order_by(table.position))
@@ -146,12 +146,12 @@ class Results(Repository):
         return found
 
     async def rows(self, job_id: str, which: Filter) -> list[int]:
-        """Return the numbers of the rows that have a result of the filter."""
+        """Return the numbers of the rows with a result that matches the filter, in order."""
         rows = _selected(job_id, which).with_only_columns(ResultTable.row).distinct().order_by(ResultTable.row)
         return list(await self._database.fetch_values(rows))
 
     async def every(self, job_id: str, which: Filter) -> AsyncGenerator[StoredResult, None]:
-        """Yield all results of a job by row, read some MB at a time."""
+        """Yield all results of a job that match the filter, by row, read some MB at a time."""
         cursor: str | None = None
         while True:
             page, cursor = await self.page(job_id, which, cursor=cursor, limit=_AT_ONCE)
@@ -161,7 +161,7 @@ class Results(Repository):
                 return
 
     async def figures(self, job_id: str, position: int, *, after: int = -1) -> AsyncGenerator[Figures, None]:
-        """Yield for each result of an evaluator the values for statistics, in the order of rows after row `after`."""
+        """Yield the figures of one evaluator's results, in the order of rows, from the row after `after` on."""
         table = ResultTable
         chosen = (table.job_id == job_id) & (table.position == position)
         columns = [_unless_long(column) if column is table.metrics else column for column in columns_of(table, Figures)]
@@ -182,7 +182,7 @@ class Results(Repository):
             last = page[-1].row
 
     async def one(self, job_id: str, position: int, row: int) -> StoredResult | None:
-        """Return the result of an evaluator for a row, or None."""
+        """Return the result of the evaluator at `position` for a row, or None."""
         table = ResultTable
         query = select(table.row, table.position).where(table.job_id == job_id, table.position == position)
         keys = await self._database.fetch_all(query.where(table.row == row))
@@ -300,7 +300,7 @@ class Outputs(Repository):
         return asked, failed
 
     async def sizes(self, job_id: str, rows: Collection[int]) -> dict[int, int]:
-        """Return the lengths of the model's answers for the rows of a page, with the logs of their calls."""
+        """Return by row the length, in characters, of the model's answer and its log."""
         table = OutputTable
         query = select(table.row, _OUTPUT_LENGTH)
         found = await self._database.fetch_all(query.where(table.job_id == job_id, table.row.in_(rows)))

@@ -54,7 +54,7 @@ def migrate(address: Address) -> None:
 
 
 def known_revisions(folder: Path) -> frozenset[str]:
-    """Return the revisions of the tables that this version can migrate."""
+    """Return the revisions of the database from which this version can migrate; `folder` has the migrations."""
     return frozenset(script.revision for script in _scripts(folder).walk_revisions())
 
 

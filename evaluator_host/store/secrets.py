@@ -41,8 +41,8 @@ class SecretBox:
     """Encrypts secrets with the newest key of the host, and decrypts them with any. Only `seal` creates the key file.
 
     Args:
-      given: The keys of the settings, newest first, separated by commas or spaces; each has 32 bytes as base64.
-        None for the key file, which has one on each line.
+      given: Keys from the host's settings, newest first, separated by commas or spaces, each 32 bytes in base64. None
+        for the key file, which has one key per line.
       data_dir: Folder of the key file.
     """
 
@@ -67,7 +67,7 @@ class SecretBox:
         """Decrypt a text that was encrypted for this workspace and name. Blocking.
 
         Raises:
-          Misconfigured: it was sealed with a key that this host does not have, or is damaged.
+          Misconfigured: the text was encrypted with a key that this host does not have, or is damaged.
         """
         mark, nonce, rest = sealed[1:5], sealed[5 : 5 + _NONCE_BYTES], sealed[5 + _NONCE_BYTES :]
         key = next((one for one in self._keys() if _mark(one) == mark), None)
@@ -85,7 +85,7 @@ class SecretBox:
             ) from error
 
     def is_newest(self, sealed: bytes) -> bool:
-        """Return whether the newest key encrypted this. Blocking.
+        """Return whether an encrypted secret was encrypted with the newest key. Blocking.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -93,7 +93,7 @@ class SecretBox:
         return sealed[1:5] == _mark(self._keys()[0])
 
     def marks(self) -> frozenset[bytes]:
-        """Return the marks of the keys that there are, which sealed secrets have after their version. Blocking.
+        """Return the marks of this host's keys: the 4 bytes by which an encrypted secret names its key. Blocking.
 
         Raises:
           Misconfigured: a key cannot be read, or is not valid.
@@ -102,7 +102,7 @@ class SecretBox:
         return frozenset(map(_mark, self._keys())) if there else frozenset()
 
     def add_key(self) -> bool:
-        """Put a new key before those of the key file; False where the settings have the keys. Blocking.
+        """Add a new key as the first of the key file; return False if the keys are in the settings. Blocking.
 
         Raises:
           Misconfigured: the key file cannot be read or written.
@@ -117,7 +117,7 @@ class SecretBox:
         """Leave only the newest key in the key file; return how many were dropped. Blocking.
 
         Raises:
-          Misconfigured: the key file cannot be read or written, or the settings have the keys.
+          Misconfigured: the key file cannot be read or written, or the keys are in the settings.
         """
         if self._given is not None:
             raise Misconfigured(f"the keys are in {_SETTING}: remove all but the first of them there")
@@ -185,7 +185,7 @@ def _bound(workspace_id: str, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class KeyRotation:
-    """The outcome of a rotation of the secrets' key."""
+    """The outcome of encrypting all secrets with a newer key."""
 
     added: bool  # whether a new key was made, in the key file
     resealed: int  # secrets that were encrypted with the newest key
@@ -196,7 +196,7 @@ class KeyRotation:
 class Secrets(Repository):
     """The secrets in the database; `box` encrypts them.
 
-    For every method that takes the `name` of one that is stored:
+    For every method that takes the `name` of a stored secret:
 
     Raises:
       NotFound: there is no secret of that name.
@@ -207,7 +207,7 @@ class Secrets(Repository):
         self.box = box
 
     async def set_secret(self, workspace_id: str, name: str, value: str, *, shortest: int = SHORTEST) -> SecretReport:
-        """Store a secret under a name; an existing one is replaced. One below `SHORTEST` characters is never masked.
+        """Store or replace a secret of at least `shortest` characters; below `SHORTEST` it is not masked in results.
 
         Raises:
           InvalidRequest: the name or the value is not valid.
@@ -282,17 +282,17 @@ class Secrets(Repository):
         return self.box.seal(text, workspace_id=workspace_id, name=name)
 
     async def list_closed(self, marks: Collection[bytes]) -> list[str]:
-        """Return `workspace/name` of the secrets that were sealed with none of the keys that have these marks."""
+        """Return `workspace/name` of the secrets that no key with one of these `marks` (`SecretBox.marks`) decrypts."""
         table = SecretTable
         query = select(WorkspaceTable.name.label("workspace"), table.name, table.sealed).join(WorkspaceTable)
         found = await self._database.fetch_all(query.order_by(WorkspaceTable.name, table.name))
         return [f"{row.workspace}/{row.name}" for row in found if row.sealed[1 : 1 + _MARK_BYTES] not in marks]
 
     async def rotate_key(self, *, drop_old: bool = False) -> KeyRotation:
-        """Encrypt every secret with a new key: one that is added to the key file, or the first of the settings.
+        """Encrypt every secret again, with a new key in the key file or with the first key of the settings.
 
         Args:
-          drop_old: Add no key; remove all but the newest from the key file, once nothing needs the others.
+          drop_old: Add no key, but use the newest and then remove the others from the key file.
 
         Raises:
           Misconfigured: the keys cannot be read or written, or a secret needs a key that would be dropped.

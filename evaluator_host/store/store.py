@@ -34,7 +34,7 @@ _NO_QUOTA: Final = Quota()
 class Store:
     """The host's stored data. Bound to one event loop.
 
-    Every method of a member may raise:
+    Every method of its repositories may raise:
 
     Raises:
       StoreUnavailable: the database does not answer, or cannot write.
@@ -78,10 +78,10 @@ async def open_store(
     """Migrate the database of a host, and open its store.
 
     Args:
-      database_url: See `address`; None for SQLite in the data directory.
+      database_url: `postgresql://…` or `sqlite:///file`; None for SQLite in the data directory.
       data_dir: Data directory of the host.
-      secrets_key: See `SecretBox`.
-      quota: What workspaces may store.
+      secrets_key: Keys that encrypt secrets, newest first, in base64; None for the key file in the data directory.
+      quota: Limits of storage.
 
     Raises:
       Misconfigured: the URL is not valid, or a newer version has used the database.

@@ -122,7 +122,7 @@ class AuditTable(Table):
 
 
 class PackageSetUseTable(Table):
-    """The package sets that workspaces requested, by the set's key or digest."""
+    """The package sets that each workspace requested, by key or digest of the set."""
 
     __tablename__ = "package_set_uses"
 
@@ -211,8 +211,8 @@ class TraceTable(Table):
 class DatasetTable(Table):
     """Data sets; their rows are files. One without a name came with a job, or is used only by jobs.
 
-    JSON: `columns`, `bad_lines` (the first ones), `notes`. `title` is the name that a version has, or
-    had before the next one took it.
+    JSON: `columns`, `bad_lines` (the first ones), `notes`. `title` is the data set's name too, and stays when a newer
+    version takes the name.
     """
 
     __tablename__ = "datasets"
@@ -239,7 +239,7 @@ class DatasetTable(Table):
 
 
 class JobTable(Table):
-    """Jobs, see `store.job.Job`. `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
+    """Jobs (`store.jobs.Job`). `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
 
     `dataset_name` is the name that the data set had when the job was made; `stored_bytes` is the size of the job's
     results and of the answers of its model.
@@ -284,8 +284,8 @@ class JobTable(Table):
 class JobEvaluatorTable(Table):
     """Copies of evaluators, made for a job, with what each scored so far. JSON: `content`, `lock`.
 
-    `judged` counts rows with a verdict, `scores` those with a score, `mean` is that of these scores. The previous job
-    is the newest completed one over the same rows, as of the end of this one.
+    `judged` counts rows with a verdict, `scores` rows with a score; `mean` is the mean of these scores. `previous_job`
+    is the newest job over the same rows that had completed when this one completed.
     """
 
     __tablename__ = "job_evaluators"
@@ -313,7 +313,7 @@ class JobEvaluatorTable(Table):
 class ResultTable(Table):
     """Results of jobs: one per evaluator and row. JSON: `metrics`, `result`.
 
-    `shared` is the id of the part that completes `result`; None where it is complete, as older versions stored it.
+    `shared` is the id of a `SharedPartTable` row with the other fields of `result`; None where `result` is complete.
     """
 
     __tablename__ = "results"
@@ -369,7 +369,7 @@ class OutputTable(Table):
 
 
 class LabelQueueTable(Table):
-    """Queues of rows that wait for labels of people. JSON: `content`. The job may have been deleted since."""
+    """Queues of rows for people to label. JSON: `content`. The job `job_id` may have been deleted since."""
 
     __tablename__ = "label_queues"
     __table_args__ = (UniqueConstraint("workspace_id", "name"), Index("ix_label_queues_dataset_id", "dataset_id"))
@@ -385,7 +385,7 @@ class LabelQueueTable(Table):
 
 
 class LabelTable(Table):
-    """The rows of queues: `state` is waiting, labelled or skipped. JSON: `label`. `held_by` looks at the row now."""
+    """Rows of label queues. `state`: waiting, labelled, skipped. JSON: `label`. `held_by`: the person who labels it."""
 
     __tablename__ = "labels"
 
@@ -401,7 +401,7 @@ class LabelTable(Table):
 
 
 class EntityTable(Table):
-    """Entities by kind and name, in namespaces of a workspace. JSON: `content`."""
+    """JSON objects (`content`) by kind and name, in namespaces of a workspace."""
 
     __tablename__ = "entities"
     __table_args__ = (

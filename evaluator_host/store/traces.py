@@ -51,9 +51,9 @@ class Traces(Repository):
     async def list_traces(
         self, workspace_id: str, name: str, *, limit: int, before: int | None = None, status: str | None = None
     ) -> list[tuple[int, ScoredTrace]]:
-        """Return numbered traces of an evaluator, newest first; `before` is the last number of the previous page.
+        """Return a page of an evaluator's traces with their numbers, newest first, up to `limit` or about 16 MB.
 
-        A page ends with the trace with which it has 16 MB.
+        `before` is the last number of the previous page; None for the first page.
         """
         table = TraceTable
         query: Any = (
@@ -86,7 +86,7 @@ class Traces(Repository):
         return {row[0]: row[1] for row in rows}
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
-        """Return what an evaluator scored in live traces that were received since a time."""
+        """Return counts, mean score and pass rate of an evaluator over the live traces received since a time."""
         table = TraceTable
         mine = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
         query = select(

@@ -1,4 +1,4 @@
-"""Measures the storage of each workspace; refuses what goes over its quota or leaves too little free disk."""
+"""Measures the storage of each workspace; refuses uploads over its quota or with too little free disk."""
 
 import asyncio
 import os
@@ -98,7 +98,7 @@ class StorageUsage:
         return sorted(reports, key=lambda report: (-report.total_bytes, report.workspace))
 
     async def require_room(self, workspace_id: str, more_bytes: int = 0) -> None:
-        """Check that a workspace may store more. `more_bytes`, which is about to be stored, counts from now on.
+        """Check that a workspace may store `more_bytes` more, and count these as stored.
 
         Raises:
           OverQuota: the workspace has reached its quota.

@@ -1,4 +1,4 @@
-"""Watches whether a host's database serves, and checks it before the host starts."""
+"""Watches whether a host's database works, and checks it before the host starts."""
 
 import asyncio
 import logging
@@ -19,14 +19,14 @@ _log = logging.getLogger(__name__)
 
 
 class DatabaseWatch:
-    """Looks at a database every two seconds, and logs when it does not serve and when it does again.
+    """Checks a database every two seconds, and logs when it stops working and when it works again.
 
-    A SQLite file that was removed or replaced under its host is never used again: what is written would be in a file
-    without a name.
+    A SQLite file that was removed or replaced while the host runs is not used until it is back: writes would go to a
+    file without a name.
 
     Args:
-      database: What the host reads and writes; its `lost` is set here.
-      kept: The same database, on connections that no caller takes.
+      database: The host's database; its `lost` is set here.
+      kept: The same database on connections that requests do not use.
     """
 
     def __init__(self, database: Database, kept: Database) -> None:
@@ -36,7 +36,7 @@ class DatabaseWatch:
         self._file = _identity(self._address.file)
 
     async def run(self) -> None:
-        """Look at the database until cancelled."""
+        """Check the database every two seconds until cancelled."""
         while True:
             problem = await self._look()
             if problem != self.problem:
@@ -48,7 +48,7 @@ class DatabaseWatch:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     def require_serving(self) -> None:
-        """Check that the database served at the last look.
+        """Check that the database worked at the last check of `run`.
 
         Raises:
           StoreUnavailable: it did not.
@@ -98,10 +98,10 @@ def _read_file(address: Address, file: Path) -> int:
 
 
 def require_not_emptied(address: Address, data_dir: Path) -> None:
-    """Check that a SQLite file without a byte was none before: half a copy, or a disk that was full, leaves such a one.
+    """Check that an empty SQLite file is new: an interrupted copy or a full disk can empty a used one.
 
     Raises:
-      StoreUnavailable: a host of this data directory has used it.
+      StoreUnavailable: the file is empty, but a host of this data directory has used it.
     """
     if (file := address.file) is None or (found := file_facts(file)) is None or found.st_size:
         return
@@ -111,10 +111,10 @@ def require_not_emptied(address: Address, data_dir: Path) -> None:
 
 
 def require_usable(address: Address) -> None:
-    """Check that a SQLite file can be read and written, or made. Blocking; PostgreSQL is not asked.
+    """Check that a SQLite file can be read and written, or created. Blocking; does nothing for PostgreSQL.
 
     Raises:
-      StoreUnavailable: it cannot; the detail says what to do.
+      StoreUnavailable: it cannot be; the detail says what to do.
     """
     if (file := address.file) is None:
         return

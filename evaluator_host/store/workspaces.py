@@ -46,7 +46,7 @@ class Workspaces(Repository):
 
 
 async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
-    """Return the workspace of a name within a transaction, as `Workspaces.ensure_workspace`."""
+    """Return the workspace of a name, created if there is none, within the transaction of `connection`."""
     require_name(name, "workspace")
     query = select(*columns_of(WorkspaceTable, Workspace)).where(WorkspaceTable.name == name)
     row = (await connection.execute(query)).first()
@@ -58,7 +58,7 @@ async def ensure_workspace(connection: AsyncConnection, name: str) -> Workspace:
 
 
 def require_name(name: str, what: str) -> None:
-    """Check a workspace name that a caller chose.
+    """Check a name that a caller chose; `what` is the kind of thing to name, for the message: `workspace`.
 
     Raises:
       InvalidRequest: the name is not valid; the message has the rule.
@@ -74,17 +74,17 @@ def require_name(name: str, what: str) -> None:
 class PackageSetUses(Repository):
     """The package sets that each workspace requested; workspaces share the files, but see only their own sets.
 
-    A set has two names: its key, and the digest of its packages.
+    In these methods, `names` of a set are its key and the digest of its packages.
     """
 
     async def asked(self, workspace_id: str, names: Collection[str]) -> None:
-        """Record that a workspace requested a package set; repeating it changes nothing."""
+        """Record that a workspace requested the package set with these names; repeating it changes nothing."""
         values = [{"workspace_id": workspace_id, "name": name, "asked_at": datetime.now(UTC)} for name in sorted(names)]
         async with self._database.transaction() as connection:
             await connection.execute(insert_unless_there(connection, PackageSetUseTable), values)
 
     async def names(self, workspace_id: str) -> frozenset[str]:
-        """Return the names of the package sets that a workspace requested."""
+        """Return the names, keys and digests, of all package sets that a workspace requested."""
         query = select(PackageSetUseTable.name).where(PackageSetUseTable.workspace_id == workspace_id)
         return frozenset(await self._database.fetch_values(query))
 
@@ -96,6 +96,6 @@ class PackageSetUses(Repository):
         return bool(await self._database.fetch_value(select(exists(others))))
 
     async def forget_set(self, workspace_id: str, names: Collection[str]) -> None:
-        """Record that a workspace no longer needs a package set."""
+        """Record that a workspace no longer needs the package set with these names."""
         mine = PackageSetUseTable.workspace_id == workspace_id
         await self._database.change_rows(delete(PackageSetUseTable).where(mine, PackageSetUseTable.name.in_(names)))

@@ -32,7 +32,7 @@ _HEAD: Final = 4  # bytes of the length of the head
 
 @dataclass(frozen=True, slots=True)
 class TraceSpans:
-    """The spans of one trace in one request."""
+    """The spans of one trace, or of one session's traces, in one request."""
 
     trace_id: str  # in hex, or as it came
     spans: int  # how many
@@ -44,7 +44,7 @@ class TraceSpans:
 def read_request(
     body: bytes, media_type: str, encoding: str, most_bytes: int, share: float, group_by: str = "trace"
 ) -> bytes:
-    """Return the traces of a request, for `traces_of`.
+    """Return the traces in one request of an exporter, encoded for `traces_of`.
 
     Args:
       body: `ExportTraceServiceRequest` in protobuf or JSON, perhaps compressed.
@@ -53,11 +53,11 @@ def read_request(
       most_bytes: Ceiling of the inflated body.
       share: Fraction of the traces to keep, 0 to 1. The choice depends on trace ids only, so that all spans of a trace
         are kept or none.
-      group_by: `session` puts the traces of one session together, under its id; the choice then depends on that.
+      group_by: `trace`, or `session` to join the traces of a session under its id, on which `share` then depends.
 
     Raises:
-      InvalidRequest: it is no export.
-      TooLarge: it has over `most_bytes` or 10,000 spans, or repeats its resources too often.
+      InvalidRequest: the body is no OTLP export.
+      TooLarge: the body has over `most_bytes` or 10,000 spans, or repeats its resources too often.
     """
     data = _inflated(body, encoding, most_bytes)
     export = _from_protobuf(data) if media_type == PROTOBUF else _from_json(data)

@@ -1,8 +1,8 @@
 """Reads the spans of an OTLP/JSON export, and the fields of spans in every supported trace format.
 
-Values of the wrong shape are skipped and never raise.
-It takes both spellings of field names that exporters use (`spanId` and `span_id`), ids in hex (the OTLP/JSON rule) or
-base64 (the protobuf rule), and 64-bit integers as strings or numbers.
+Values of the wrong shape are skipped and never raise. Accepted are both spellings of field names that exporters use
+(`spanId` and `span_id`), ids in hex (the OTLP/JSON rule) or base64 (the protobuf rule), and 64-bit integers as strings
+or numbers.
 """
 
 import base64
@@ -43,7 +43,7 @@ _HEX_ID: Final = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 
 @dataclass(frozen=True, slots=True)
 class SpanRecord:
-    """One span in the documented shape, not yet linked to its parent."""
+    """One span, with the fields that evaluators get, not yet linked to its parent."""
 
     id: str  # in hex for OTLP, else as it came; `span-<position>` for a span without one
     parent: str | None  # id of its parent; None for a root
@@ -81,8 +81,8 @@ def number(value: Any) -> float | int | None:
 def identifier(value: Any) -> str | None:
     """Return a span or trace id in hex; None for an absent, empty or all-zero id.
 
-    An id that is neither hex nor base64 is kept if it is printable and has at most 64 characters, else its hash is its
-    id: ids are logged, stored and shown.
+    An id that is neither hex nor base64 is kept if it is printable and has at most 64 characters, otherwise it is
+    replaced by its hash, because ids are logged, stored and shown.
     """
     if not isinstance(value, str) or not value.strip("0="):
         return None

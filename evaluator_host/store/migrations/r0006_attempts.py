@@ -1,4 +1,4 @@
-"""Adds the number of hosts that took a job up and have stored nothing for it since."""
+"""Adds to jobs the number of times that hosts claimed a job since the last stored result."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Adds what workspaces used of models by day, and the recorded answers of models."""
+"""Adds workspaces' use of models by day, and the recorded answers of models."""
 
 from typing import Final
 
