@@ -25,7 +25,7 @@ _WINDOW: Final = 100  # one in so many idle sandboxes is spared for having been 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A request for a sandbox: the evaluator, its workspace, and the spec of the sandbox."""
+    """A request for a sandbox: the evaluator (by digest, and as loaded), its workspace, and the spec of the sandbox."""
 
     workspace: str
     digest: str
@@ -34,13 +34,13 @@ class LeaseRequest:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Calls with an equal key share sandboxes; different workspaces never do."""
+        """Workspace and evaluator digest: calls with an equal key share sandboxes."""
         return self.workspace, self.digest
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A sandbox that has loaded an evaluator."""
+    """A sandbox that has loaded an evaluator, and what the pool knows of it."""
 
     sandbox: Sandbox
     loaded: Loaded
@@ -59,9 +59,9 @@ class Waiter:
 
 
 class EvaluatorPool:
-    """The sandboxes and waiting callers of one workspace's evaluator.
+    """The sandboxes and waiting callers of one evaluator in one workspace.
 
-    Leased and starting sandboxes count in the workspace's share; idle ones do not.
+    Its leased and starting sandboxes count as the workspace's share of the pool; idle ones do not.
     """
 
     def __init__(self, key: tuple[str, str], shares: FairShare) -> None:
@@ -85,10 +85,10 @@ class EvaluatorPool:
         self._shares.begin(self.workspace, spec.memory_mb)
 
     def begin_turn(self, *, started: float) -> None:
-        """Begin this evaluator's turn, now that its sandbox is ready; the start of the sandbox began at `started`.
+        """Keep this evaluator's sandboxes from others for a while, now that one is ready; its start began at `started`.
 
-        A turn lasts at least as long as that start took; on a loaded machine sandboxes would otherwise be ended before
-        their first call.
+        `started` is in monotonic seconds. This lasts at least as long as the start took: on a loaded machine sandboxes
+        would otherwise be ended before their first call.
         """
         now = time.monotonic()
         self.turn_until = now + max(TURN_S, now - started)
@@ -111,17 +111,17 @@ class EvaluatorPool:
         return slot
 
     def pause(self, slot: Slot) -> None:
-        """Count a leased sandbox as waiting."""
+        """Count a leased sandbox, whose row waits for an answer from outside, as idle."""
         self.paused[slot] = unused_mb = slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb
         self._shares.end(self.workspace, unused_mb)
 
     def resume(self, slot: Slot) -> None:
-        """Count a waiting sandbox as busy."""
+        """Count a sandbox as busy again after `pause`."""
         self._shares.begin(self.workspace, self.paused.pop(slot))
 
     @property
     def worth(self) -> float:
-        """Recent uses of each of its sandboxes: what one of them less would cost."""
+        """Recent leases per sandbox; of evaluators with a low value idle sandboxes are ended first."""
         return self.uses / max(1, self.size)
 
     def pop_waiter(self) -> Waiter | None:
@@ -165,12 +165,12 @@ class Lease:
 
 
 class EvaluatorPools:
-    """The evaluator pools of a host, by key.
+    """The evaluator pools of a host, by `LeaseRequest.key`, and the order in which idle sandboxes are ended.
 
-    Sandboxes are ended by frequency of use, as TinyLFU does it (Einziger, Friedman, Manes: TinyLFU: A Highly Efficient
-    Cache Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
-    sandbox, all counts are halved after a sample of ten uses per place, and an equally used newcomer gives way. A small
-    window of the sandboxes used last is spared, as in the same paper's W-TinyLFU.
+    That order is by frequency of use, as in TinyLFU (Einziger, Friedman, Manes: TinyLFU: A Highly Efficient Cache
+    Admission Policy, ACM Transactions on Storage 13(4), 2017): uses are counted for evaluators with and without a
+    sandbox, all counts are halved after ten uses per place of the pool, and an equally used newcomer goes first. The
+    sandboxes used last, one in a hundred, are spared, as in the same paper's W-TinyLFU.
     """
 
     def __init__(self, shares: FairShare, *, places: int) -> None:
@@ -191,7 +191,7 @@ class EvaluatorPools:
         return iter(list(self._by_key.values()))
 
     def count_use(self, one: EvaluatorPool) -> None:
-        """Count a lease of an evaluator; halve all counts when the sample is complete."""
+        """Count a lease of an evaluator; halve the counts of all after ten leases per place of the pool."""
         one.uses = min(one.uses + 1, _MOST_USES)
         self._counted += 1
         if self._counted >= _SAMPLE * self._places:
@@ -224,9 +224,9 @@ class EvaluatorPools:
 
 
 class StartQueue:
-    """The evaluators that need a sandbox, or memory for an idle one to run. False when empty.
+    """Queue of the evaluators that need a sandbox, or memory for an idle one to run; false when empty.
 
-    Round robin over workspaces, then oldest first.
+    Workspaces take turns, and the evaluators of one workspace come in the order in which they were added.
     """
 
     def __init__(self, shares: FairShare) -> None:
@@ -248,8 +248,8 @@ class StartQueue:
     def next_to_start(self, fits: Callable[[EvaluatorPool], bool]) -> EvaluatorPool | None:
         """Return the evaluator pool whose turn it is; None when no sandbox can start, or run again, now.
 
-        A large sandbox that does not fit yet is not overtaken by a workspace that would then use more memory than its
-        own: small sandboxes would otherwise always take the room that it waits for.
+        While a large sandbox waits for room, a smaller one starts first only if its workspace would use no more memory
+        than that of the large one: otherwise small sandboxes could take the room for ever.
         """
         most_mb: float = math.inf
         for entry, spec in self._eligible():

@@ -43,17 +43,17 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and memory: a resting sandbox by what it uses, any other by its limit, which its row may reach.
+    """Counts sandboxes and their memory: of one without a running row what it uses now, of any other its limit.
 
-    One sandbox always fits, so a large limit waits instead of failing.
+    One sandbox always fits, even if its limit is larger than the pool's memory.
 
     Attributes:
-      running: Sandboxes that start, run or end, and so may use all of their memory.
-      running_mb: Sum of the limits of these.
-      taken_mb: That, and what resting sandboxes use.
-      leaving: Sandboxes that are being ended.
-      leaving_mb: What they will give back.
-      environments: Sandboxes by the digest of their environment.
+      running: Number of sandboxes that start, run or end, and so may use memory up to their limit.
+      running_mb: Sum of the memory limits of these.
+      taken_mb: `running_mb` and the memory that the other sandboxes, which rest, use now.
+      leaving: Number of sandboxes that are being ended.
+      leaving_mb: MB that these count in `taken_mb`.
+      environments: Number of sandboxes by the digest of their environment.
     """
 
     def __init__(self, *, max_sandboxes: int, memory_mb: int, max_running: int | None = None) -> None:
@@ -66,7 +66,7 @@ class Capacity:
         self._leaving: dict[Sandbox, int] = {}
 
     def divide(self, parts: int) -> None:
-        """Have one of so many equal parts of the limits, and room for one sandbox at least."""
+        """Divide the configured limits by `parts`, the number of the host's pools; each stays at least 1."""
         self.max_sandboxes, self.max_running, self.memory_mb = (max(1, limit // parts) for limit in self._limits)
 
     def fits(self, spec: SandboxSpec) -> bool:
@@ -76,7 +76,7 @@ class Capacity:
         return self.sandboxes < self.max_sandboxes and self._may_run(spec.memory_mb)
 
     def fits_awake(self, sandbox: Sandbox) -> bool:
-        """Return whether a resting sandbox may run now."""
+        """Return whether there is room for a resting sandbox to run a row now."""
         resting_mb = self._resting.get(sandbox, sandbox.spec.memory_mb)
         return self.sandboxes == 1 or self._may_run(sandbox.spec.memory_mb - resting_mb)
 
@@ -90,25 +90,25 @@ class Capacity:
         self.environments[spec.environment.digest] += 1
 
     def rest(self, sandbox: Sandbox) -> None:
-        """Count a sandbox without a row, or whose row waits, by what it uses; again when that may have changed."""
+        """Count a sandbox without a row, or whose row waits, by its `idle_mb`; call again after `idle_mb` changed."""
         if sandbox not in self._resting:
             self._run(sandbox.spec, -1)
         self.taken_mb += sandbox.idle_mb - self._resting.get(sandbox, 0)
         self._resting[sandbox] = sandbox.idle_mb
 
     def wake(self, sandbox: Sandbox) -> None:
-        """Count a resting sandbox by its limit, before it is given a row."""
+        """Count a resting sandbox by its memory limit again, before it gets a row."""
         self.taken_mb -= self._resting.pop(sandbox)
         self._run(sandbox.spec, 1)
 
     def leave(self, sandbox: Sandbox) -> None:
-        """Note that a sandbox is being ended; `give_back` follows."""
+        """Count a sandbox as being ended; the caller calls `give_back` when it has ended."""
         self._leaving[sandbox] = mb = self._resting.get(sandbox, sandbox.spec.memory_mb)
         self.leaving += 1
         self.leaving_mb += mb
 
     def give_back(self, spec: SandboxSpec, sandbox: Sandbox | None = None) -> None:
-        """Count one sandbox less, after it has ended; None for one that never started."""
+        """Count one sandbox less, after it has ended; `sandbox` is None for one that never started."""
         if sandbox is not None and (leaving_mb := self._leaving.pop(sandbox, None)) is not None:
             self.leaving -= 1
             self.leaving_mb -= leaving_mb
@@ -122,7 +122,7 @@ class Capacity:
             del self.environments[spec.environment.digest]
 
     def short_of(self, specs: Sequence[SandboxSpec]) -> tuple[int, int]:
-        """Return how many sandboxes, and how many MB, must go before these can start; what is leaving is gone."""
+        """Return how many more sandboxes, and how many MB, must be freed before sandboxes of all `specs` can start."""
         sandboxes = self.sandboxes - self.leaving + len(specs) - self.max_sandboxes
         memory_mb = self.taken_mb - self.leaving_mb + sum(spec.memory_mb for spec in specs) - self.memory_mb
         return sandboxes, memory_mb
@@ -165,18 +165,18 @@ class FairShare:
         return self._all.waiting
 
     def share_of(self, workspace: str) -> Share:
-        """Return the share of a workspace; from then on the workspace counts when the pool is divided."""
+        """Return the share of a workspace; once there is a second workspace, neither may take the whole pool."""
         share = self._by_workspace.get(workspace)
         if share is None:
             share = self._by_workspace[workspace] = Share()
         return share
 
     def memory_with(self, workspace: str, spec: SandboxSpec) -> int:
-        """Return how many MB a workspace's busy sandboxes would have with one more of this spec."""
+        """Return the sum of the memory limits, in MB, of a workspace's busy sandboxes and one more of this spec."""
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
-        """Return whether one more sandbox of a workspace leaves enough for others; `Capacity.fits` checks the room."""
+        """Return whether a workspace may start one more sandbox and leave its part of the pool to other workspaces."""
         own = self.share_of(workspace)
         if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True
@@ -188,20 +188,20 @@ class FairShare:
         )
 
     def begin(self, workspace: str, memory_mb: int) -> None:
-        """Count a sandbox as busy."""
+        """Count a workspace's sandbox, of this memory limit, as busy."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes += 1
             share.memory_mb += memory_mb
 
     def end(self, workspace: str, memory_mb: int) -> None:
-        """Count a busy sandbox as idle, waiting or ended, and give back so much of its memory."""
+        """Count a busy sandbox as idle, waiting or ended, and `memory_mb` of its memory as free."""
         for share in (self.share_of(workspace), self._all):
             share.sandboxes -= 1
             share.memory_mb -= memory_mb
 
     @contextmanager
     def queued(self, workspace: str) -> Iterator[None]:
-        """Hold a place in the queue while the block runs.
+        """Hold one of the workspace's places in the queue while the block runs.
 
         Raises:
           Busy: the workspace already has as many places as it may have.

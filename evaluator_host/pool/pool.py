@@ -41,7 +41,7 @@ _MANY_WARM: Final = 32  # sandboxes; with more of them the least used goes befor
 class Pool:
     """All sandboxes of one process of a host. Bound to one event loop.
 
-    `parts`: pools of the host that divide the limits equally, this one among them.
+    `parts` is the number of processes of the host, which divide `limits` equally.
     """
 
     def __init__(self, backend: Backend, limits: PoolLimits, *, parts: int = 1) -> None:
@@ -87,7 +87,7 @@ class Pool:
         return await self._wait(owner, request)
 
     def release(self, lease: Lease) -> None:
-        """Return a leased sandbox to the pool, in any state."""
+        """Return a leased sandbox to the pool; cancel its unanswered rows, and end it if it is broken or too old."""
         sandbox = lease.sandbox
         if sandbox.broken or sandbox.link.ended or self._closed or self._worn(sandbox):
             self._discard(lease.owner, sandbox)
@@ -97,9 +97,9 @@ class Pool:
             self._hand_on(lease.owner, lease.slot)
 
     def pause(self, lease: Lease, *, waits: bool) -> None:
-        """Count a leased sandbox as one whose row waits for an answer from outside, or as running again.
+        """Tell the pool that the row of a leased sandbox waits for an answer from outside, or runs again.
 
-        One that waits counts as an idle one, so that others run meanwhile, and computes only where they do not.
+        A waiting sandbox counts as idle, so that others run meanwhile, and has a low CPU weight.
         """
         owner, slot = lease.owner, lease.slot
         if waits and slot not in owner.paused:
@@ -114,10 +114,10 @@ class Pool:
             self.capacity.wake(slot.sandbox)
 
     async def resume(self, lease: Lease) -> None:
-        """Wait until a sandbox whose row has its answer may run, then count it so.
+        """Wait until a sandbox whose row has its answer may run again, and count it as running.
 
-        Rows go on before others start, but no workspace gets more than its share so, and they take turns with calls of
-        other workspaces.
+        Such rows come before new ones, but within their workspace's share, and in turns with calls of other
+        workspaces.
         """
         if lease.slot in lease.owner.paused:
             waiting = lease, asyncio.get_running_loop().create_future()
@@ -129,7 +129,7 @@ class Pool:
                 self._resuming.remove(waiting)
 
     def retire(self, lease: Lease) -> None:
-        """Return a leased sandbox to the pool and end it."""
+        """End a leased sandbox instead of returning it to the pool."""
         self._discard(lease.owner, lease.sandbox)
 
     async def prewarm(self, spec: SandboxSpec) -> None:
@@ -157,7 +157,7 @@ class Pool:
             self.reap()
 
     def reap(self) -> None:
-        """Run one round of `run_reaper`."""
+        """End sandboxes that are idle too long, used too often or dead, once, and measure the memory of idle ones."""
         now = time.monotonic()
         for owner in self._evaluator_pools:
             for slot in list(owner.idle):
@@ -188,7 +188,7 @@ class Pool:
             await asyncio.wait(set(self._tasks))
 
     def divide(self, parts: int) -> None:
-        """Take one of so many equal parts of the limits from now on; other processes of the host have the rest."""
+        """Divide the limits equally among `parts` processes of the host from now on; this pool has one part."""
         self.capacity.divide(parts)
         self._make_room()
         self._serve()

@@ -45,9 +45,9 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
 
 
 class Preimporter:
-    """Prepares prewarmed sandboxes: forks the process, and imports packages where that saves time.
+    """Has prewarmed sandboxes fork the process for the evaluator, and import packages there if that saves time.
 
-    A package set that failed is not tried again for half an hour.
+    A package set whose import failed is not tried again for half an hour.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Preimporter:
         return await sandbox.prepare(modules, timeout_s=min(timeout_s, MOST_S))
 
     def avoid(self, spec: SandboxSpec, reason: str) -> None:
-        """Skip preparing sandboxes of this spec for half an hour."""
+        """Do not prepare sandboxes of this spec for half an hour; `reason` goes to the log."""
         _log.info("packages of %s are not imported ahead: %s", spec.environment.digest[:19], reason)
         self._avoided_until[spec] = time.monotonic() + _AGAIN_AFTER_S
         self._avoided_until.move_to_end(spec)
@@ -116,7 +116,7 @@ class PrewarmedSandboxes:
         self._closed = False
 
     def take_sandbox(self, spec: SandboxSpec) -> Sandbox | None:
-        """Return a waiting sandbox, which keeps its place in the capacity; None when there is none."""
+        """Return a ready sandbox, which stays counted in the capacity; None when there is none."""
         ready = self._ready.get(spec, [])
         while ready:
             sandbox = ready.pop()
@@ -142,7 +142,7 @@ class PrewarmedSandboxes:
             self._wanting[spec] = None
 
     def refill_wanting(self) -> None:
-        """Start one sandbox that had no room before."""
+        """Start one sandbox for which `refill_soon` found no room, if there is room now."""
         if self._wanting:
             spec, _ = self._wanting.popitem(last=False)
             if not self._closed and spec in self._ready and self._missing(spec) and self._capacity.fits(spec):
@@ -158,9 +158,9 @@ class PrewarmedSandboxes:
         await self._fill(spec)
 
     async def probe(self, spec: SandboxSpec) -> None:
-        """Check that a sandbox can start, and raise if not: one is waiting, or one is started and ended for the test.
+        """Check that a sandbox of `spec` can start: one is ready, or one is started as a test and ended.
 
-        A full host passes: its sandboxes have started.
+        On a full host nothing is tested: its sandboxes have started.
 
         Raises:
           SandboxUnavailable: it does not start.
