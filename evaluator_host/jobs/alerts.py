@@ -1,8 +1,8 @@
 """Watches figures of jobs and of live traces, and keeps and sends a message when they go out of bounds.
 
-An alert is one object in the store, with its state and its messages: a host that changes it compares it with what it
-read (`swap_object`), so that of several hosts one alone adds a message, and one alone sends it. A host that dies
-meanwhile leaves the message to the next attempt: a receiver may get it twice, with the same id.
+An alert is one object in the store, with its state and its messages. A host changes it only if no other host has since
+it was read (`swap_object`), so that only one of several hosts adds a message, and only one sends it. If that host dies
+meanwhile, the message is sent again: a receiver may get it twice, with the same id.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ class Alerts:
     For every method that takes the `name` of an alert:
 
     Raises:
-      NotFound: there is none of that name.
+      NotFound: there is no alert of that name.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Alerts:
         self._wake = asyncio.Event()
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
-        """Store an alert; it watches what ends from now on, and a job also when it has ended.
+        """Store an alert; it watches jobs that end from now on, and a job that its rule names even if that has ended.
 
         Raises:
           InvalidRequest: the name or the rule is not valid, or the webhook may not be called.
@@ -138,9 +138,9 @@ class Alerts:
     async def change_alert(
         self, workspace_id: str, name: str, *, paused: bool | None = None, acknowledged: bool | None = None
     ) -> AlertReport:
-        """Pause, resume or acknowledge an alert; None keeps a field.
+        """Pause, resume or acknowledge an alert; None leaves a field unchanged.
 
-        What ended while it was paused is not looked at. Pausing acknowledges too; the next message ends that.
+        Jobs that ended during a pause are never checked. A pause acknowledges too; the next message ends that.
         """
 
         def changed(kept: _Alert) -> _Alert:
@@ -164,7 +164,7 @@ class Alerts:
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:
-        """Look at figures and send messages until cancelled."""
+        """Check the figures of all alerts and send messages, until cancelled."""
         places = asyncio.Semaphore(_AT_ONCE)
 
         async def look(stored: StoredObject) -> None:
@@ -184,7 +184,7 @@ class Alerts:
             self._wake.clear()
 
     async def look(self, stored: StoredObject) -> None:
-        """Look at the figures of one alert, and send its messages that are due."""
+        """Check the figures of one stored alert, and send its messages that are due."""
         kept = _STORED.validate_json(stored.content)
         if not kept.paused:
             new = await self._looked(stored, kept)

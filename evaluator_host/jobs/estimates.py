@@ -1,4 +1,4 @@
-"""Estimates what a job will use of models, from its first rows."""
+"""Estimates the model calls, tokens and cost of a job from its first rows."""
 
 import asyncio
 from contextlib import aclosing, suppress
@@ -21,7 +21,7 @@ _LONGEST_S: Final = 300.0
 
 
 class JobEstimates:
-    """Estimates jobs of one host."""
+    """Estimates the use of models by jobs of one host."""
 
     def __init__(self, jobs: JobService, results: JobResults, models: Models, settings: Settings) -> None:
         self._jobs = jobs
@@ -30,11 +30,11 @@ class JobEstimates:
         self._day = settings.model_day or ModelBudget()
 
     async def estimate_job(self, spec: JobSpec, workspace_id: str, *, rows: int) -> JobEstimate:
-        """Score the first rows of a job, and return what all of them will use of models.
+        """Score the first `rows` rows in a temporary job, and return the estimated use of models by the whole job.
 
         Raises:
           HostBusy: the first rows are not scored within five minutes.
-          HostError: as `JobService.create_job`.
+          HostError: the job is not valid, see `JobService.create_job`.
         """
         total = await self._jobs.count_rows(spec, workspace_id)
         first = replace(spec.config, limit_samples=max(1, min(rows, total)), shard=None)

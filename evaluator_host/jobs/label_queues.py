@@ -1,4 +1,4 @@
-"""Queues of rows of a job or a data set that wait for labels of people; the labels count in agreement reports."""
+"""Queues of rows of a job or a data set that people label; agreement reports compare evaluators with the labels."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -72,10 +72,10 @@ class LabelQueues:
         evaluator: str | None = None,
         limit: int = MOST_ROWS,
     ) -> LabelQueue:
-        """Make a queue of the rows of a job or a data set.
+        """Make a queue of rows of a job or of a data set; exactly one of `job` and `dataset` is given.
 
-        The rows are those of a job or of a data set: their numbers, or those that the results of one evaluator (None:
-        of any) choose; at most `limit`, spread evenly.
+        `rows` are row numbers, or a choice by results, such as failed ones, of one evaluator (None: of any). Of more
+        than `limit` rows, `limit` evenly spread ones are taken.
 
         Raises:
           InvalidRequest: a field is not valid, or there are no such rows.
@@ -124,7 +124,7 @@ class LabelQueues:
         return await self.results.chosen_rows(workspace_id, job, evaluator=evaluator, status=status, passed=passed)
 
     async def list_queues(self, workspace_id: str, *, job: str | None = None) -> list[LabelQueue]:
-        """Return the queues, the newest first; of a job those whose labels count for it.
+        """Return all queues of a workspace, the newest first, or those whose labels apply to one job.
 
         Raises:
           NotFound: there is no such job.
@@ -144,7 +144,7 @@ class LabelQueues:
         await self.labels.delete_queue(await self.labels.get_queue(workspace_id, name))
 
     async def next_row(self, workspace_id: str, name: str, *, by: str | None, key_id: str | None) -> LabelRow | None:
-        """Return a row that waits, held for this person for 10 minutes; None when none is left."""
+        """Return the next waiting row, held 10 minutes for a person: the key's name, or `by`; None if none is left."""
         queue = await self.labels.get_queue(workspace_id, name)
         taken = await self.labels.take_row(queue, await self._person(by, key_id))
         return None if taken is None else await self._shown(queue, taken)
@@ -152,7 +152,7 @@ class LabelQueues:
     async def list_rows(
         self, workspace_id: str, name: str, *, state: LabelState | None = None, after: int = -1, limit: int = 100
     ) -> LabelPage:
-        """Return rows of a queue by number, without their data."""
+        """Return the rows of a queue after row number `after`, with their labels but without data."""
         queue = await self.labels.get_queue(workspace_id, name)
         found = await self.labels.list_labels(queue, state=state, after=after, limit=limit + 1)
         shown = tuple(LabelEntry(**_entry(one)) for one in found[:limit])
@@ -179,11 +179,11 @@ class LabelQueues:
         by: str | None = None,
         key_id: str | None = None,
     ) -> LabelQueue:
-        """Label a row, skip it, or with a label of None let it wait again; return the queue after it.
+        """Label a row, skip it, or with a label of None remove its label; return the queue.
 
         Raises:
           NotFound: there is no such queue or row.
-          InvalidRequest: the queue takes no such label.
+          InvalidRequest: the label is not one that the queue allows.
           OverQuota: the workspace has reached its quota.
         """
         await self.usage.require_room(workspace_id, len(note))

@@ -1,8 +1,8 @@
 """Evaluates rows of jobs on the nodes of a Ray cluster; the driver of the cluster is a process of its own.
 
-A driver ends with its raylet, whatever it does besides: so it is never this process. It gets chunks of rows and returns
-their results over its standard streams, as pickled frames: a length of eight bytes, then a tuple. It needs no key, and
-reaches no database. What it loses is only chunks under way, which are sent again.
+A Ray driver is ended with its raylet, so it is never this process. It gets chunks of rows and returns their results
+over its standard streams, as pickled frames: a length of eight bytes, then a tuple. It needs no key and no database.
+Chunks under way when it ends are sent again.
 """
 
 import asyncio
@@ -34,17 +34,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class NodeUse:
-    """The nodes that one job has used, by name."""
+    """The nodes that one job has used, by name, with their states and numbers of rows."""
 
     nodes: dict[str, JobNode] = field(default_factory=dict)
 
     def add_rows(self, name: str, rows: int) -> None:
-        """Count rows that a node has evaluated."""
+        """Add rows that a node has evaluated to its count."""
         known = self.nodes.get(name) or JobNode(name)
         self.nodes[name] = replace(known, rows=known.rows + rows)
 
     def note(self, found: Sequence[tuple[str, str, str | None]]) -> None:
-        """Take over the state of each node and the reason for it."""
+        """Store the state of each node: `found` has `(name, state, reason or None)`."""
         for name, state, reason in found:
             known = self.nodes.get(name) or JobNode(name)
             self.nodes[name] = replace(known, state=NodeState(state), reason=reason)
@@ -54,7 +54,7 @@ class RayNodes:
     """The nodes of one Ray cluster. Bound to one event loop; the driver starts with the first chunk.
 
     Args:
-      address: Of the cluster: `10.0.0.1:6379`, or `auto` for that of this machine.
+      address: Address of the cluster: `10.0.0.1:6379`, or `auto` for the one on this machine.
     """
 
     def __init__(self, address: str) -> None:
@@ -69,15 +69,15 @@ class RayNodes:
 
     @property
     def at_once(self) -> int:
-        """The number of chunks that keeps all nodes at work."""
+        """The number of chunks to send at the same time, so that all ready nodes are busy."""
         return 2 + 2 * sum(state == NodeState.READY for _, state, _ in self._found)
 
     async def evaluate(
         self, evaluator: Evaluator, rows: Sequence[Given], use: NodeUse, *, isolation: Isolation, lock: str | None
     ) -> list[EvaluationResult]:
-        """Return the result of each row of a chunk, in order; some node evaluates them all.
+        """Evaluate a chunk of rows on one node, and return the results in the order of the rows.
 
-        Arguments as in `Service.evaluate_rows`; `use` gets the nodes' names, states and rows.
+        `use` is updated with nodes and rows; `lock` is the lock of the evaluator's package set as JSON, or None.
 
         Raises:
           HostBusy: the driver ended, or no node can evaluate at the moment.

@@ -1,4 +1,4 @@
-"""Opens the services over the store, together with the scheduler that runs jobs."""
+"""Opens the services that use the database, and the scheduler that runs jobs."""
 
 import asyncio
 import logging
@@ -80,7 +80,7 @@ async def open_stored_resources(
 ) -> AsyncIterator[StoredResources]:
     """Open the services and run jobs until the block ends; then release running jobs to the next host.
 
-    `runner` runs the jobs; by default this process.
+    `runner` runs the jobs; None for a scheduler in this process.
 
     Raises:
       StoreUnavailable: the database does not answer.
@@ -165,16 +165,16 @@ async def _delete_old(kept: Iterable[Kept]) -> None:
 
 
 def orphan_files(settings: Settings) -> OrphanFiles:
-    """Return the object that removes unreferenced rows and files of a host."""
+    """Return an `OrphanFiles`, which removes rows and files of a host that the database does not refer to."""
     files = FileFolder(settings.data_dir / FILES)
     return OrphanFiles(settings.data_dir, rows_folder(settings), files)
 
 
 def rows_folder(settings: Settings) -> RowsFolder:
-    """Return where a host keeps the rows of data sets: its data directory, or a storage that hosts share.
+    """Return the folder for rows of data sets: in the data directory, or in an object storage that hosts share.
 
     Raises:
-      Misconfigured: the address of the storage is none.
+      Misconfigured: the URL of the object storage is not valid.
     """
     folder = settings.data_dir / "datasets"
     if settings.storage_url is None:

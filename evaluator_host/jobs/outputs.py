@@ -38,7 +38,7 @@ _Asked = tuple[int, list[Json] | EvaluationError]
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Creates the prompts for a job's rows, in limited processes."""
+    """Renders the prompts for a job's rows from its template, in limited processes."""
 
     folder: RowsFolder
     processes: LimitedProcesses
@@ -47,11 +47,11 @@ class Prompts:
     shard: Shard = ALL
 
     async def rows(self, answered: bytearray) -> AsyncGenerator[_Asked, None]:
-        """Yield the rows without an answer as (number, messages); `answered` has a 1 for each row with one.
+        """Yield `(row number, messages)` for rows without an answer; byte n of `answered` is 1 if row n has one.
 
         Raises:
           LimitExceeded: the templates take too much processor time or memory.
-          HostError: as `LimitedProcesses.call`.
+          HostError: no child process can be used now, see `LimitedProcesses.call`.
         """
         lines = unmarked_lines(self.folder, self.job.dataset_id, answered, count=self.job.rows, shard=self.shard)
         chunks = line_chunks(lines, _AHEAD_ROWS, _AHEAD_BYTES)
@@ -114,7 +114,7 @@ class Generation:
 
 
 async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerator[Chunk, None]:
-    """Yield rows in chunks with the model's answers added: the text as outputs, the call as trace."""
+    """Yield a chunk's rows that have a stored answer, in smaller chunks: the answer as outputs, the call as trace."""
     rows = dict(zip(chunk.numbers, chunk.rows, strict=True))
     async for found in outputs.stretches(job_id, chunk.numbers[0], chunk.numbers[-1]):
         numbers = [number for number in found if number in rows]
@@ -123,7 +123,7 @@ async def answered(chunk: Chunk, outputs: Outputs, job_id: str) -> AsyncGenerato
 
 
 def request_log(stored: StoredOutput) -> dict[str, Json]:
-    """Return the log of a model call as the API shows it."""
+    """Return the log of a model call (attempts, tokens, times) with its latency and error, as the API shows it."""
     log: dict[str, Json] = decode_json(stored.log.encode())
     error = decode_json(stored.error.encode()) if stored.error is not None else None
     return {**log, "latency_ms": stored.latency_ms, "error": error["message"] if error else None}

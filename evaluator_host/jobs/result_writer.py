@@ -40,20 +40,20 @@ class NoLongerOurs(Exception):
 
 
 class ResultWriter:
-    """Stores the results of one job. Keep `run` running meanwhile, and call `flush` at the end.
+    """Stores the results of one job. The caller runs `run` as a task meanwhile, and calls `flush` at the end.
 
     Attributes:
-      failed: Failed results since this writer was made.
-      stored: Results and answers stored since then.
+      failed: Number of failed results since this writer was made.
+      stored: Number of results and answers stored since then.
 
     Args:
-      owner: Name of this host's scheduler.
+      owner: Name of this host's scheduler, which has claimed the job.
       on_desired: Called with the desired state of the job after every write.
 
     For every method that writes:
 
     Raises:
-      NoLongerOurs: another host has the job.
+      NoLongerOurs: another host has claimed the job, or it was deleted.
     """
 
     def __init__(self, queue: JobQueue, job_id: str, owner: str, *, on_desired: Callable[[DesiredState], None]) -> None:
@@ -74,7 +74,7 @@ class ResultWriter:
         self.failed = self.stored = 0
 
     async def add_result(self, position: int, row: int, result: EvaluationResult, *, large: bool = False) -> None:
-        """Add a result to the next batch; wait while the database is behind. One that may be `large` takes a thread."""
+        """Add a result to the next batch; wait while the database is behind. A `large` one is encoded in a thread."""
         made = (position, row, result)
         stored, part = await asyncio.to_thread(stored_result, *made) if large else stored_result(*made)
         self._parts[part.id] = part
@@ -172,7 +172,7 @@ class ResultWriter:
 def stored_result(position: int, row: int, result: EvaluationResult) -> tuple[StoredResult, SharedPart]:
     """Convert a result to the form that the database stores, without the fields that it shares with others.
 
-    Those are evaluator and environment, and the fields in `_SELDOM` where they have the values given there.
+    The shared part has evaluator and environment, and rarely set fields (`_SELDOM`) where they have their usual value.
     """
     part = _shared_part(result.evaluator, result.environment)
     fields = zip(_OWN, _own_values(result), strict=True)

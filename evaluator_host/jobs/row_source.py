@@ -24,7 +24,7 @@ CHUNK_BYTES: Final = 8 << 20  # of JSON in the file of rows
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of a job, with their numbers in the data set; an error or a skip stands for a row that is not evaluated."""
+    """Rows of a job, with their numbers in the data set; rows that are not evaluated are an error or a skip."""
 
     numbers: list[int]
     rows: list[Given]
@@ -33,7 +33,7 @@ class Chunk:
 def unmarked_lines(
     folder: RowsFolder, dataset_id: str, marks: bytearray, *, count: int, shard: Shard
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) of each of a shard's rows below `count` whose byte in `marks` is missing or 0."""
+    """Yield `(row number, line)` for a shard's rows below `count` whose byte in `marks` is missing or 0."""
     first = next((number for number, mark in enumerate(marks) if not mark), len(marks))
     for number, line in folder.lines(dataset_id, first=first):
         if number >= count:
@@ -43,10 +43,10 @@ def unmarked_lines(
 
 
 class RowSource:
-    """The rows of one job.
+    """Reads the rows of one job, mapped to row fields.
 
-    `names` are those under which a row may hold criteria for the evaluator; None leaves criteria by evaluator aside.
-    `outputs_come`: a model writes the outputs.
+    `names` has the evaluator's names, under which rows may have criteria for it; None ignores criteria by evaluator.
+    `outputs_come` is true if a model writes the outputs.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class RowSource:
         self._outputs_come = outputs_come
 
     async def chunks(self, done: bytearray, *, most: int = CHUNK_ROWS) -> AsyncGenerator[Chunk, None]:
-        """Yield the rows that are not done, `most` at once; `done` has one byte per row, 1 for done, or fewer bytes.
+        """Yield the rows that are not done, `most` per chunk; byte n of `done` is 1 if row n is, missing bytes are 0.
 
         Raises:
           LimitExceeded: the templates take too much processor time or memory.
-          HostError: as `LimitedProcesses.call`.
+          HostError: no child process can be used now, see `LimitedProcesses.call`.
         """
         read = line_chunks(
             unmarked_lines(self._folder, self._job.dataset_id, done, count=self._count, shard=self._shard),
@@ -86,7 +86,7 @@ class RowSource:
             yield await self._chunk(lines)
 
     async def row(self, number: int) -> Given:
-        """Return a row, or the error or skip that replaces it.
+        """Return the row of this number, or the error or skip in its place.
 
         Raises:
           HostError: as `chunks`.

@@ -1,9 +1,9 @@
 """Runs one job: calls every evaluator for every row that has no result yet.
 
 A run ends because the job is done, paused, cancelled or failed, because its workspace may store no more (the job is
-paused then, with the reason), or because its host shuts down; its results are stored
-before the host releases it. A host that dies loses the results since the last write, and the next host scores those
-rows again.
+paused then, with the reason), or because its host shuts down; its results are stored before the host releases the
+job. A host that dies loses the results since the last write, and the next host scores those rows
+again.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ _log = logging.getLogger(__name__)
 
 
 class TooManyFailures(Exception):
-    """More rows failed than `max_failures` allows; `str` says why the first one failed, and gives both numbers."""
+    """More rows failed than `max_failures` allows; the message has both numbers and the first row's failure."""
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(message)
@@ -105,7 +105,7 @@ class JobRun:
         self.set_desired_state(job.wanted)
 
     def set_desired_state(self, desired: DesiredState) -> None:
-        """Make the run stop soon when the job is to be paused or cancelled."""
+        """Stop the run soon if `desired` is to pause or to cancel the job."""
         if desired is not DesiredState.RUN:
             self._desired = desired
             self._stop.set()
@@ -120,7 +120,7 @@ class JobRun:
         return time.monotonic() - self._began >= (turn_s if self.progressed else long_turn_s)
 
     def put_back(self) -> None:
-        """Make the run stop soon and release its job as queued."""
+        """Stop the run soon, and put its job back in the queue."""
         self.is_put_back = True
         self._stop.set()
 
@@ -452,6 +452,6 @@ def _rows(count: int) -> str:
 
 
 def error_json(code: str, message: str, row: int | None = None) -> str:
-    """Return the error of a failed job as the store keeps it."""
+    """Return the error of a failed job as JSON for the store; `row` is the number of the row that caused it."""
     error: dict[str, Json] = {"code": code, "message": message}
     return encode_json(error if row is None else {**error, "row": row}).decode()

@@ -1,12 +1,12 @@
 """Claims and runs jobs, queued ones and those of dead hosts: a few at once, divided between workspaces.
 
-A workspace may have all places but one when another workspace is known. A job of the workspace with the most running
-jobs is put back in the queue after a minute, when another workspace has none, or two fewer, and waits.
+Once there are two workspaces, one may have all places but one. A job of the workspace with the most running jobs is put
+back in the queue after a minute if another workspace has a queued job, and no running job or at least two fewer.
 
 Hosts may share a database and not their data directories: a host claims only jobs whose rows it can read.
 
-A job that ended two hosts is `failed`, see `_TRIES`. A job may have ended its host when nothing was stored for it since
-that host claimed it. Such a job runs beside no other one of them, so that jobs that merely ran beside it do not fail.
+A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). A job whose last host
+died so runs beside no other such job, so that jobs which merely ran beside it do not fail.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _numbers: Final = itertools.count(1)
 
 
 def owner_name() -> str:
-    """Return a unique name for a scheduler of this process; `is_dead` tells from the name whether the process lives."""
+    """Return a unique name for a scheduler of this process; `is_dead(name)` tells whether the process has ended."""
     return f"{this_instance()}.{next(_numbers)}"
 
 
@@ -103,7 +103,7 @@ class Scheduler:
                 await self._context.nodes.close()
 
     def wake(self) -> None:
-        """Check for jobs to run now."""
+        """Look for queued jobs now, without waiting for the next regular look."""
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:

@@ -1,7 +1,7 @@
-"""Makes jobs at the times of cron expressions; exactly one job for a time, however many hosts use the database.
+"""Creates jobs at the times of cron expressions, exactly one for each time even if several hosts share the database.
 
-The job of a time has an idempotency key with that time, so that a second host gets the same job. Times that passed
-while no host ran are made up for once, by the newest of them; the others count as missed.
+The idempotency key of a job contains its time, so that a second host gets the same job. Of the times that passed while
+no host ran, only the newest gets a job; the others count as missed.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Schedules:
     For every method that takes the `name` of a schedule:
 
     Raises:
-      NotFound: there is none of that name.
+      NotFound: there is no schedule of that name.
     """
 
     def __init__(self, objects: Objects, jobs: JobService) -> None:
@@ -108,7 +108,7 @@ class Schedules:
         cron: str | None = None,
         timezone: str | None = None,
     ) -> ScheduleReport:
-        """Pause, resume or change a schedule. Times that passed while it was paused are not made up for.
+        """Pause, resume or change a schedule; None leaves a field unchanged. Times in a pause get no job later.
 
         Raises:
           InvalidRequest: the expression or the time zone is not valid.
@@ -126,10 +126,10 @@ class Schedules:
         return _report(stored)
 
     async def run_schedule(self, workspace_id: str, name: str) -> JobReport:
-        """Make the job of a schedule now, besides its times.
+        """Create the job of a schedule now, in addition to its times.
 
         Raises:
-          NotFound: there is none of that name, or its evaluator or data set is gone.
+          NotFound: there is no schedule of that name, or its evaluator or data set was deleted.
         """
         stored = await self._objects.get_object(KIND, workspace_id, name)
         kept = _STORED.validate_json(stored.content)
@@ -140,7 +140,7 @@ class Schedules:
         await self._objects.delete_object(KIND, workspace_id, name)
 
     async def run(self) -> None:
-        """Make the jobs whose time has come, until cancelled."""
+        """Create the jobs whose time has come, until cancelled."""
         while True:
             try:
                 for stored in await self._objects.list_objects(KIND):
@@ -152,7 +152,7 @@ class Schedules:
             self._wake.clear()
 
     async def look(self, stored: StoredObject, now: datetime) -> None:
-        """Make the job of a schedule if its time has come.
+        """Create the job of one stored schedule if its time has come.
 
         Raises:
           StoreUnavailable: the database does not answer; the next look tries again.

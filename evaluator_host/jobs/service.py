@@ -44,11 +44,11 @@ class JobRunner(Protocol):
     """Runs the jobs of a host: a `Scheduler` in this process, or one in another."""
 
     async def run(self) -> None:
-        """Claim and run jobs until cancelled; then release those that run as queued."""
+        """Claim and run jobs until cancelled; then put running ones back in the queue."""
         ...
 
     def wake(self) -> None:
-        """Check for jobs to run now."""
+        """Look for queued jobs now, without waiting for the next regular look."""
         ...
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
@@ -84,7 +84,7 @@ class JobService:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
           InvalidPin: a package is not pinned exactly.
           NotFound: there is no such evaluator or data set.
-          InUse: the data set is replaced again and again.
+          InUse: the data set was replaced several times meanwhile; try again.
           OverQuota: the workspace stores as much as it may.
           MachineExhausted: this machine has too little free disk.
         """
@@ -114,7 +114,7 @@ class JobService:
         raise InUse("the data set is being replaced; make the job again")
 
     async def require_job(self, spec: JobSpec, workspace_id: str) -> None:
-        """Check a job that is made later.
+        """Check the spec of a job that is created later, as `create_job` does.
 
         Raises:
           InvalidRequest: an evaluator, the mapping, the target or the data is not valid.
@@ -157,7 +157,7 @@ class JobService:
 
         Raises:
           NotFound: there is no such data set.
-          InvalidRequest: the configuration names no shard.
+          InvalidRequest: `config.shard` is not valid.
         """
         rows = len(spec.dataset)
         if isinstance(spec.dataset, str):
@@ -169,7 +169,7 @@ class JobService:
         return _report(await self.jobs.get_overview(workspace_id, job_id))
 
     async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:
-        """Return jobs, the newest first; `chosen` as in `Jobs.list_overviews`."""
+        """Return jobs, the newest first; `chosen` are filters: the keyword arguments of `Jobs.list_overviews`."""
         return [_report(job) for job in await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)]
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
@@ -180,12 +180,12 @@ class JobService:
     async def scores_of(
         self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int = 100
     ) -> list[EvaluatorScore]:
-        """Return what a stored evaluator scored in completed jobs, the newest first; none for an unknown name."""
+        """Return a stored evaluator's scores in completed jobs, the newest first; empty for an unknown name."""
         found = await self.jobs.scores_of(workspace_id, evaluator, dataset=dataset, limit=limit)
         return [_point(job, one) for job, one in found]
 
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
-        """Return what each stored evaluator scored in its newest job, by its name; running jobs count as well."""
+        """Return the scores of each stored evaluator, by name, in the newest job that ran it, even if still running."""
         return {one.name or "": _point(job, one) for job, one in await self.jobs.last_scores(workspace_id)}
 
     async def watch_job(self, workspace_id: str, job_id: str) -> AsyncGenerator[JobReport, None]:

@@ -47,10 +47,10 @@ class StoredSpec:
 
     @property
     def shard(self) -> Shard:
-        """The rows to score, of those that the job takes.
+        """The part of the rows that this job scores; all of them without `config.shard`.
 
         Raises:
-          InvalidRequest: the configuration names no shard.
+          InvalidRequest: `config.shard` is not valid.
         """
         return ALL if self.config.shard is None else Shard.parse(self.config.shard)
 

@@ -35,10 +35,10 @@ _CELLS: Final = 40  # along each axis of a grid, so 1600 points at most
 
 
 class ValuesByName:
-    """The values of metrics, 8 bytes each, within a bound of memory.
+    """Collects the values of metrics, 8 bytes each, within a bound of memory.
 
-    When there are too many values, half of the names are dropped and put into `postponed`, for another pass over the
-    results. `wanted` are the names to gather, None for all; `most` of them at most.
+    When there are too many values, half of the metrics are dropped and listed in `postponed`, for another pass over the
+    results. `wanted` has the names of metrics to collect, None for all; at most `most` are collected.
     """
 
     def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:
@@ -49,7 +49,7 @@ class ValuesByName:
         self.postponed: dict[str, None] = {}
 
     def add(self, name: str, *values: float) -> None:
-        """Add one row's values of a metric; all rows of a metric have as many."""
+        """Add one row's values of a metric, always the same number of values for one metric."""
         found = self.arrays.get(name)
         if found is None:
             unknown = name not in self._wanted if self._wanted is not None else len(name) > NAME_CHARS
@@ -68,12 +68,12 @@ class ValuesByName:
 async def by_name(
     fill: Callable[[ValuesByName], Awaitable[None]], finish: Callable[..., Finished], *, most: int = NAMES
 ) -> dict[str, Finished]:
-    """Return what `finish(name, *arrays)` makes of the values of each metric; computed in a thread.
+    """Collect the values of all metrics and return `finish(name, *arrays)` by metric, computed in a thread.
 
     Args:
-      fill: Adds the values of all rows; called again when they do not fit into memory at once.
-      finish: Works on the values of one metric.
-      most: Metrics to look at; further ones are left out.
+      fill: Adds the values of all rows to a `ValuesByName`; called again when they do not fit into memory at once.
+      finish: Computes the result of one metric from its values.
+      most: Number of metrics; further ones are left out.
     """
     made: dict[str, Finished] = {}
     wanted: Collection[str] | None = None
@@ -129,7 +129,7 @@ def total(values: "array[float]") -> float:
 
 
 def percentile(ordered: "array[float]", p: float) -> float:
-    """Return a percentile of a non-empty sorted list."""
+    """Return percentile `p`, 0 to 100, of a non-empty sorted list."""
     position = min(max((p / 100) * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
@@ -159,7 +159,7 @@ def _histogram(ordered: "array[float]") -> tuple[Bin, ...]:
 async def with_rubrics(
     metrics: tuple[Aggregate, ...], rubrics: Rubrics, results: AsyncIterator[StoredResult]
 ) -> tuple[Aggregate, ...]:
-    """Return the statistics with the number of rows at each rubric level; `results` are of scored rows."""
+    """Return `metrics` with the number of rows at each level of their rubrics, counted over results of scored rows."""
     labels = Counter({(f"{name}.label", label): 0 for name, rubric in rubrics.items() for label in rubric})
     async for one in results:
         given = (await _value(one)).get("labels")

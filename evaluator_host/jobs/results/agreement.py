@@ -29,10 +29,10 @@ def human_label(record: Any, column: str) -> Json:
 
 
 def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
-    """Return a row's class by the person and by the evaluator; None where one of them gave none.
+    """Return a row's class `(by the person, by the evaluator)`; None if one of them gave none.
 
-    A text is compared with the label, a number with the score, also a number as text where there is no label, and a yes
-    or no with `passed`, or with whether the score is at least 0.5.
+    A text from the person is compared with the result's label, a number (without a label also as text) with its score,
+    and true or false with `passed` or else with whether the score is at least 0.5.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     if isinstance(human, bool):
@@ -48,9 +48,9 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
 
 
 def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, unlabelled: int) -> Agreement | None:
-    """Return how the classes of rows agree; None without pairs.
+    """Return accuracy, kappa and confusion matrix of an evaluator against the labels in `column`; None without pairs.
 
-    `pairs` counts how often each class of people met each class of the evaluator.
+    `pairs` counts rows by `(class by the person, class by the evaluator)`; `unlabelled` is the number of other rows.
 
     Raises:
       InvalidRequest: there are too many different labels.
@@ -96,7 +96,7 @@ def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, u
 
 
 def wilson(hits: int, total: int) -> tuple[float, float] | None:
-    """Return the interval of a share; None without cases."""
+    """Return Wilson's 95 % interval `(low, high)` of the share `hits / total`; None when `total` is 0."""
     if not total:
         return None
     share, square = hits / total, _Z**2 / total

@@ -67,7 +67,7 @@ _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 
 class JobResults:
-    """Answers questions about the results of jobs.
+    """Computes statistics, comparisons and groups of failures from the stored results of jobs.
 
     For every method:
 
@@ -119,7 +119,7 @@ class JobResults:
     async def labels_in_common(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None
     ) -> tuple[str, str]:
-        """Return the labels that the first evaluator of both jobs has in each.
+        """Return the labels, in the first and in the second job, of the first evaluator that both jobs have.
 
         Raises:
           InvalidRequest: as for `compare`.
@@ -161,7 +161,7 @@ class JobResults:
     ) -> ChangePage:
         """Return the rows whose score changed, in order, for the first evaluator that both jobs have.
 
-        `better`: only those that rose, or only those that fell. `after` is the last row of the page before.
+        `better` limits these to scores that rose (true) or fell (false). `after` is the last row of the previous page.
 
         Raises:
           InvalidRequest: as for `compare`.
@@ -181,7 +181,7 @@ class JobResults:
         return ChangePage(tuple(found), None)
 
     async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
-        """Return the failed rows of each evaluator, grouped by failure."""
+        """Return the failed rows of each evaluator, or of one, grouped by kind of failure."""
         job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         found = []
         for one in evaluators:
@@ -192,7 +192,7 @@ class JobResults:
     async def chosen_rows(
         self, workspace_id: str, job_id: str, *, evaluator: str | None, status: str | None, passed: bool | None
     ) -> list[int]:
-        """Return the numbers of the rows that have such a result, of one evaluator or of any."""
+        """Return the numbers of rows with a result of this status or verdict, of one evaluator or of any (None)."""
         _, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         position = None if evaluator is None else evaluators[0].position
         return await self._results.rows(job_id, Filter(position, status, passed))
@@ -208,8 +208,8 @@ class JobResults:
     ) -> list[Agreement]:
         """Return how each evaluator of a job agrees with labels of people.
 
-        Labels are in a column of the rows, or in a label queue; without both they are those of all queues that count
-        for the job.
+        The labels are in a column of the rows (`label`) or in a label queue (`queue`). Without both, all queues that
+        apply to the job are used.
 
         Raises:
           NotFound: there is no such job, evaluator or queue.
@@ -494,7 +494,7 @@ def _pairs(earlier: list[JobEvaluator], later: list[JobEvaluator]) -> list[tuple
 async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> list[FailureGroup]:
     """Return the groups of an evaluator's failures, the largest first.
 
-    After `GROUPS` groups, further kinds of failures are grouped by their code alone.
+    After `GROUPS` groups, further kinds of failures are grouped by error code alone. `label` names the evaluator.
     """
     groups: dict[tuple[Any, ...], tuple[FailureGroup, list[int], int]] = {}
     async for one in failures:
@@ -517,7 +517,7 @@ async def failure_groups(label: str, failures: AsyncIterable[StoredResult]) -> l
 
 
 def same_cases(folder: RowsFolder, one: Dataset, other: Dataset) -> bool:
-    """Return whether two data sets have criteria by evaluator and equal ids and inputs in order. Blocking."""
+    """Return whether the rows of two data sets have criteria by evaluator, and the same ids and inputs. Blocking."""
     wanted = {CRITERIA, "id"}
     if one.facts.rows != other.facts.rows or not (wanted <= {*one.facts.columns} and wanted <= {*other.facts.columns}):
         return False

@@ -186,9 +186,9 @@ class RowReader:
         return JobRowDetail(index, record, _given(made) if isinstance(made, Row) else None, tuple(results))
 
     async def diff(self, workspace_id: str, job_ids: tuple[str, str], labels: tuple[str, str], index: int) -> RowDiff:
-        """Return how a row's outputs and an evaluator's results differ between two jobs.
+        """Return the differences of a row's outputs and of an evaluator's results between two jobs.
 
-        `labels` are those of the evaluator in each of the jobs.
+        `labels` has the evaluator's label in each of the jobs.
 
         Raises:
           NotFound: a job has no such row.
@@ -222,7 +222,7 @@ class RowReader:
     async def every(
         self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows in order with their results, some MB at a time.
+        """Yield all rows with a result that matches `which`, in order, some MB at a time.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -241,7 +241,7 @@ class RowReader:
                 return
 
     async def closing_line(self, workspace_id: str, job_id: str) -> bytes:
-        """Return the last line of a file of all rows: of a job over a shard what `merge` needs, else nothing."""
+        """Return the last line for a file of all rows: what `merge` needs if the job is over a shard, else `b""`."""
         job = await self.jobs.get_job(workspace_id, job_id)
         spec = spec_from_json(job.request)
         return b"" if spec.config.shard is None else spec.shard.closing_line(rows=job.rows, bad_lines=0)
