@@ -35,7 +35,7 @@ def digests(root: Path) -> dict[str, str]:
 
 
 def differences(root: Path, recorded: dict[str, str]) -> list[str]:
-    """Return the paths of files that are changed, missing or new."""
+    """Return the paths of files in `root` that are changed, missing or new, against `recorded` from `digests`."""
     try:
         present = digests(root)
     except OSError:
@@ -80,7 +80,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
 
 
 def outward_links(root: Path) -> list[str]:
-    """Return the symbolic links that lead out of a set, or nowhere: inside a sandbox they would name other files."""
+    """Return the symbolic links that lead out of a set, or nowhere; in a sandbox they would lead to other files."""
     home = root.resolve()
     return [entry.path for entry in walk(root) if entry.is_link and not _stays(entry, home)]
 
@@ -97,7 +97,7 @@ def _stays(link: Entry, home: Path) -> bool:
 
 
 def python_modules(site: Path, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the importable modules of each distribution, from its own list of files."""
+    """Return the importable modules of each distribution in `names`, from its own list of files; `site` has them."""
     wanted = set(names)
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(site.glob("*.dist-info")):

@@ -6,7 +6,7 @@ sets/<key>.json          the lock of a set
 <digest>/files/          the files that sandboxes see
 build/downloads/         downloads of uv and npm, shared by all builds
 build/staging/           installations under way; renamed to <digest> when whole
-removed/                 installations on their way out
+removed/                 installations that are being removed
 locks/                   file locks: one per set being built or in use
 """
 
@@ -63,7 +63,7 @@ class EnvironmentFolder:
         return FileLock(self._locks / f"use-{_hex(digest)}")
 
     def lock_of(self, key: str) -> Lock | None:
-        """Return the stored lock (exact packages and hashes) of a set."""
+        """Return the stored lock (exact packages and hashes) of a set; None when there is none."""
         try:
             return Lock.from_json((self._sets / f"{_hex(key)}.json").read_text("utf-8"))
         except (OSError, ValueError):
@@ -78,7 +78,7 @@ class EnvironmentFolder:
         (self._sets / f"{_hex(key)}.json").unlink(missing_ok=True)
 
     def trim_locks(self, most_bytes: int) -> None:
-        """Delete unused file locks, and the oldest locks of sets that are not installed until these have few bytes."""
+        """Delete unused lock files, and of sets that are not installed the oldest locks beyond `most_bytes` in all."""
         installed = {_hex(name) for record in self.records() for name in (record.key, record.digest)}
         for file in self._locks.glob("*-" + "[0-9a-f]" * _HEX):
             if file.name[-_HEX:] not in installed:
@@ -92,7 +92,7 @@ class EnvironmentFolder:
                     file.unlink()
 
     def record(self, digest: str) -> Record | None:
-        """Return the record of an installation."""
+        """Return the record of an installation; None when there is none."""
         try:
             return Record.from_json((self._home(digest) / "env.json").read_text("utf-8"))
         except (OSError, ValueError):
@@ -162,7 +162,7 @@ class EnvironmentFolder:
         return differences(home / "files", recorded)
 
     def detach(self, digest: str) -> None:
-        """Move an installation away for removal; sandboxes that mount it keep the files until `sweep_removed`."""
+        """Move an installation to `removed/`; sandboxes that mount it keep the files until `sweep_removed`."""
         home = self._home(digest)
         with contextlib.suppress(FileNotFoundError):
             home.rename(self._removed / f"{_hex(digest)}.{uuid.uuid4().hex[:8]}")
@@ -204,14 +204,14 @@ class EnvironmentFolder:
 
     @asynccontextmanager
     async def using_downloads(self) -> AsyncIterator[None]:
-        """Keep the downloads during the block; a host that waits to delete them goes first."""
+        """Keep the downloads from deletion during the block; first wait for a host that wants to delete them."""
         async with AsyncExitStack() as held:
             async with hold_lock(self._locks / "downloads-turn"):
                 await held.enter_async_context(hold_lock(self._locks / "downloads", shared=True))
             yield
 
     async def trim_downloads(self, most_bytes: int) -> None:
-        """Delete the downloads when more than `most_bytes` are in no installed set; wait until no build uses them."""
+        """Delete all downloads if over `most_bytes` of them belong to no installed set, once no build uses them."""
         if await asyncio.to_thread(self._unshared_bytes) > most_bytes:
             async with hold_lock(self._locks / "downloads-turn"), hold_lock(self._locks / "downloads"):
                 await asyncio.to_thread(self.drop_downloads)
@@ -232,9 +232,9 @@ class EnvironmentFolder:
 
 
 class Usage:
-    """The installations that this process uses; file locks announce them to other processes.
+    """The installations that this process uses, each with a file lock that keeps other processes from removing it.
 
-    `in_use` returns the digests of environments that sandboxes of this process have.
+    `in_use` returns the digests of environments that sandboxes of this process use.
     """
 
     def __init__(self, folder: EnvironmentFolder, in_use: Callable[[], Collection[str]]) -> None:
@@ -254,7 +254,7 @@ class Usage:
         return True
 
     def touch(self, digest: str) -> None:
-        """Update the time of last use of an installation; cheap."""
+        """Note a use of an installation; its time of last use on disk changes at most once a minute."""
         now = time.monotonic()
         if now - self._used_at.get(digest, -_RECENT_S) > _RECENT_S / 2:
             self._folder.used(digest)
@@ -265,7 +265,7 @@ class Usage:
         return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
 
     async def remove(self, digest: str) -> bool:
-        """Remove an installation; return False when another process uses it. Sandboxes of this one keep their files."""
+        """Remove an installation; return False if another process uses it. Sandboxes of this one keep the files."""
         held = self._holding.pop(digest, None)
         if held is not None:
             held.release()

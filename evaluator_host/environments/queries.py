@@ -1,4 +1,4 @@
-"""Reads the pins of requests: finds the runtime they are for, and the pin that a refused one probably meant."""
+"""Parses the pins of requests, finds their runtime, and suggests exact pins for those that are refused."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ from evaluator_host.system.turns import Turns
 
 
 class PackageQueries:
-    """Parses pins, and asks the package index which pin was meant: three processes at a time, workspaces in turn."""
+    """Parses pins, and asks the package index for suggestions: three processes at a time, workspaces in turn."""
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
         # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
@@ -34,10 +34,10 @@ class PackageQueries:
         return await anyio.to_thread.run_sync(self._backend.python_versions)
 
     async def python(self, asked: str | None, *, field: str = "evaluator.python") -> str | None:
-        """Return the minor version (`3.13`) that `field` of a request asks for; None for the backend's own.
+        """Return `asked`, a minor version of Python (`3.13`), if it can run here; None for the backend's own version.
 
         Raises:
-          InvalidRequest: this host has none; the message says how to get it.
+          InvalidRequest: this host has no such version; the error names `field`, and says how to get it.
         """
         if asked is None or asked == self._backend.platform.python:
             return None
@@ -50,10 +50,10 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Return the minor version of Python that a package set is for; None for the backend's own.
+        """Return the minor version of Python for a package set, as `python` does; None for the backend's own version.
 
         Raises:
-          InvalidRequest: this host has none, or the language is not Python.
+          InvalidRequest: this host has no such version, or the language is not Python.
         """
         if asked is not None and language is not Language.PYTHON:
             message, hint = f"it is for Python only, not {language}", "leave it out"
@@ -63,7 +63,7 @@ class PackageQueries:
     async def parse(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> tuple[Pin, ...]:
-        """Parse and check pins; `python` as in `target`. A look-up takes a turn of `workspace`.
+        """Parse and check pins; `python` is a result of `python()`. `workspace` waits its turn for look-ups.
 
         Raises:
           InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
@@ -77,7 +77,7 @@ class PackageQueries:
             raise InvalidPin(error.detail, problems=problems) from error
 
     async def pins_for(self, modules: Sequence[str], language: Language, *, workspace: str = "") -> list[str | None]:
-        """Return the pin that each missing import probably needs."""
+        """Return for each module the exact pin of the package that probably provides it; None where none is found."""
         index, run = replace(self._index, timeout_s=TIMEOUT_S), in_turn(self._turns, workspace)
         return await exact_pins_for(modules, language, target=self.target(language), index=index, run=run)
 

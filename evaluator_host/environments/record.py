@@ -45,7 +45,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BuildEvent:
-    """One step of a build: how many packages are done, the total if known; `detail` of a failure."""
+    """One step of a build: packages done, their total if known, and for `failed` the reason in `detail`."""
 
     step: Step
     done: int = 0
@@ -77,10 +77,10 @@ class Record:
     """The stored facts of an installed package set, kept beside its files.
 
     Attributes:
-      key: Of the set, see `set_key`.
-      digest: Of the lock, `sha256:…`.
-      lock: The tool's own, as in `EnvironmentReport`; on its way through a registry, `Lock.to_json`.
-      import_ms: Milliseconds of the first import, by module, of those that could be imported.
+      key: Key of the set: `sha256:…` over its pins and runtime (`set_key`).
+      digest: Digest of its lock, `sha256:…`.
+      lock: Lock file of pip or npm, as in `EnvironmentReport`; in a registry, `Lock.to_json`.
+      import_ms: Milliseconds of the first import of each module that could be imported.
       notes: Facts for the user: a module that cannot be imported, an extra that does not exist.
     """
 
@@ -136,7 +136,7 @@ class Verified:
 
 
 def set_key(pins: Sequence[Pin], language: Language, target: LockTarget) -> str:
-    """Return `sha256:…` over language, runtime, platform and sorted pins; needs no resolving."""
+    """Return the key of a package set: `sha256:…` over language, runtime, platform and sorted pins."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     parts = [shared.value, target.runtime, target.platform, *(pin.text for pin in sorted(pins))]
     return "sha256:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -148,7 +148,7 @@ def now() -> str:
 
 
 def target_for(platform: Platform, language: Language, python: str | None = None) -> LockTarget:
-    """Return the runtime that sets of a language are resolved for."""
+    """Return the runtime for which sets of a language are resolved; `python` None is the platform's own version."""
     runtime = (python or platform.python) if language is Language.PYTHON else platform.node
     return LockTarget(runtime, platform.machine, platform.glibc)
 
@@ -157,7 +157,7 @@ def require_fit(lock: Lock, own: LockTarget) -> None:
     """Refuse a lock that cannot run on a runtime: another interpreter or processor, or an older C library.
 
     Raises:
-      PackagesFailed: it does not fit.
+      PackagesFailed: the lock does not fit.
     """
     if (lock.target.runtime, lock.target.machine) == (own.runtime, own.machine) and lock.target.glibc <= own.glibc:
         return
@@ -173,7 +173,7 @@ def _described(language: Language, target: LockTarget) -> str:
 
 
 def empty_environment(language: Language, python: str | None = None) -> Environment:
-    """Return the environment without packages; JavaScript and TypeScript share it."""
+    """Return the environment without packages; `python` None is the backend's own version."""
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     key = f"{shared}\n{sys.platform}-{machine.machine()}\n"
     if python is not None:

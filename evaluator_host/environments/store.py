@@ -39,12 +39,12 @@ class Environments:
     """All package sets of one host. Bound to one event loop.
 
     Attributes:
-      queries: Reads pins, and asks the index which ones were meant.
+      queries: Parses pins, and asks the index for suggestions.
       transfer: Pushes installed sets to registries, and pulls them from there.
 
     Args:
-      context: Where and how sets are installed.
-      in_use: Digests of environments that sandboxes of this process have.
+      context: Folders, tools and settings for installing sets.
+      in_use: Returns the digests of environments that sandboxes of this process use.
       on_changed: Called with the digest of an installation whose files were removed or replaced.
     """
 
@@ -63,7 +63,7 @@ class Environments:
         )
 
     def lookup(self, packages: tuple[str, ...], language: Language, python: str | None = None) -> InstalledSet | None:
-        """Return a package set that this process has used before; never waits."""
+        """Return a package set that this process has used before, None for any other; never waits."""
         known = self._known.get((f"{language.runner} {python}", packages))
         if known is not None:
             self._usage.touch(known.environment.digest)
@@ -97,10 +97,10 @@ class Environments:
         return known
 
     async def require_locked(self, lock: Lock, *, workspace: str = "") -> InstalledSet:
-        """Return the package set that a lock describes; install it if necessary. `workspace` as in `require`.
+        """Return the package set that a lock describes; install it if it is new. `workspace` is the caller's.
 
         Raises:
-          PackagesFailed: it is for another runtime or platform, or cannot be installed.
+          PackagesFailed: the set is for another runtime or platform, or cannot be installed.
           IndexUnavailable: the index does not answer.
         """
         packages = tuple(pin.text for pin in lock.pins)
@@ -125,10 +125,10 @@ class Environments:
     async def ensure(
         self, pins: tuple[Pin, ...], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> Environment:
-        """Return the package set installed; concurrent callers share one build. `workspace` as in `require`.
+        """Install a package set unless it is installed, and return its environment; concurrent callers share a build.
 
         Raises:
-          PackagesFailed: it cannot be resolved or installed.
+          PackagesFailed: the set cannot be resolved or installed.
           IndexUnavailable: the index does not answer.
         """
         target = self.queries.target(language, python)
@@ -148,10 +148,10 @@ class Environments:
     async def request(
         self, raw: Sequence[RawPin], language: Language, python: str | None = None, *, workspace: str = ""
     ) -> EnvironmentReport:
-        """Return a package set's current state, and start its build if it is new. `workspace` as in `require`.
+        """Return a package set's current state, and start its build if it is new. `workspace` is the caller's.
 
         Raises:
-          InvalidPin: see `require`.
+          InvalidPin: a pin is not exact; each hint is the pin that was probably meant.
           InvalidRequest: there is no such Python here.
         """
         python = await self.queries.python_of_set(python, language)
@@ -181,7 +181,7 @@ class Environments:
         """Wait for a requested build and return the installed package set.
 
         Raises:
-          HostError: why the build failed.
+          HostError: the error with which the build failed.
           NotFound: there is no such set.
         """
         await self._builds.wait(name)
@@ -236,7 +236,7 @@ class Environments:
     async def prune(self, *, ceiling_mb: int | None = None) -> list[Record]:
         """Remove unused package sets, least recently used first, until the rest fits; return the removed ones.
 
-        Their locks stay, so that a later build installs the same files. The ceiling is the operator's unless given.
+        Their locks stay, so that a later build installs the same files. `ceiling_mb` None is the operator's setting.
         """
         ceiling = (self._context.ceiling_mb if ceiling_mb is None else ceiling_mb) << 20
         records = await asyncio.to_thread(self._folder.records)

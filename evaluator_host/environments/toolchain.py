@@ -51,7 +51,7 @@ def node_path() -> Path:
     """Return the path of the Node that is installed with this host's dependencies.
 
     Raises:
-      SandboxUnavailable: it is not there.
+      SandboxUnavailable: Node is not installed.
     """
     node = installed_tools().node
     if not node.is_file():
@@ -60,7 +60,7 @@ def node_path() -> Path:
 
 
 class JavascriptTools:
-    """The pinned esbuild of a data directory and the runner it bundles, made for the first JavaScript or TypeScript."""
+    """Installs esbuild and builds the JavaScript runner in a data directory, when JavaScript is first needed."""
 
     def __init__(self, data_dir: Path) -> None:
         self.esbuild = esbuild_path(data_dir)  # where the program is, or will be
@@ -69,11 +69,11 @@ class JavascriptTools:
         self._whole = False
 
     async def ensure(self) -> None:
-        """Make both unless they are there; after the first time this takes no time.
+        """Install esbuild and build the runner unless they are there; later calls return at once.
 
         Raises:
           IndexUnavailable: npm cannot reach its registry.
-          SandboxUnavailable: npm failed for another reason, or what was made does not run here.
+          SandboxUnavailable: npm failed for another reason, or esbuild or the runner does not work here.
         """
         if not self._whole:
             await ensure_javascript_runner(self._data_dir)
@@ -88,7 +88,7 @@ def javascript_runner_path(data_dir: Path) -> Path:
 async def ensure_javascript_runner(data_dir: Path) -> Path:
     """Return the folder of the built JavaScript runner; build it, and install esbuild, on the first call.
 
-    It is as trusted as Node itself: V8 runs the code in it without a check, so no sandbox may write to it.
+    No sandbox may write to it, because V8 runs the code in it unchecked, as it runs Node's own.
 
     Raises:
       IndexUnavailable: npm cannot reach its registry.
@@ -117,9 +117,9 @@ def _keep_runner(folder: Path) -> None:
 
 
 def remove_old_runners(data_dir: Path) -> int:
-    """Remove the built JavaScript runners of other sources that no process uses; return how many.
+    """Remove JavaScript runners that another version of the host built and no process uses; return how many.
 
-    One without a lock file stays: a version that held none may use it.
+    A runner without a lock file stays: an old version of the host, which took no locks, may use it.
     """
     own, removed = javascript_runner_path(data_dir), 0
     for path in own.parent.glob(f"{_RUNNER}*.lock"):
@@ -237,9 +237,9 @@ def _prepared_in(home: Path) -> Iterator[None]:
 
 
 def watch_tools(data_dir: Path) -> Callable[[], None]:
-    """Return a check that raises once Node, esbuild or a file of the JavaScript runner is gone or changed.
+    """Return a function that raises once Node, esbuild or a file of the JavaScript runner was removed or changed.
 
-    The check raises `SandboxUnavailable`. It compares facts about the file, and so takes microseconds.
+    It raises `SandboxUnavailable`. It compares sizes and times of the files, which takes microseconds.
     """
     runner = javascript_runner_path(data_dir) / "runner.js"
     if runner.exists():
@@ -269,10 +269,10 @@ def _facts(path: Path) -> tuple[int, ...] | None:
 
 
 def restricted_python_dir(data_dir: Path) -> Path:
-    """Return a folder that holds only copies of RestrictedPython, and of jedi and pyflakes for questions of editors.
+    """Return a folder with only copies of RestrictedPython and, for questions of editors, of jedi and pyflakes.
 
     Raises:
-      SandboxUnavailable: one is not installed.
+      SandboxUnavailable: one of them is not installed.
     """
     try:
         releases = [f"{name.lower()}-{version(name)}" for name in _PYTHON_PACKAGES]

@@ -39,7 +39,7 @@ _LOCKS_BYTES: Final = 64 << 20  # of sets that are not installed
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """The folders, tools and functions with which a host builds package sets."""
+    """The folders, tools and settings with which a host builds package sets."""
 
     folder: EnvironmentFolder
     builder: Builder
@@ -82,7 +82,7 @@ class Build:
             await more.wait()
 
     def report(self, folder: EnvironmentFolder) -> EnvironmentReport:
-        """Return the package set as the API shows it."""
+        """Return the state of this build as the API shows it; `folder` has its lock once packages are resolved."""
         lock = folder.lock_of(self.key)
         return EnvironmentReport(
             key=self.key,
@@ -96,7 +96,7 @@ class Build:
         )
 
     def span_attributes(self) -> Attributes:
-        """Return what the span of the build says of it."""
+        """Return the attributes of the build's tracing span: language and number of pins."""
         language = self.language.value
         return {"evaluator_host.environment.language": language, "evaluator_host.environment.pins": len(self.pins)}
 
@@ -109,7 +109,7 @@ class Build:
         """Build the package set, unless it is installed, and return its record.
 
         Raises:
-          HostError: it cannot be resolved, installed or tried; nothing is left of it.
+          HostError: the set cannot be resolved, installed or imported; its files are removed.
         """
         try:
             async with hold_lock(context.folder.build_lock(self.key)), context.folder.using_downloads():
@@ -171,11 +171,11 @@ async def adopt(
 ) -> Record:
     """Check installed files in their staging folder, move them to the final one, and return the installation's record.
 
-    `started` is when its build began, by `time.monotonic`. `pulled` is the record that pulled files came with; they
-    have byte code already.
+    `started` is the time, by `time.monotonic`, at which the build began. `pulled` is the record of files that were
+    pulled from a registry; those have byte code already.
 
     Raises:
-      PackagesFailed: a sandbox may not be shown the files, or a package cannot be used.
+      PackagesFailed: the files have an entry that sandboxes must not see, or a package cannot be used.
       SandboxUnavailable: no sandbox can be started.
     """
     files = stage / "files"
@@ -215,7 +215,7 @@ async def adopt(
 
 
 def runtime_name(lock: Lock) -> str:
-    """Return the name of the runtime until a sandbox reports its exact version."""
+    """Return the runtime of a lock by minor version, such as `python 3.13`; a sandbox later reports the exact one."""
     return f"{'python' if lock.language is Language.PYTHON else 'node'} {lock.target.runtime}"
 
 
@@ -227,8 +227,8 @@ def packages_of(lock: Lock) -> tuple[Package, ...]:
 class Builds:
     """All builds of a host, by the key of their package set. Bound to one event loop.
 
-    `on_ready` is called with the record of each set as soon as it is installed, `on_done` after that; callers do not
-    wait for it.
+    `on_ready` is called with the record of each set as soon as it is installed. `on_done` is called after that, without
+    callers waiting for it.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class Builds:
 
     @property
     def failed(self) -> Iterator[Build]:
-        """The last builds that failed."""
+        """The failed builds that are remembered, at most 100."""
         return iter(self._failed.values())
 
     def find_running(self, key: str) -> Build | None:
@@ -261,7 +261,7 @@ class Builds:
         return self._running[key][0] if key in self._running else None
 
     def find_failed(self, key: str) -> Build | None:
-        """Return the failed last build of a package set, or None."""
+        """Return the last build of a package set if it failed, or None."""
         return self._failed.get(key)
 
     def forget_failed(self, key: str) -> bool:
@@ -271,9 +271,9 @@ class Builds:
     def begin(
         self, key: str, pins: tuple[Pin, ...], language: Language, target: LockTarget, *, workspace: str
     ) -> asyncio.Task[Record]:
-        """Start the build of a package set unless it is running, and return it; await it shielded.
+        """Return the task that builds a package set, started if it is not running; await it with `asyncio.shield`.
 
-        It takes a turn of `workspace`: of the one that asked first.
+        Builds take turns between workspaces; a shared one counts for the `workspace` that asked first.
         """
         if key in self._running:
             return self._running[key][1]
@@ -289,7 +289,7 @@ class Builds:
         """Wait for the running build of a package set, if there is one.
 
         Raises:
-          HostError: why it failed.
+          HostError: the error with which the build failed.
         """
         if key in self._running:
             await asyncio.shield(self._running[key][1])

@@ -63,13 +63,13 @@ class Builder:
     """Runs uv and npm for one host.
 
     Attributes:
-      work: Folder of each command's own files (its configuration, credentials); it is removed when a host died.
+      work: Folder for each command's own files (configuration, credentials); a later host removes those of dead ones.
 
     Args:
-      home: The one folder that builds may write to, `downloads/` and `staging/` together: files are shared by hard
-        links, which cannot cross a mount.
-      file_mb: Size of the greatest file that a build may write; in all it may write twice as much.
-      memory_mb: Memory limit of one command with all it starts.
+      home: The one folder that builds may write to. It has both `downloads/` and `staging/`, which share files by hard
+        links, and these cannot cross a mount.
+      file_mb: Largest file that a build may write, in MB; in total it may write twice as much.
+      memory_mb: Memory limit of one command and all processes that it starts.
     """
 
     def __init__(self, home: Path, *, file_mb: int, memory_mb: int = 4096) -> None:
@@ -85,10 +85,10 @@ class Builder:
         """Run a command that executes no package code; afterwards none of its processes is left.
 
         Args:
-          command: Its working directory is writable, and so are the downloads.
+          command: The command; it may write to its working directory and to the downloads.
           timeout_s: Seconds for the whole command, as `linux.work_clock` counts them.
-          also: Further folders it may write to.
-          stage: A folder below `staging` into which it links downloads.
+          also: Further folders to which it may write.
+          stage: Folder below `staging` into which it links downloads; None for a command that installs nothing.
 
         Raises:
           TimeoutError: it did not end within `timeout_s`.
@@ -118,14 +118,14 @@ class Builder:
         return await sandbox.run(command, view, identity=identity, disk_watch=disk_watch, timeout_s=timeout_s)
 
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
-        """Run a command that may execute package code: the `builder` of `packages.resolve.resolve`.
+        """Run a command that may execute package code; serves as the `builder` of `packages.resolve.resolve`.
 
-        It sees the machine's compilers, but no download of other builds, since sets share files with those. It has a
-        download cache of its own, which is thrown away. Where the host is root it runs as a user that nobody else is.
+        It sees the machine's compilers, but no downloads of other builds, since package sets share files with those.
+        Its own download cache is deleted afterwards. If the host is root, it runs as a user id that nothing else uses.
 
         Raises:
-          Misconfigured: there is no sandbox for that here.
-          TimeoutError, OutputFlood, LimitReached: see `run`.
+          Misconfigured: bubblewrap does not work on this machine.
+          TimeoutError, OutputFlood, LimitReached: as for `run`.
         """
         sandbox = await self._find()
         if isinstance(sandbox, str):
@@ -227,7 +227,7 @@ class Builder:
         return sandbox if finished.code == 0 else finished.stderr.strip()[:500] or f"exit {finished.code}"
 
     async def close(self) -> None:
-        """Remove folders of commands that could not be removed when these ended, as on a disk that was read-only."""
+        """Remove folders of commands that could not be removed earlier, for example from a read-only disk."""
         if self.work.exists():
             await asyncio.to_thread(remove, self.work)
 

@@ -1,7 +1,7 @@
-"""Compiles what a package set imports, since each new sandbox imports it and none can write byte code.
+"""Compiles the Python files that a package set imports, because sandboxes import them but cannot write byte code.
 
-The Python that the set is for compiles, in a sandbox without packages: it is given the sources as text and runs nothing
-of them. The host writes what comes back, at most so many bytes, to new files in `__pycache__` folders of the set.
+The set's own version of Python compiles them, in a sandbox without packages, which gets the sources as text and does
+not run them. The host writes the byte code, within a limit, to new files in `__pycache__` folders of the set.
 """
 
 import asyncio
@@ -52,11 +52,11 @@ async def compile_sources(
     Compiling all of a large set would take longer than installing it. A file that cannot be compiled has no byte code.
 
     Args:
-      files: The installed set. Nobody else writes to it.
-      sources: Paths of files in it.
-      python: The version that the set is for, such as `3.13`.
-      backend: Where its sandboxes run.
-      room_bytes: How much all byte code may take.
+      files: Folder of the installed set, to which nobody else writes.
+      sources: Paths of Python files in it.
+      python: Minor version of the set, such as `3.13`.
+      backend: Backend of the sandboxes that compile.
+      room_bytes: Limit of all byte code together.
 
     Raises:
       SandboxUnavailable: no sandbox can be started.
@@ -76,7 +76,7 @@ async def compile_sources(
 
 
 def with_small_packages(files: Path, sources: Sequence[str]) -> set[str]:
-    """Return the sources, relative to `files`, and all others of their packages that have at most 300 files."""
+    """Return `sources`, and of packages with at most 300 files all their sources; paths relative to `files`."""
     wanted = set(sources)
     for package in {source.partition("/")[0] for source in sources if "/" in source}:
         with contextlib.closing(walk(files / package, strict=False)) as entries:

@@ -1,8 +1,8 @@
 """Runs one build command in bubblewrap under every limit, and leaves no process or cgroup behind.
 
 `DiskWatch` ends a command before it fills the disk. Downloads, unpacked files and temporary ones lie in different
-folders, some shared with other builds. So the bytes that its processes wrote count (`wchar` of proc(5)); for processes
-that may write otherwise (mapped files), the files in the folders that no other build has count too.
+folders, some shared with other builds, so it counts the bytes that the processes wrote (`wchar` of proc(5)). Package
+code may write without that count (mapped files), so for it the files in the build's own folders count too.
 """
 
 import asyncio
@@ -51,12 +51,12 @@ class DiskWatch:
     """Watches the disk use of one build command.
 
     Attributes:
-      reached: Why it was ended: a limit of its own, or what this machine lacks; None while it may go on.
+      reached: Error for which the command was ended: its own limit, or a full disk; None while it may go on.
 
     Args:
-      home: A folder on the disk that it writes to.
-      limit_mb: How much it may write.
-      own: Folders that nobody else writes to.
+      home: A folder on the disk that the command writes to.
+      limit_mb: Most MB that it may write.
+      own: Folders that only this command writes to.
     """
 
     def __init__(self, home: Path, *, limit_mb: int, own: Sequence[Path] = ()) -> None:
@@ -67,7 +67,7 @@ class DiskWatch:
         self._inodes = os.statvfs(home).f_favail
 
     async def watch(self, pid: int | None, kill: Callable[[], None]) -> None:
-        """Check the disk use of a process and its descendants until cancelled; kill all when over a limit."""
+        """Check the disk use of a process and its descendants until cancelled; call `kill` when it is over a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
             await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # many files take at most half of a thread's time
@@ -101,7 +101,7 @@ class DiskWatch:
 
 
 def written_bytes(pid: int) -> int:
-    """Return the bytes that a process and its descendants have written; 0 where the kernel does not count them."""
+    """Return the bytes that a process and its descendants have written; 0 if the kernel does not count them."""
     total = 0
     for process in process_tree(pid):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -134,7 +134,7 @@ class BuildSandbox:
         """Run a command until it ends, and leave no process, cgroup or descriptor behind.
 
         Raises:
-          TimeoutError: it did not end within `timeout_s`, as `linux.work_clock` counts it.
+          TimeoutError: it did not end within `timeout_s` seconds, as `linux.work_clock` counts them.
           HostBusy: the machine gave it too little processor time.
           OutputFlood: it wrote more than `OUTPUT_BYTES` to one stream.
           LimitReached: it needed more memory, processes or disk than it is allowed.

@@ -93,16 +93,16 @@ async def check_imports(environment: Environment, pins: Sequence[Pin], backend: 
 
 
 class ProgramSandbox:
-    """A sandbox for calls of one Python program of the host; a new one takes the place of one that ended.
+    """Runs one Python program of the host in a sandbox, call by call; replaces the sandbox when it has ended.
 
     Attributes:
-      spent_s: What all calls took, as `linux.work_clock` counts it.
+      spent_s: Seconds of all calls, as `linux.work_clock` counts them.
 
     Args:
-      code: The program, with a function `main`.
-      environment: What it may import.
-      backend: Where the sandbox runs.
-      result_kb: The largest value that a call may return.
+      code: Source of the program, with a function `main`.
+      environment: Environment whose packages it may import.
+      backend: Backend of the sandbox.
+      result_kb: Largest value that a call may return, in KB.
     """
 
     def __init__(self, code: str, environment: Environment, backend: Backend, *, result_kb: int) -> None:
@@ -113,10 +113,10 @@ class ProgramSandbox:
         self._sandbox: Sandbox | None = None
 
     async def call(self, **arguments: Json) -> Returned | Failed:
-        """Return the outcome of `main` with arguments by name.
+        """Call `main` with these keyword arguments, and return its value or its failure.
 
         Raises:
-          SandboxUnavailable, SandboxLost, HostBusy: see `check_imports`.
+          SandboxUnavailable, SandboxLost, HostBusy: as for `check_imports`.
         """
         body = json.dumps({"named": arguments, "exact": False}).encode()
         return await _patiently(partial(self._call, body))

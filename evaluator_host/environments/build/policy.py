@@ -53,7 +53,7 @@ os.execv(sys.argv[5], sys.argv[5:])
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """The files of this machine that one build sees. Each keeps its path, because uv and npm are told host paths."""
+    """The files of this machine that one build sees, at the paths of the host, since uv and npm get host paths."""
 
     seen: tuple[Bind, ...]  # read-only: interpreter, libraries, uv, node, npm, how names are resolved
     writable: tuple[Bind, ...]  # the stage, the download cache, the command's own folder
@@ -73,7 +73,7 @@ class ProcessLimits:
 
     @property
     def limits(self) -> dict[str, int]:
-        """Limits by names of `resource`, without prefix. Core dumps get 1: 0 would start the host's handler."""
+        """Limits by name of `resource.RLIMIT_…`, without prefix. CORE is 1, as 0 would start the host's handler."""
         found = {"CORE": 1, "FSIZE": self.file_mb << 20, "NOFILE": 8192, "MEMLOCK": 65_536, "MSGQUEUE": 0}
         if self.data_mb is not None:
             found["DATA"] = self.data_mb << 20
@@ -83,7 +83,7 @@ class ProcessLimits:
 
 
 def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptors, disable_userns: bool) -> list[str]:
-    """Return bubblewrap's arguments, without program name and command; builds share only the host's network."""
+    """Return bubblewrap's arguments for a build, without program name and command; only the network is shared."""
     return [
         *_namespaces(identity, disable_userns=disable_userns),
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
@@ -102,11 +102,11 @@ def entry_command(
     """Return a command line that sets the user or the limits, and then replaces itself with `argv`.
 
     Args:
-      argv: What to run, its program as a path.
-      cwd: Where it runs; entered as the final user, since root without its capabilities may not enter it.
-      python: An interpreter.
-      bounds: Of each process, which then ends with this host: a sandbox has them, and does, by itself.
-      user: To become, when it starts as root.
+      argv: Command to run, its program as a path.
+      cwd: Working directory; entered as the final user, since root without its capabilities may not enter it.
+      python: Interpreter that sets them.
+      bounds: Limits of each process, which then also ends with this host; None in a sandbox, which has both.
+      user: User id to change to, if it starts as root; None to stay.
     """
     listed = ",".join(f"{name}={value}" for name, value in bounds.limits.items()) if bounds else ""
     who = "" if user is None else str(user)
@@ -114,7 +114,7 @@ def entry_command(
 
 
 def etc_files(identity: Identity) -> dict[str, bytes]:
-    """Return the files of `/etc` except DNS configuration: one user id that nothing else on this machine uses."""
+    """Return `passwd` and `group` for `/etc`, by name, with the only user of the build sandbox."""
     return {
         "passwd": f"builder:x:{identity.uid}:{identity.uid}::/tmp:/nonexistent\n".encode(),
         "group": f"builder:x:{identity.uid}:\n".encode(),

@@ -46,10 +46,10 @@ class Fetched:
 
 
 def split_reference(reference: str) -> tuple[str, str]:
-    """Return repository and tag (or digest).
+    """Return repository and tag (or digest) of an image name; the tag is `latest` by default.
 
     Raises:
-      InvalidRequest: it is no image name, or the name of this host's own images.
+      InvalidRequest: the text is no image name, or the name of this host's own images.
     """
     repository, tag = docker.utils.parse_repository_tag(reference.strip())
     if not repository or re.search(r"\s", reference.strip()):
@@ -62,12 +62,12 @@ def split_reference(reference: str) -> tuple[str, str]:
 def publish(
     client: docker.APIClient, below: str, *, repository: str, tag: str, record: bytes, digest: str, tell: Progress
 ) -> str:
-    """Push an image with an added layer that holds a set's record, and return its name by digest.
+    """Push image `below` with an added layer that has a set's record, and return its name by digest.
 
     Raises:
-      InvalidRequest: the name is another image's on the engine.
+      InvalidRequest: the engine has another image of that name.
       PackagesFailed: the registry refused.
-      IndexUnavailable: it does not answer.
+      IndexUnavailable: the registry does not answer.
     """
     reference = f"{repository}:{tag}"
     labels = image_labels(client, reference)
@@ -91,7 +91,7 @@ def fetched(client: docker.APIClient, repository: str, *, tag: str, tell: Progre
     `tag` may be a digest.
 
     Raises:
-      PackagesFailed: the registry has none, refused, or it is another kind of image.
+      PackagesFailed: the registry has no such image, refused, or the image holds no package set.
       IndexUnavailable: the registry does not answer.
     """
     reference = f"{repository}@{tag}" if tag.startswith("sha256:") else f"{repository}:{tag}"

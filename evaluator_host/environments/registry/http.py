@@ -1,8 +1,8 @@
 """Pushes and pulls the image of a package set over a registry's own HTTP API, without an engine.
 
 The requests are those of the OCI distribution specification 1.1. An image has one layer with the files and one with the
-record, which is what an engine pushes on top of a runtime image: either can pull what the other pushed. A set is also
-tagged by its digest, `sha256-…`, so that it is found by the digest of a lock.
+record, the same as those that `engine` pushes on top of a runtime image, so each can pull what the other pushed. A set
+is also tagged by its digest, `sha256-…`, so that it is found by the digest of a lock.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
 
 
 def tag_of(digest: str) -> str:
-    """Return the tag of a set by its digest: `sha256-…`."""
+    """Return the image tag, `sha256-…`, for the digest of a set, `sha256:…`."""
     return digest.replace(":", "-")
 
 
@@ -76,11 +76,11 @@ async def pull(
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> Pulled:
-    """Pull a package set into a folder, which appears complete or not at all; arguments as in `push_pull.pull`.
+    """Pull a package set into folder `target`, which appears complete or not at all; `digest` is the expected one.
 
     Raises:
       InvalidRequest: the reference cannot be used.
-      PackagesFailed: there is no such image, it holds no package set, another one, or one that is not whole.
+      PackagesFailed: there is no such image, or it does not hold the complete package set that is expected.
       IndexUnavailable: the registry does not answer.
     """
     where, tell = split_reference(reference), in_loop(progress)

@@ -8,9 +8,9 @@ that a set is complete and is the one that its lock describes; they do not prote
 can publish other files under an honest lock. From a registry that others may write to, pull by the digest that `push`
 returned (`…@sha256:…`).
 
-A tar from elsewhere is not unpacked by `tarfile`'s data filter: Python before 3.11.4 (Debian 12) has none, and it lets
-hard links, a second file of the same name and absolute paths (with the slash removed) pass, which a package set never
-holds.
+Pulled tars are unpacked without `tarfile`'s data filter: Python before 3.11.4 (Debian 12) has none, and it accepts hard
+links, a second file of the same name and absolute paths (with the slash removed), none of which a package set ever
+has.
 
 Credentials are those of `docker login`, as docker-py reads them; no guest ever sees them.
 """
@@ -55,7 +55,7 @@ class Archives(Protocol):
     """Reads the files inside an image."""
 
     def archive(self, path: str) -> AbstractContextManager[Iterator[bytes]]:
-        """Return a tar of the file or folder at `path`, in pieces."""
+        """Return a context manager that yields a tar of the file or folder at `path`, in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,13 @@ async def pull(
     # called with `pulling` (layers done, of how many), `extracting`, `checking`, `ready`
     progress: Progress | None = None,
 ) -> Pulled:
-    """Pull a package set from a registry into a folder, which appears complete or not at all.
+    """Pull a package set from a registry into folder `target`, which appears complete or not at all.
 
-    Nothing of it is executed. The image is removed from the engine again.
+    Nothing of it is executed. `digest` is the expected one, None for any. The engine does not keep the image.
 
     Raises:
       InvalidRequest: the reference cannot be used.
-      PackagesFailed: there is no such image, it holds no package set, another one, or one that is not whole.
+      PackagesFailed: there is no such image, or it does not hold the complete package set that is expected.
       IndexUnavailable: the registry does not answer.
       SandboxUnavailable: the engine does not answer.
     """
@@ -176,7 +176,7 @@ def _fetch(
 
 
 def take_out(image: Archives, *, target: Path, digest: str | None, max_bytes: int, tell: Progress) -> Record:
-    """Copy record and files out of an image, check them, and let them appear at `target`."""
+    """Copy record and files out of an image, check them, and move the files to `target`; `digest` None is any set."""
     try:
         with temporary_folder(target.parent, ".pulled-") as stage:
             files = stage / "packages"
@@ -203,10 +203,10 @@ def take_out(image: Archives, *, target: Path, digest: str | None, max_bytes: in
 
 
 def check_lock(record: Record, *, digest: str) -> None:
-    """Check that a record is that of a set of a digest.
+    """Check that a record and its lock describe the package set with this digest.
 
     Raises:
-      PackagesFailed: it is of another set, or its lock is not valid.
+      PackagesFailed: they describe another set, or the lock is not valid.
     """
     try:
         lock = Lock.from_json(record.lock)
@@ -232,7 +232,7 @@ def _read_record(content: bytes) -> tuple[Record, str]:
 
 
 def in_loop(progress: Progress | None) -> Progress:
-    """Return `progress` as the engine's threads may call it."""
+    """Return a function that other threads may call, and that calls `progress` in this event loop."""
     if progress is None:
         return lambda _phase, _done, _total: None
     loop = asyncio.get_running_loop()
@@ -249,7 +249,7 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     Links are made last, so that no file can be written through one.
 
     Raises:
-      PackagesFailed: it is no such tar, is larger, or contains an entry that no package set has.
+      PackagesFailed: the tar is damaged or larger, or has an entry that no package set has.
     """
     links: dict[Path, str] = {}
     left = max_bytes
@@ -277,7 +277,7 @@ def read_file(pieces: Iterator[bytes], *, max_bytes: int) -> bytes:
     """Return the content of the only file in a tar.
 
     Raises:
-      PackagesFailed: it is no such tar, or the file is larger than `max_bytes`.
+      PackagesFailed: the tar is damaged or has other entries, or the file is larger than `max_bytes`.
     """
     try:
         with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:

@@ -1,4 +1,4 @@
-"""Pushes installed package sets to a registry, and pulls and installs sets of other hosts."""
+"""Pushes installed package sets to a registry, and pulls and installs sets that other hosts pushed."""
 
 import asyncio
 import hashlib
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """The Docker engine and runtime image for pushing and pulling; also used without the docker backend."""
+    """The Docker engine and runtime image with which sets are pushed and pulled, whatever the sandbox backend."""
 
     docker_host: str | None
     image: str
@@ -60,7 +60,7 @@ class RegistryTransfer:
     async def push(
         self, name: str, reference: str, *, carrier: Carrier | None = None, progress: Progress | None = None
     ) -> str:
-        """Push an installed set, and return its name by digest in the registry; arguments as in `push_pull.push`.
+        """Push the set with key or digest `name` to `reference` (`registry/team/set:1`); return its name by digest.
 
         Raises:
           NotFound: there is no such set.
@@ -96,9 +96,9 @@ class RegistryTransfer:
         digest: str | None = None,
         progress: Progress | None = None,
     ) -> EnvironmentReport:
-        """Pull a set, test it in a sandbox, and install it unless it is installed; arguments as in `push_pull.pull`.
+        """Pull a set, test it in a sandbox, and install it unless it is installed; `digest` is the expected one.
 
-        Without a carrier no Docker engine is needed: the registry is asked over HTTP.
+        Without a `carrier` the registry is asked over HTTP, and no Docker engine is needed.
 
         Raises:
           PackagesFailed: there is no such image, it is another set than expected, it is not whole, it does not fit or
@@ -123,7 +123,7 @@ class RegistryTransfer:
         return record.report()
 
     async def pull_locked(self, lock: Lock, repository: str) -> bool:
-        """Pull the set of a lock from a repository of sets, and install it; return whether it was there."""
+        """Pull the set of a lock from a registry's repository of sets, and install it; return whether it was there."""
         with extra("docker", "pulling package sets", SandboxUnavailable):
             from evaluator_host.environments.registry.http import tag_of  # noqa: PLC0415 - as above
         try:
