@@ -1,4 +1,4 @@
-"""Cases: rows with what an evaluator has to make of them, kept with its version and beside its file.
+"""Cases: rows with the expected result of an evaluator, stored with its version and beside its file.
 
 A case is a row with `expect`, and with `case`, its name. `expect` is an object with some of `score` (within
 `tolerance`), `min`, `max`, `above`, `below`, `passed`, `label` and `error` (a code, the type of an exception, or true
@@ -39,10 +39,10 @@ ROW_FIELDS: Final = ("inputs", "outputs", "trace", "variables", "criteria", "mes
 
 
 def read_expect(given: Json) -> dict[str, Any]:
-    """Return an `expect` as an object.
+    """Return an `expect`, given as an object, a number or a text, as an object.
 
     Raises:
-      ValueError: it expects nothing, or what it says is not known; the message says what can be written.
+      ValueError: it expects nothing, or is not understood; the message lists the possible forms.
     """
     if isinstance(given, int | float) and not isinstance(given, bool):
         given = {"score": given}
@@ -81,7 +81,7 @@ def _is_number(value: Json) -> bool:
 
 
 def expect_text(given: Json) -> str:
-    """Return an `expect` as people write it."""
+    """Return an `expect` as a text, as people write it: `0.5 ± 0.05`."""
     expect = read_expect(given)
     said = []
     if "score" in expect:
@@ -98,7 +98,7 @@ def expect_text(given: Json) -> str:
 
 
 def unmet(expect: dict[str, Any], result: EvaluationResult) -> str | None:
-    """Return what a result has otherwise than expected; None when all of it is as expected."""
+    """Return how a result differs from `expect`: `score 0.2, not 0.5`; None when it does not."""
     if (error := result.error) is not None:
         wanted = expect.get("error")
         if wanted is None:
@@ -127,22 +127,22 @@ def _is_near(expect: dict[str, Any], score: float | None) -> bool:
 
 
 def case_name(case: dict[str, Any], place: int) -> str:
-    """Return the name of a case; of one without a name its place."""
+    """Return the name of a case; `row 3` for one without a name, by its place in the list."""
     return str(case.get("case") or f"row {place}")
 
 
 def case_text(case: dict[str, Any], place: int) -> str:
-    """Return a case as people write it: `half: 0.5 ± 0.05`."""
+    """Return a case's name and expected result as a text: `half: 0.5 ± 0.05`."""
     return f"{case_name(case, place)}: {expect_text(case['expect'])}"
 
 
 def case_row(case: dict[str, Any]) -> Row:
-    """Return the row of a case."""
+    """Return the row (inputs, outputs, trace, …) to evaluate for a case."""
     return Row(**{name: case[name] for name in ROW_FIELDS if case.get(name) is not None})
 
 
 def case_problems(cases: Sequence[dict[str, Any]], results: Sequence[EvaluationResult]) -> tuple[CaseProblem, ...]:
-    """Return the cases that do not hold."""
+    """Return the cases whose result, at the same place in `results`, is not as expected."""
     pairs = zip(cases, results, strict=True)
     found = ((place, case, unmet(read_expect(case["expect"]), result)) for place, (case, result) in enumerate(pairs))
     return tuple(CaseProblem(case_name(case, place), problem) for place, case, problem in found if problem is not None)
@@ -151,7 +151,7 @@ def case_problems(cases: Sequence[dict[str, Any]], results: Sequence[EvaluationR
 async def check_cases(
     evaluate: Callable[[list[Row]], Awaitable[list[EvaluationResult]]], report: CheckReport, cases: Sequence[Any]
 ) -> CheckReport:
-    """Return a check report with the cases that do not hold; of an evaluator that does not load none is run."""
+    """Run an evaluator's cases if `report` says that it loads; return the report with the cases that fail."""
     if report.problems or not cases:
         return report
     failing = case_problems(cases, await evaluate([case_row(case) for case in cases]))
@@ -159,7 +159,7 @@ async def check_cases(
 
 
 def failing_request(failing: Sequence[CaseProblem]) -> InvalidRequest:
-    """Return the refusal of an evaluator whose cases do not hold."""
+    """Return the error for an evaluator that is not stored because cases fail."""
     return InvalidRequest(
         f"{len(failing)} of its cases do not hold: {failing[0].case}: {failing[0].problem}",
         problems=tuple(Problem(f"cases.{one.case}", one.problem, "change the code or the case") for one in failing),

@@ -1,4 +1,4 @@
-"""Evaluators of kind `judge`: a form in place of code, which a dialect makes code of."""
+"""Evaluators of kind `judge`: a form (prompt, model, scale) in place of code, from which code is generated."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Final, TypeAlias
@@ -18,7 +18,7 @@ class _Part(BaseModel):
 
 
 class ScaleIn(_Part):
-    """The numbers that a judge may give."""
+    """The range of numbers that a judge may give as a score."""
 
     min: _Number
     max: _Number
@@ -33,7 +33,7 @@ class JudgeLabelIn(_Part):
 
 
 class ExampleIn(_Part):
-    """A row with the answer that a judge should give."""
+    """An example for the prompt: a row, and the answer that the judge should give."""
 
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: Any = None
@@ -42,7 +42,7 @@ class ExampleIn(_Part):
 
 
 class JudgeIn(_Part):
-    """A judge without code: prompt, model, scale or labels."""
+    """An evaluator without code: a model that judges rows by a prompt, with a scale or labels."""
 
     model: str = Field(min_length=1, max_length=300, description="A registered model.")
     prompt: _Text = Field(description="Template: {{ inputs.question }}, {{ outputs }} and columns by name.")
@@ -75,7 +75,7 @@ class JudgeIn(_Part):
         return self
 
     def to_model(self, evaluator: Evaluator) -> Evaluator:
-        """Return an evaluator with this judge as its code."""
+        """Return `evaluator` with the code that is generated from this form."""
         form, dialect = self.model_dump(mode="json"), judging_dialect()
         assert dialect.judge_code is not None  # noqa: S101 - it is chosen by that
         code, models = dialect.judge_code.load()(form), (self.model,)

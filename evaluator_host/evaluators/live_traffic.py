@@ -1,9 +1,9 @@
 """Collects the spans that exporters send into traces, and scores each complete trace once.
 
 A trace arrives in batches of ended spans, the root last. It counts as complete `QUIET_S` seconds after its last span
-when it has a root, and after `SILENT_S` seconds when it has none. The traces of a session can be scored together: it is
-complete when no span has come for a time that the exporter's address says. Until it is scored, a trace is only in
-memory, as JSON. The memory and the turns are shared out between workspaces: one flood leaves a quarter of the memory.
+when it has a root, and after `SILENT_S` seconds when it has none. The traces of a session can be scored together, once
+no span has come for a time that the exporter's URL sets. Until it is scored, a trace is only in memory, as JSON. The
+memory and the turns are divided between workspaces: a flood of one leaves a quarter of the memory to others.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One request of an exporter: its body, which may be compressed, and the headers that say what it is."""
+    """One request of an exporter: its body, which may be compressed, with content type and encoding."""
 
     body: bytes
     media_type: str
@@ -85,8 +85,8 @@ class Traffic:
     """Scores the traces of live traffic. Bound to one event loop.
 
     Attributes:
-      dropped: How many traces were not scored, or not stored.
-      stop_by: `time.monotonic()` by which `run` has to end once it is cancelled; None for the stop grace from then on.
+      dropped: Number of traces that were not scored, or not stored.
+      stop_by: Time, by `time.monotonic`, at which a cancelled `run` has to end; None for `stop_grace_s` later.
     """
 
     def __init__(self, service: Service, registry: EvaluatorRegistry, store: Traces, usage: StorageUsage) -> None:
@@ -108,7 +108,7 @@ class Traffic:
 
     @property
     def waiting(self) -> int:
-        """Number of traces that are not complete, or wait for their turn."""
+        """Number of traces that are not complete, or wait to be scored."""
         return len(self._pending) + sum(map(len, self._due.values()))
 
     async def accept_spans(
@@ -124,18 +124,18 @@ class Traffic:
 
         Args:
           workspace_id: Owner of the evaluator.
-          reference: `latency` or `latency@2`.
-          export: As it came.
+          reference: Evaluator, with or without version: `latency`, `latency@2`.
+          export: The exporter's request.
           sampling: Share of traces to score, 0 to 1; None for the evaluator's own. The choice depends on trace ids
             only, so that all spans of a trace are chosen or none.
-          session_quiet_s: Score the traces of a session together, so many seconds after its last span; None: each
-            trace alone.
+          session_quiet_s: Seconds after the last span of a session at which its traces are scored together; None to
+            score each trace alone.
 
         Raises:
           NotFound: there is no such evaluator.
-          InvalidRequest: it is no export.
-          TooLarge: it is over the ceiling, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
-          Busy: the waiting spans of this workspace, or of all, have as many MB as they may.
+          InvalidRequest: the body is no OTLP export.
+          TooLarge: the body is over the ceiling, `EVALUATOR_HOST_TRACES_MB`, or has over 10,000 spans.
+          Busy: the waiting spans of this workspace, or of all workspaces, use the memory that they may.
           OverQuota: the workspace stores as much as it may.
         """
         await self._usage.require_room(workspace_id)
@@ -247,7 +247,7 @@ class Traffic:
         return [{"inputs": {}, "trace": orjson.loads(found[number])} for number in numbers]
 
     async def run(self) -> None:
-        """Score complete traces until cancelled, then those that wait, until `stop_by`; the rest is dropped."""
+        """Score complete traces until cancelled, then the waiting ones until `stop_by`; drop the rest."""
         try:
             while True:
                 await asyncio.sleep(_LOOK_EVERY_S)

@@ -36,7 +36,7 @@ Cases: TypeAlias = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEvaluator:
-    """The stored evaluator that a reference names."""
+    """A stored evaluator, found by a reference such as `exact-match@3`."""
 
     evaluator: Evaluator  # with its name and version
     lock: str | None  # lock of its packages as JSON; None for a pasted evaluator, or without pins
@@ -49,7 +49,7 @@ class ResolvedEvaluator:
 class EvaluatorRegistry:
     """The named evaluators of one host.
 
-    For every method that takes the `name` of one that is stored:
+    For every method that takes the `name` of a stored evaluator:
 
     Raises:
       NotFound: there is no such evaluator or version.
@@ -75,13 +75,13 @@ class EvaluatorRegistry:
         """Store an evaluator under a name as version 1, if it loads.
 
         `cases` are run once it loads. With `force` it is stored even if it does not load, with `require_cases` only if
-        all of them hold.
+        all cases pass.
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the problems say why.
           NameTaken: there is an evaluator of that name.
           OverQuota: the workspace stores as much as it may.
-          HostError: as `Service.check`.
+          HostError: the host cannot check it now, see `Service.check`.
         """
         await self.usage.require_room(workspace_id, evaluator.characters)
         report, content = await self._content(
@@ -106,7 +106,7 @@ class EvaluatorRegistry:
     ) -> EvaluatorReport:
         """Store the next version and return it; content equal to the newest version adds none.
 
-        The cases of the newest version stay unless given. `origin` is set for a migrated version.
+        With `cases` None, those of the newest version stay. `origin` is set for a migrated version.
 
         Raises:
           InvalidRequest: the evaluator does not load.
@@ -192,7 +192,7 @@ async def check_evaluator(
     """Load an evaluator in a sandbox, run its cases, and report both.
 
     Raises:
-      HostError: as `Service.check` and `Service.evaluate_batch`.
+      HostError: the host cannot evaluate now, see `Service.check` and `Service.evaluate_batch`.
     """
     evaluate = partial(service.evaluate_batch, evaluator, workspace=workspace, lock=lock)
     return await check_cases(evaluate, await service.check(evaluator, workspace=workspace), cases)

@@ -1,4 +1,4 @@
-"""Names the extra to install when a package that only one feature needs is missing."""
+"""Tells users which extra to install when an optional package is missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,12 +8,12 @@ from evaluator_host.model.errors import HostError, Misconfigured
 
 @contextmanager
 def extra(name: str, feature: str, error: type[HostError] = Misconfigured) -> Iterator[None]:
-    """Turn a missing module in the block into an error that says which extra brings it.
+    """Turn a missing module, imported in the block, into an error that says which extra to install.
 
     Args:
       name: The extra of the package `evaluator-host`, such as `docker`.
-      feature: What needs it, as the first words of a sentence.
-      error: The class of the error.
+      feature: Feature that needs it, as the first words of the message.
+      error: Class of the error to raise.
     """
     try:
         yield

@@ -70,20 +70,20 @@ writing: Final = partial(_refusing, "write")
 
 
 def open_file(file: Path, mode: Literal["rb", "wb"]) -> BinaryIO:
-    """Return a user's file, opened.
+    """Open a file that a user named, for reading or writing bytes.
 
     Raises:
-      InvalidRequest: it cannot be opened.
+      InvalidRequest: the file cannot be opened.
     """
     with reading(file) if mode == "rb" else writing(file):
         return file.open(mode)
 
 
 def read_utf8(file: Path) -> str:
-    """Return the text of a user's file.
+    """Return the text of a file that a user named.
 
     Raises:
-      InvalidRequest: it cannot be read, or is not UTF-8.
+      InvalidRequest: the file cannot be read, or is not UTF-8.
     """
     with reading(file):
         content = file.read_bytes()
@@ -104,8 +104,8 @@ class FileLock:
         """Acquire the lock; return False when another process holds it.
 
         Args:
-          shared: Whether other holders of a shared lock are fine.
-          wait: Whether to block until it is free; then it is always taken.
+          shared: Whether others may hold a shared lock at the same time.
+          wait: Whether to block until the lock is free; the result is then always True.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
         while self._fd is None:
@@ -139,7 +139,7 @@ class FileLock:
 
 @asynccontextmanager
 async def hold_lock(path: Path, *, shared: bool = False) -> AsyncIterator[None]:
-    """Wait for a lock without blocking the event loop, and hold it during the block; `shared` as in `acquire`."""
+    """Wait for a lock without blocking the event loop, and hold it during the block; others may share a shared one."""
     lock = FileLock(path)
     while not lock.acquire(shared=shared):  # noqa: ASYNC110 - its holder may be another process, which sends no event
         await asyncio.sleep(_POLL_S)

@@ -1,8 +1,8 @@
 """Forks the worker processes of a host, and carries calls between them and the host.
 
-The process that forks them is forked from the host before its event loop and threads begin: a fork of a process with
-threads may find their locks held. So a worker shares the memory of what the host has imported, and begins in
-milliseconds. All of them end with the host, however it ends. They trust each other as the parts of one process do.
+The process that forks them is itself forked from the host before the host has an event loop or threads, because a fork
+of a process with threads may find their locks held. A worker shares the memory of modules that the host has imported,
+and starts in milliseconds. All workers end with the host, however it ends. The processes trust each other.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ class ChannelClosed(Exception):
 
 
 class ForkerEnded(Exception):
-    """The process that forks workers has ended; only a new host has another."""
+    """The process that forks workers has ended, so this host can start no more of them."""
 
 
 class Forker:
-    """Starts worker processes. Make it where the host has no other thread; close it, or end, and they end too."""
+    """Starts worker processes, which end when this is closed or the host ends. Create it before any thread."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -60,16 +60,16 @@ class Forker:
     async def fork(
         self, work: Callable[..., object], *args: Any, sockets: Sequence[socket.socket] = ()
     ) -> tuple[int, socket.socket]:
-        """Start a process that calls `work(channel, *sockets, *args)`; return its id and the other end of `channel`.
+        """Start a process that calls `work(channel, *sockets, *args)`; return its id and our end of `channel`.
 
         Args:
           work: A function at the top level of a module.
           args: Values that can be pickled.
-          sockets: Sockets of this process that the worker gets copies of.
+          sockets: Sockets of this process, of which the worker gets copies.
 
         Raises:
           MachineExhausted: this machine can start no process now.
-          ForkerEnded: this host can start none any more.
+          ForkerEnded: this host can start no workers any more.
         """
         return await asyncio.to_thread(self._fork, pickle.dumps((work, args)), sockets)
 
@@ -147,7 +147,7 @@ class Channel(asyncio.Protocol):
     """Calls between two processes of one host over a socket; both may call. Bound to one event loop.
 
     Args:
-      answer: Called with the name and the arguments of each call; what it returns or raises is the answer.
+      answer: Called with name and arguments of each call from the other process; its result or exception is sent back.
 
     Attributes:
       ended: Set when the other process has ended, or this channel was closed.
@@ -163,7 +163,7 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     async def over(self, end: socket.socket) -> Self:
-        """Use a connected socket, and return this object."""
+        """Start to communicate over a connected socket; return this channel."""
         await asyncio.get_running_loop().create_connection(lambda: self, sock=end)
         return self
 
@@ -172,8 +172,8 @@ class Channel(asyncio.Protocol):
 
         Raises:
           ChannelClosed: the other process has ended, perhaps while it answered.
-          HostError: what its function raised.
-          RecursionError: an argument has more levels than can be sent.
+          HostError: the exception of the other process's function.
+          RecursionError: an argument is nested too deeply to be sent.
         """
         if self.ended.is_set():
             raise ChannelClosed
@@ -201,11 +201,11 @@ class Channel(asyncio.Protocol):
     # For the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Keep the transport, over which messages are sent."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take the messages that are complete."""
+        """Collect bytes, and handle the messages that are complete."""
         self._received += data
         at, received = 0, self._received
         while len(received) >= at + _HEAD_BYTES:
@@ -217,7 +217,7 @@ class Channel(asyncio.Protocol):
         del received[:at]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio names it
-        """End the calls under way."""
+        """Raise `ChannelClosed` in the calls that wait for an answer, and cancel those from the other process."""
         self.ended.set()
         for future in self._waiting.values():
             if not future.done():

@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 class Kind(bytes, Enum):
-    """The kind of an answer."""
+    """The kind of an answer from a limited child process."""
 
     BYTES = b"B"
     JSON = b"J"

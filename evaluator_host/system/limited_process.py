@@ -1,8 +1,8 @@
 """Runs functions over untrusted data in child processes, so that no caller's data can stop or fill the host.
 
 A child has none of the host's variables and descriptors, and limits of processor time and memory for each call. It
-serves one call after another, and is replaced when it was killed, has served many or grew. It gets arguments as a
-pickle and answers in bytes or JSON, because data may have taken over a native parser. Children die with the host.
+serves one call after another, and is replaced when it was killed, has served many calls or grew. It gets pickled
+arguments, but answers in bytes or JSON, since data may have exploited a native parser. Children die with the host.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The limits of one call."""
+    """The limits of one call in a child process."""
 
     cpu_s: int = 10  # whole seconds of processor time, of all threads together
     memory_mb: int = 512  # address space that the call may add to the child
@@ -100,8 +100,8 @@ class LimitedProcesses:
           limits: The limits of this call.
 
         Raises:
-          OutOfProcessorTime: it needs more processor time than `limits.cpu_s`.
-          OutOfMemory: it needs more memory than `limits.memory_mb`.
+          OutOfProcessorTime: the function needs more processor time than `limits.cpu_s`.
+          OutOfMemory: the function needs more memory than `limits.memory_mb`.
           LimitExceeded: its result is larger than `limits.result_bytes`, or the data crashed a native parser.
           TooLarge: the arguments are larger than `limits.argument_bytes`.
           Busy: 32 calls of this workspace wait already.

@@ -41,10 +41,10 @@ class _Part:
 
 
 class MemoryBudget:
-    """The memory for requests under way. A quarter is for small ones, so that large ones cannot crowd them out.
+    """The memory that requests under way may use. A quarter is reserved for small requests.
 
     Args:
-      total_bytes: Memory to share. A single large request may exceed it.
+      total_bytes: Memory to share, in bytes. A single large request may exceed it.
     """
 
     def __init__(self, total_bytes: int) -> None:
@@ -58,14 +58,14 @@ class MemoryBudget:
         return self._small.used + self._large.used
 
     def hold(self, workspace: str) -> "Reservation":
-        """Return an empty reservation of a workspace, to be used as a context manager."""
+        """Return an empty reservation for a request of a workspace, to be used as a context manager."""
         return Reservation(self, workspace)
 
     def resize(self, workspace: str, before: int, after: int) -> None:
-        """Change the size of a reservation; for `Reservation` only.
+        """Change a reservation from `before` to `after` bytes; only `Reservation` calls this.
 
         Raises:
-          Busy: there is no room; the reservation keeps its size.
+          Busy: there is not enough memory; the reservation keeps its size.
         """
         self._part(before).change(workspace, -before)
         part = self._part(after)
@@ -100,25 +100,25 @@ class Reservation:
         self._size = 0
 
     def reserve(self, size: int) -> None:
-        """Make this reservation at least so many bytes large.
+        """Enlarge this reservation to `size` bytes, unless it is that large already.
 
         Raises:
-          Busy: there is no room for it now.
+          Busy: there is not enough memory for it now.
         """
         if size > self._size:
             self._budget.resize(self._workspace, self._size, size)
             self._size = size
 
     def add(self, size: int) -> None:
-        """Make this reservation larger by so many bytes; raises as `reserve`."""
+        """Enlarge this reservation by `size` bytes; raise `Busy` if there is not enough memory."""
         self.reserve(self._size + size)
 
 
 class ByteTurns:
-    """Lets large pieces of work wait for each other, in order, so that their sizes have a bounded sum.
+    """Limits the sum of the sizes of work under way: further work waits in order.
 
     Args:
-      total_bytes: Largest sum of sizes. A larger piece has its turn alone.
+      total_bytes: Largest sum of sizes. Larger work runs alone.
     """
 
     def __init__(self, total_bytes: int) -> None:
@@ -128,7 +128,7 @@ class ByteTurns:
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
-        """Wait for room, and hold it during the block."""
+        """Wait until `size` bytes more are within the limit, and count them during the block."""
         if self._waiting or not self._fits(size):
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append((size, turn))
@@ -160,9 +160,9 @@ class ByteTurns:
 
 
 def return_large_blocks() -> None:
-    """Make the C library give each freed block of over 1 MB back to the system, where it is glibc.
+    """Make glibc return each freed block of over 1 MB to the system; does nothing with another C library.
 
-    By default it keeps blocks of up to 32 MB for later once some were freed.
+    By default glibc begins to keep freed blocks of up to 32 MB for reuse.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)

@@ -20,8 +20,8 @@ class Command:
     """A program to run, with its arguments and environment.
 
     Attributes:
-      environment: All its variables besides a plain PATH and LANG; it may hold credentials, so never show it.
-      stdin: What it reads on standard input.
+      environment: Its variables, besides a plain PATH and LANG; they may hold credentials, so never show them.
+      stdin: Bytes for its standard input.
     """
 
     argv: tuple[str, ...]
@@ -52,12 +52,12 @@ class LimitReached(Exception):
 
 
 async def start_process(*argv: str, **options: Any) -> asyncio.subprocess.Process:
-    """Start a process as `asyncio.create_subprocess_exec` does, once there are descriptors for it.
+    """Start a process as `asyncio.create_subprocess_exec` does, after checking that enough descriptors are free.
 
-    uvloop loses those that it has opened when it finds too few, and calls that "Unknown error -1".
+    With too few, uvloop would leak those that it has opened, and report "Unknown error -1".
 
     Raises:
-      OSError: it cannot be started.
+      OSError: the process cannot be started, or there are too few descriptors.
     """
     with contextlib.ExitStack() as held:
         for _ in range(_START_DESCRIPTORS):
@@ -71,10 +71,10 @@ async def run(
     """Run a command in its own process group and return its output; at the end, kill all processes of the group.
 
     Args:
-      command: What to run.
-      timeout_s: Wall-clock seconds for all of it; None for no limit.
-      started: Called with its process id.
-      inherit: Whether it sees the variables of this process instead of `command.environment`.
+      command: Program, arguments, folder and environment.
+      timeout_s: Wall-clock seconds for the whole command; None for no limit.
+      started: Called with the process id once it runs.
+      inherit: Whether it gets the variables of this process instead of `command.environment`.
 
     Raises:
       OSError: it cannot be started.

@@ -13,11 +13,11 @@ class Recorder(Protocol):
     def span(
         self, name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
     ) -> AbstractContextManager[Attributes]:
-        """Record the block as a span; what is put into the yielded dict is added to its attributes.
+        """Record the block as a span; attributes that the block puts into the yielded dict are added to it.
 
         Args:
-          name: The same for all spans of a kind.
-          attributes: Those known at its start.
+          name: Name of the span, the same for all of a kind.
+          attributes: Attributes that are known at the start.
           carrier: Headers of the caller, such as `traceparent`; None to continue the span that is open here.
         """
         ...
@@ -27,7 +27,7 @@ class Recorder(Protocol):
         ...
 
     def carrier(self) -> dict[str, str]:
-        """Return the open span as headers, for another process to continue."""
+        """Return the open span as headers (`traceparent`), for another process to continue."""
         ...
 
 
@@ -39,7 +39,7 @@ _SPANS: Final = _Spans()
 
 
 def record_spans(recorder: Recorder | None) -> None:
-    """Have a recorder take the spans of this process; None ends that."""
+    """Set the recorder of this process's spans; None to record none."""
     _SPANS.recorder = recorder
 
 
@@ -51,5 +51,5 @@ def recorder() -> Recorder | None:
 def span(
     name: str, attributes: Attributes, carrier: Mapping[str, str] | None = None
 ) -> AbstractContextManager[Attributes]:
-    """Record the block as `Recorder.span` does; without a recorder only yield a dict."""
+    """Record the block as a span and yield a dict for more attributes; without a recorder only yield the dict."""
     return nullcontext({}) if _SPANS.recorder is None else _SPANS.recorder.span(name, attributes, carrier)

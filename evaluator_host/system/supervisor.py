@@ -1,4 +1,4 @@
-"""Keeps the long-lived tasks of a host running, and tells whether they do."""
+"""Keeps the long-lived tasks of a host running, and reports whether they run."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Runs the long-lived tasks of one host; starts one that ended by an exception again. Bound to one event loop."""
+    """Runs the long-lived tasks of one host, and restarts those that raise. Bound to one event loop."""
 
     def __init__(self) -> None:
         self.restarts = 0  # how often a task was started again
@@ -27,7 +27,7 @@ class Supervisor:
         """Check that every task runs and every check passes.
 
         Raises:
-          PartFailed: a task has ended by an exception a moment ago.
+          PartFailed: a task raised an exception a moment ago.
           HostError: the error of a check.
         """
         if self._failing:
@@ -38,10 +38,10 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self, name: str, work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-        """Run a task during the block. At the end, cancel it and wait for it.
+        """Run a task during the block, restarted when it raises. At the end, cancel it and wait for it.
 
         Args:
-          name: What it does, for the log and for `/readyz`.
+          name: Purpose of the task, for the log and for `/readyz`.
           work: Returns a new coroutine of the task; called again after an exception.
         """
         task = asyncio.create_task(self.repeat(name, work))
@@ -53,7 +53,7 @@ class Supervisor:
                 await task
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run a task until it returns or is cancelled; for one that is started and ended outside of a block."""
+        """Run `work`, again after each exception, until it returns or is cancelled; `running` does it for a block."""
         loop, pause_s = asyncio.get_running_loop(), PAUSE_S
         while True:
             began = loop.time()

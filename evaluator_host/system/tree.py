@@ -1,7 +1,7 @@
-"""Trees of files that others made (guests, packages, builds): walks, measures, takes over and removes them.
+"""Trees of untrusted files (of guests, packages, builds): walks, measures, removes them and changes their owner.
 
-It works by descriptors, follows no link and does not recurse: strangers may nest folders thousands of levels deep,
-close them to their owner, give them names that are no text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
+It works by descriptors, follows no link and does not recurse: others may nest folders thousands of levels deep,
+make them unreadable, give them names that are no text, and change them meanwhile. `os.walk`, `shutil.rmtree`,
 `Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py keeps them out of the host.
 """
 
@@ -71,7 +71,7 @@ class Entry:
         return os.fdopen(os.open(self.name, _FILE, dir_fd=self.folder), "rb")
 
     def target(self) -> str:
-        """Return what the link says."""
+        """Return the target of the link, as it is written in it."""
         return os.readlink(self.name, dir_fd=self.folder)
 
     def chmod(self, mode: int) -> None:
@@ -97,12 +97,12 @@ class _Level:
 def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Generator[Entry, None, None]:
     """Yield everything below a folder, each folder before its content; entries that vanish meanwhile are left out.
 
-    A loop that may raise is to close it (`contextlib.closing`): a kept exception would keep its descriptors open.
+    Wrap it in `contextlib.closing` if the loop may raise: otherwise a stored exception keeps its descriptors open.
 
     Args:
       root: A folder, not a link to one.
-      only_folders: Yield no files and links.
-      strict: Raise when a folder cannot be read; else leave out its content.
+      only_folders: Whether to leave out files and links.
+      strict: Whether to raise when a folder cannot be read; else its content is left out.
 
     Raises:
       OSError: the root is no folder, a folder cannot be read, or one more than 64 levels down was moved meanwhile.
@@ -186,7 +186,7 @@ def _identity(folder: int) -> tuple[int, int]:
 
 @contextmanager
 def open_folder(root: Path, below: str) -> Iterator[int]:
-    """Yield a descriptor of a folder below another; no link is followed on the way.
+    """Yield a descriptor of folder `below`, a path relative to `root`; no link is followed on the way.
 
     Raises:
       OSError: there is no such folder, a link is in its place, or the path has `..` in it.
@@ -204,7 +204,7 @@ def open_folder(root: Path, below: str) -> Iterator[int]:
 
 
 def size_bytes(root: Path, *, occupied: bool = False) -> int:
-    """Return the bytes of all files below a folder, or what its entries occupy on the disk; 0 when it is not there.
+    """Return the sum of file sizes below a folder, or the disk space that all entries occupy; 0 without the folder.
 
     Raises:
       OSError: see `walk`.
@@ -218,10 +218,10 @@ def size_bytes(root: Path, *, occupied: bool = False) -> int:
 
 
 def take_over(root: Path, uid: int | None) -> None:
-    """Open every folder of a tree to its owner, and make a user the owner of all of it; None leaves the owners.
+    """Make every folder of a tree usable by its owner, and `uid` the owner of all entries; None keeps the owners.
 
     Raises:
-      OSError: see `walk`; the caller may not change the owners.
+      OSError: a folder cannot be read, or this process may not change owners.
     """
     with closing(walk(root)) as entries:
         for entry in entries:
@@ -236,8 +236,8 @@ def take_over(root: Path, uid: int | None) -> None:
 def remove(root: Path) -> bool:
     """Remove a file or a tree, whatever its depth, names and modes; return whether it is gone.
 
-    Raises no `OSError`: an entry that cannot be removed stays, and is logged. A tree that somebody still writes to is
-    gone over three times.
+    Raises no `OSError`: an entry that cannot be removed stays, and is logged. If others still write to the tree, it is
+    walked up to three times.
     """
     problem: OSError | None = None
     for _ in range(_PASSES):
@@ -340,7 +340,7 @@ def _chmod(handle: int, mode: int) -> None:
 
 @contextmanager
 def temporary_folder(parent: Path | None, prefix: str) -> Iterator[Path]:
-    """Yield a new folder, for its owner alone; remove it at the end of the block, whatever lies in it by then."""
+    """Yield a new folder that only its owner can use; remove it with any content at the end of the block."""
     path = _new_folder(parent, prefix)
     try:
         yield path

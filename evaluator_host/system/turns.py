@@ -1,4 +1,4 @@
-"""Divides places between workspaces: in turn, and never all of them to one when another is known."""
+"""Divides places between workspaces, in turn; once a second workspace is known, no workspace gets all places."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -14,19 +14,19 @@ def most_places(places: int, known: int) -> int:
 
 
 def may_take(own: int, free: int, *, per_free: int, known: int) -> bool:
-    """Return whether a workspace with `own` places may take one more: it may have `per_free` times the free ones."""
+    """Return whether a workspace with `own` places may take one more: at most `per_free` for each free place."""
     if own == 0 or known <= 1:
         return own == 0 or free > 0
     return own < per_free * free
 
 
 class Shares:
-    """Counts what workspaces have of a number of places; something stays free for those that have nothing yet.
+    """Counts the places that workspaces hold, and keeps some free for workspaces that hold none.
 
     Args:
-      places: How many there are.
-      what: What takes a place, in the plural, for the message to a workspace that has its share.
-      per_free: How many a workspace may have for each one that stays free, once another workspace has asked.
+      places: Number of places.
+      what: Noun in the plural for the message to a workspace that has its share: `uploads`.
+      per_free: Most places of a workspace for each place that stays free, once another workspace has asked.
     """
 
     def __init__(self, places: int, what: str, *, per_free: int = 3) -> None:
@@ -40,7 +40,7 @@ class Shares:
         """Hold a place during the block.
 
         Raises:
-          Busy: the workspace has its share.
+          Busy: the workspace holds as many places as it may.
         """
         own = self._taken.setdefault(workspace, 0)
         free = self._places - sum(self._taken.values())
@@ -54,15 +54,15 @@ class Shares:
 
 
 class Turns:
-    """Decides who works next: workspaces take turns, and one workspace cannot occupy every place.
+    """Limits work under way: workspaces take turns, and one workspace cannot occupy every place.
 
     As long as only one workspace has asked, it may take every place. Bound to one event loop.
 
     Args:
-      places: How many may work at the same time.
-      each: Most places of one workspace, whoever else asks; None for all but one.
-      per_free: How many a workspace may have for each one that stays free, whoever else asks; in place of `each`.
-      queue_limit: Most waiters of one workspace; None for any number.
+      places: Most calls that work at the same time.
+      each: Most places of one workspace, even if no other has asked; None for all but one once another has.
+      per_free: Most places of a workspace for each place that stays free, in place of `each`.
+      queue_limit: Most waiting calls of one workspace; None for any number.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, workspace: str) -> AsyncIterator[None]:
-        """Wait until this workspace may work; the next one may when the block ends.
+        """Wait for a place for this workspace, and hold it during the block.
 
         Raises:
           Busy: `queue_limit` calls of the workspace wait already.

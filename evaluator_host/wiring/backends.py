@@ -43,10 +43,10 @@ _NO_BACKEND: Final = (
 
 
 async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Return the backend of a name, without starting a sandbox; `supervisor` runs its tasks.
+    """Create the chosen backend, without starting a sandbox; `supervisor` runs its tasks, None for one of its own.
 
     Raises:
-      HostError: its tools cannot be prepared.
+      HostError: the tools of the backend cannot be prepared.
     """
     require_glibc()
     if choice is SandboxChoice.DOCKER:
@@ -92,7 +92,7 @@ def machine_pythons(settings: Settings) -> Pythons:
 
 
 async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Return a backend after testing that it can start a sandbox, or that only this machine is too busy for that now.
+    """Return the first backend of the settings that can start a sandbox, or cannot only because the machine is busy.
 
     Raises:
       SandboxUnavailable: no backend can; the detail says what to install.

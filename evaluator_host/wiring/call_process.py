@@ -1,7 +1,7 @@
-"""A process that answers calls beside a host's first one, and the routes by which calls reach the right process.
+"""The further processes of a host that answer calls (evaluations), and the routes between its processes.
 
-A call goes to the process that has its evaluator warm, by the evaluator's code. The first process answers all that is
-not a call.
+A call is routed by its evaluator's code to the process in which that evaluator is loaded. All other requests go to the
+first process.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 
 class CallProcess(Part):
-    """The part of a process that answers calls beside the first one.
+    """The services of a further process of a host: it answers calls, and passes other requests on to the first one.
 
-    `number` is that of this process, the first one has 0; `folder` is where the processes find each other, `inner` the
-    port at which the first one answers what is passed on to it.
+    `number` is that of this process (the first has 0), `folder` has the processes' Unix sockets, and `inner` is the
+    first process's port for requests that are passed on.
     """
 
     def __init__(self, settings: Settings, backend: SandboxChoice, number: int, folder: str, inner: int) -> None:
@@ -56,13 +56,13 @@ class CallProcess(Part):
         self.process = f"calls {number}"
 
     async def connect(self, end: socket.socket) -> None:
-        """Answer the first process."""
+        """Start to answer the first process over the socket `end`."""
         self._channel = await Channel(self._answer).over(end)
         self._ending = asyncio.create_task(self._channel.ended.wait())
         self._ending.add_done_callback(lambda _: self.stopping.set())
 
     async def leave(self, refusal: str | None) -> None:
-        """Tell the first process that this one ends as it should, or why it cannot work."""
+        """Tell the first process that this one ends as planned, or with `refusal` why it cannot work."""
         with suppress(ChannelClosed):
             if refusal is not None:
                 await self._channel.call("refuse", refusal)
@@ -72,7 +72,7 @@ class CallProcess(Part):
 
     @asynccontextmanager
     async def open_resources(self, service: Service, store: Store) -> AsyncIterator[StoredResources]:
-        """Open what calls need of the database: the stored evaluators."""
+        """Open the only stored resource that calls need, the evaluators."""
         self._service = service
         service.pool.divide(self._parts)
         nothing: dict[str, Any] = dict.fromkeys(one.name for one in fields(StoredResources))
@@ -81,7 +81,7 @@ class CallProcess(Part):
             yield StoredResources(**{**nothing, "evaluators": registry, "traffic": SimpleNamespace()})
 
     def application(self, drain: ASGIApp, whole: Callable[[], ASGIApp]) -> ASGIApp:  # noqa: ARG002 - has no wires
-        """Return the application: calls are answered here, everything else is passed on."""
+        """Return the application, which answers calls here and passes other requests on to the first process."""
         return _PassedOn(drain, self._inner)
 
     async def _answer(self, name: str, args: tuple[Any, ...]) -> bytes | None:
@@ -161,7 +161,7 @@ class _Routes:
 
 @asynccontextmanager
 async def open_routes(service: Service, folder: str, number: int, count: int) -> AsyncIterator[_Routes]:
-    """Exchange calls with the host's other processes during the block."""
+    """Exchange calls with the host's other processes, by sockets in `folder`, during the block."""
     routes, path = _Routes(service, folder, number, count), Path(folder) / str(number)
     path.unlink(missing_ok=True)  # of a process that died
     server = await asyncio.get_running_loop().create_unix_server(routes.accept, str(path))

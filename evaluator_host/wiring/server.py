@@ -69,10 +69,10 @@ class Part:
     """The services that one process of a host runs: all of them. Subclasses run some, for hosts of several processes.
 
     Attributes:
-      count: Processes that answer calls; they divide the limits of sandboxes and rates equally.
-      backend: The sandbox backend, when another process has tried it already.
+      count: Number of processes that answer calls; they divide the limits of sandboxes and rates equally.
+      backend: The sandbox backend, if another process has tested it already; None to choose one.
       listeners: More sockets to listen on.
-      process: Its name in traces. The first process exports the metrics of all.
+      process: Name of the process in traces; the first process exports the metrics of all.
     """
 
     count = 1
@@ -85,7 +85,7 @@ class Part:
         return open_stored_resources(service, store)
 
     def application(self, drain: ASGIApp, whole: Callable[[], ASGIApp]) -> ASGIApp:  # noqa: ARG002 - for subclasses
-        """Return the application to serve; `whole` makes the one that answers every path."""
+        """Return the ASGI application to serve; `whole()` creates the one that answers every path."""
         return whole()
 
     def stop(self) -> None:
@@ -96,7 +96,7 @@ ALL: Final = Part()
 
 
 class Drain:
-    """ASGI middleware that refuses or ends calls at shutdown; outermost, so that it sees every call."""
+    """ASGI middleware that refuses or ends requests at shutdown; outermost, so that it sees every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -244,8 +244,8 @@ async def serve_http(
     Signals are handled in the main thread only. Before listening on an address that other machines reach, call
     `require_key`.
 
-      on_stop: Called when the host begins to stop.
-      part: What this process does of the host's work; by default all of it.
+    `on_stop` is called when the host begins to stop. `part` has the services that this process runs, by default all
+    of the host's.
 
     Raises:
       SandboxUnavailable: no backend works.
@@ -314,10 +314,10 @@ def _http_config(application: ASGIApp, connections: int) -> uvicorn.Config:
 
 
 def telemetry_of(settings: Settings, process: str) -> Callable[[Metrics | None], AbstractAsyncContextManager[Traced]]:
-    """Return what exports the spans of this process, and metrics, during a block; it yields what wraps applications.
+    """Return `open_telemetry` for this process if the settings ask for it, else a context that exports nothing.
 
     Raises:
-      Misconfigured: the operator asked for it, and the extra is not installed or an OTEL_ variable is invalid.
+      Misconfigured: the settings ask for it, and the extra is not installed or an `OTEL_` variable is invalid.
     """
     if not settings.otel:
         return lambda _: nullcontext(lambda app: app)
@@ -364,10 +364,10 @@ def greeting(url: str, backend: str) -> tuple[str, ...]:
 
 
 def room_for_connections(sandboxes: int) -> int:
-    """Raise this process's limit of descriptors; return how many of them connections may use beside so many sandboxes.
+    """Raise this process's limit of descriptors, and return how many are left for connections beside its sandboxes.
 
-    The limit is usually 1,024, and the process may raise it. A thousand simultaneous callers and their sandboxes need
-    more.
+    The limit is usually 1,024, and the process may raise it; a thousand callers at once and their sandboxes need more.
+    `sandboxes` is the most that this process may have.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ceiling = most_descriptors()

@@ -41,11 +41,11 @@ async def open_service(
     *,
     prewarm: bool = True,  # start a sandbox per language before the first call
     models: "Models | None" = None,  # answers the model requests of evaluators. None: such requests fail.
-    on_set_used: SetUsed | None = None,  # see `Service`
-    supervisor: Supervisor | None = None,  # see `Service`
+    on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
+    supervisor: Supervisor | None = None,  # runs the tasks of the host; None for a new one
     # one that another process of this host has tried; None to try those of the settings
     backend: SandboxChoice | None = None,
-    parts: int = 1,  # see `Pool`
+    parts: int = 1,  # number of processes of the host that divide the limits of sandboxes
 ) -> AsyncIterator[Service]:
     """Open a service, and close everything that it opened at the end of the block.
 
@@ -157,7 +157,7 @@ class _FirstSandboxes:
 
 
 def index_settings(settings: Settings, cache_dir: Path, *, work_dir: Path | None = None) -> IndexSettings:
-    """Return the package index settings."""
+    """Return the settings for PyPI and npm; `cache_dir` is for downloads, `work_dir` for files of single commands."""
     return IndexSettings(
         cache_dir=cache_dir,
         pip_index_url=revealed(settings.pip_index_url),

@@ -24,7 +24,7 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
 
     Raises:
       Misconfigured: the database belongs to another version, or its URL is invalid.
-      StoreUnavailable: it does not answer.
+      StoreUnavailable: the database does not answer.
     """
     from evaluator_host.store import store, usage  # noqa: PLC0415 - SQLAlchemy and Alembic, which `run` never needs
 
@@ -41,7 +41,7 @@ async def open_stored_resources(
 ) -> AsyncIterator["StoredResources"]:
     """Open the services over the database and run jobs; at the end, release unfinished jobs to the next host.
 
-    `runner` runs the jobs; by default this process.
+    `runner` runs the jobs; None for a scheduler in this process.
 
     Raises:
       StoreUnavailable: the database does not answer.

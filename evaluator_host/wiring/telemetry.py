@@ -57,12 +57,12 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_telemetry(process: str, metrics: Metrics | None) -> AsyncIterator[Callable[[ASGIApp], ASGIApp]]:
-    """Export during the block; yield what wraps an application so that its requests have spans.
+    """Export spans and metrics during the block; yield a function that wraps an application to record its requests.
 
-    `metrics` are exported; None when another process does it.
+    `process` is the name of this process in traces. `metrics` is None in processes whose metrics another one exports.
 
     Raises:
-      Misconfigured: a variable asks for what this host does not have.
+      Misconfigured: an `OTEL_` variable asks for an exporter that this host does not have.
     """
     traces, figures = _exported("TRACES"), _exported("METRICS")
     traced: Callable[[ASGIApp], ASGIApp] = lambda app: app  # noqa: E731 - what there is without traces
@@ -232,12 +232,12 @@ async def _export_metrics(
 
 
 def metrics_data(text: bytes, resource: Resource, since_ns: int) -> MetricsData:
-    """Return metrics in the Prometheus text format as OpenTelemetry has them, under the same names.
+    """Convert metrics in the Prometheus text format to OpenTelemetry's data, under the same names.
 
     Args:
-      text: Of `/metrics`.
-      resource: Whose they are.
-      since_ns: From when counters count.
+      text: Response of `/metrics`.
+      resource: OpenTelemetry resource that they describe.
+      since_ns: Unix time in nanoseconds at which counters were 0.
     """
     found, now_ns = [], time.time_ns()
     for family in text_string_to_metric_families(text.decode()):

@@ -1,7 +1,7 @@
 """The processes of a host besides its first: one that runs its jobs while there are any, and more that answer calls.
 
-Each has its own sandboxes, a part of the host's limits, and its own connections to the database, as hosts that share
-one have. One that dies is started again; jobs continue where they were stored last.
+Each has its own sandboxes, a part of the host's limits, and its own connections to the database. A process that dies is
+started again; its jobs continue after the results that were stored last.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class _Worker:
 
 
 class Workers(Part):
-    """The part of a host's first process, which starts the others. As a `JobRunner` it has jobs run in another one.
+    """The services of a host's first process, which also runs the others. As a `JobRunner` it runs jobs in one of them.
 
     With `debug` the processes log the messages of exceptions.
     """
@@ -97,13 +97,13 @@ class Workers(Part):
             yield await stack.enter_async_context(open_stored_resources(service, store, self))
 
     def stop(self) -> None:
-        """Have the processes that answer calls stop as this one does."""
+        """Tell the other processes to stop; called when this one begins to stop."""
         self._stopping = True
         for worker in self._workers.values():
             worker.channel.tell("drain")
 
     def wake(self) -> None:
-        """Check for jobs to run now."""
+        """Look for queued jobs now, without waiting for the next regular look."""
         self._wake.set()
         if self._here is not None:
             self._here.wake()
@@ -118,7 +118,7 @@ class Workers(Part):
             jobs.channel.tell("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
-        """Keep the process of jobs running while there are jobs, until cancelled."""
+        """Keep the process that runs jobs alive while there are jobs, until cancelled."""
         while True:
             try:
                 while await self._has_jobs():
@@ -218,7 +218,7 @@ class Workers(Part):
 
 
 def run_jobs(channel: socket.socket, settings: Settings, backend: SandboxChoice, debug: bool) -> None:  # noqa: FBT001
-    """Be the process of jobs, until there have been none for a minute or the host stops."""
+    """Run jobs in this process, until there have been none for a minute or the host stops."""
     give_way(_NICE)
     _run(lambda: _run_jobs(channel, settings, backend), debug=debug)
 
@@ -231,7 +231,7 @@ def run_calls(
     debug: bool,  # noqa: FBT001
     *place: Any,
 ) -> None:
-    """Be a process that answers calls, until the host stops. `place` as for `CallProcess`."""
+    """Answer calls in this process until the host stops; `place` has `CallProcess`'s number, folder and port."""
 
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)
