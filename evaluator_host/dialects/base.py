@@ -1,4 +1,4 @@
-"""The host half of a dialect: how a row becomes a call, how a result is read, and its optional parts."""
+"""The host's half of a dialect: how a row becomes a call, how a result is read, and optional parts."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -60,13 +60,13 @@ class Sdk:
     Attributes:
       module: The module that evaluators import, with all modules below it.
       stand_in: The light modules.
-      real: Distributions of the package itself, and those that depend on it. An evaluator that pins one of them has no
-        light modules.
-      lock: Lock file of the packages that these may need, below the Python runner's folder; empty when they need none.
+      real: Distributions of the package itself, and those that depend on it. An evaluator that pins one of them gets
+        no light modules.
+      lock: Lock file of packages that the light modules may need, below the Python runner's folder; empty for none.
       needed: Packages that the light modules always import.
-      needed_by: Packages that they import besides, by the name in the evaluator's code that asks for it.
-      also: Further top modules that the light modules replace; importing one of them is enough.
-      decorators: Decorators that say the same in a snippet that imports nothing.
+      needed_by: Packages that they import only if the evaluator's code contains a name, by that name.
+      also: Further top-level modules that the light modules replace; an import of one of them is enough to get them.
+      decorators: Decorators that show use of the package in code without imports.
     """
 
     module: str
@@ -84,39 +84,39 @@ class Dialect:
     """One way in which evaluators are written. Every field after `interpret` is optional.
 
     Attributes:
-      contract: Its name on the wire.
-      bind: Shapes a row for a call.
-      interpret: Reads a returned value.
+      contract: Name of the dialect in requests and results.
+      bind: Converts a row to the arguments of a call.
+      interpret: Reads a returned value as a score.
       bind_javascript: `bind` for JavaScript and TypeScript, where it differs.
       failed: Returns what the platform stores for a row that failed.
       failed_javascript: `failed` for JavaScript and TypeScript, where it differs.
       apply_threshold: Applies the evaluator's threshold to a result in the platform's way; by default it decides
-        `passed` where the result says nothing.
-      positions: What its function is given by position, if parameters may have any names; others are warned about.
-      languages: Languages that its evaluators are written in.
-      unread: Fields of a row that `bind` passes on whatever they hold; in a large row they stay JSON text.
-      takes: Further fields that it uses, by which a page decides what to ask for: `config`, `correct_answer_key` and
+        `passed` if the result has no verdict.
+      positions: Meanings of positional arguments, if parameters may have any names; misleading names get a warning.
+      languages: Languages in which its evaluators may be written.
+      unread: Fields of a row that `bind` passes on without reading them; in a large row they stay JSON text.
+      takes: Further fields that it uses, for which the workbench shows inputs: `config`, `correct_answer_key` and
         `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
-      native_row: An example of the platform's own row, as `variables` of a row have it; empty where there is none.
-      asks_models: Its evaluators may ask models; the host answers, and calls the row again.
-      numbers_rows: Its evaluators are told the position of a row.
-      bind_one_of_many: Shapes one of the rows that are scored together; None when the dialect has no such scores.
+      native_row: An example of the platform's own row, for a row's `variables`; empty if there is none.
+      asks_models: Whether its evaluators may request model answers; the host gets them, and calls the row again.
+      numbers_rows: Whether its evaluators get the position of a row.
+      bind_one_of_many: Converts one of the rows that are scored together; None when the dialect has no such scores.
       sdk: The package that its evaluators import; None when they need none.
       name_in_config: Returns the name that an evaluator's configuration gives it, or None.
       row_document: Reads rows from a JSON document of the dialect's own.
-      call: How it calls functions and classes in Python, by which `migrate` rewrites them.
-      call_javascript: How it calls functions in JavaScript and TypeScript.
+      call: How the platform calls functions and classes in Python, for `migrate`, which rewrites them.
+      call_javascript: How the platform calls functions in JavaScript and TypeScript.
       imports: Reads the platform's own files: a configuration, an export.
       find_project: Takes the path of a Python file. Returns the `Project` that its own modules come from; None for a
         file outside the dialect's projects.
-      commands: A Typer application: the command line's group of the contract's name.
-      commands_help: What the command line says of that group.
+      commands: A Typer application: the command group that has the contract's name.
+      commands_help: Help text of that group.
       routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
-      agents: The module by which online jobs ask agents: `require`, `templates`, `payload_of`, `AgentEndpoint`.
-      judge_code: Returns the code that judges by a form, `JudgeIn` as JSON.
+      agents: The module with which online jobs call agents: `require`, `templates`, `payload_of`, `AgentEndpoint`.
+      judge_code: Returns the code of a judge given as a form: the fields of `JudgeIn`, as JSON.
       find_model: Returns the `ModelPlace` of a model that callers registered, or None; called as
         `find_model(database, workspace_id, namespace, name)`.
-      stored_files: Returns the ids of the stored files that its objects in a database refer to.
+      stored_files: Returns the ids of stored files to which the dialect's objects in a database refer.
     """
 
     contract: Contract
@@ -150,10 +150,10 @@ class Dialect:
     stored_files: EntryPoint[Callable[[Any], Awaitable[set[str]]]] | None = None
 
     def bind_for(self, language: Language) -> Bind:
-        """Return the function that shapes a row for a language."""
+        """Return the function that converts a row to the arguments of a call, for evaluators in a language."""
         return self.bind if language is Language.PYTHON else self.bind_javascript or self.bind
 
     def native_of_failure(self, error: EvaluationError, language: Language) -> tuple[dict[str, Json], ...]:
-        """Return what the platform stores for a row that failed."""
+        """Return the objects that the platform stores for a row that failed; empty if it stores nothing."""
         javascript = self.failed if language is Language.PYTHON else self.failed_javascript or self.failed
         return () if javascript is None else javascript(error)

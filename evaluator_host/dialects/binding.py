@@ -19,8 +19,8 @@ class Binding:
     """A row's arguments in the form of one call of the evaluator.
 
     Attributes:
-      body: `{"args": […]}`, or `{"named": {…}, "exact": bool}`; a list is part of a longer one.
-      notes: Changes to the row, for the result's warnings.
+      body: `{"args": […]}` or `{"named": {…}, "exact": bool}`; a list for one of many rows that are scored together.
+      notes: Warnings for the result about changes to the row.
     """
 
     body: dict[str, Json] | list[Json]

@@ -1,4 +1,4 @@
-"""Reads the conversation of a row: its `messages`, or those that the calls of models in its trace hold.
+"""Reads the conversation of a row: its `messages`, or those in the spans of its trace that called a model.
 
 Spans of three kinds have them: `gen_ai.input.messages` (OpenTelemetry's conventions, as JSON), `gen_ai.prompt.0.role`
 (OpenLLMetry) and `llm.input_messages.0.message.role` (OpenInference). Without any, each root span is one turn: its
@@ -37,9 +37,9 @@ def messages_of(row: Row) -> list[Json] | None:
 
 
 def messages_of_trace(trace: dict[str, Json]) -> list[_Message]:
-    """Return the conversation that the calls of models in a trace, or in several traces of one session, hold.
+    """Return the conversation in the model calls of a trace, or of several traces of one session.
 
-    A call that repeats what was said before and goes on replaces it; of any other call, the new messages follow.
+    A call that repeats all earlier messages and continues them replaces them; of any other call, new ones are added.
     """
     spans = sorted(_spans(convert(trace)[0] or {}), key=lambda span: str(span.get("start_time") or ""))
     told: list[_Message] = []
@@ -104,7 +104,7 @@ def _plain(message: _Message) -> _Message:
 
 
 def first(value: dict[str, Any], *names: str) -> Any:
-    """Return the first of these values that is there."""
+    """Return the first value under one of these keys that is not None; None without one."""
     return next((value[name] for name in names if name in value), None)
 
 

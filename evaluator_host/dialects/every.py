@@ -1,4 +1,4 @@
-"""Reads the outcomes of all evaluators of a file, `settings.entry: "*"`: each is metrics of one result."""
+"""Reads one call of all evaluators of a file (`settings.entry: "*"`) as one result, with a metric for each."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -18,8 +18,9 @@ def interpret_every(
 ) -> tuple[Scored | EvaluationError, Json]:
     """Return the scores of all evaluators as metrics by their names, and what each one returned.
 
-    Metrics of an evaluator's own are `name.metric`. The score is the one that `settings.score_output` names, or that of
-    the only evaluator. An evaluator that failed is a warning; where all have failed, the first error is the row's.
+    Further metrics of an evaluator are named `name.metric`. The score is that of the evaluator which
+    `settings.score_output` names, or of the only one. An evaluator that failed adds a warning; if all failed, the row
+    fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]

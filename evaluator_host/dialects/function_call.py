@@ -1,7 +1,8 @@
 """Describes a platform's call of an evaluator by expressions over the arguments of `evaluate`.
 
-`migrate` rewrites evaluators of a dialect by it. In an expression `{inputs}`, `{outputs}` and `{trace}` are the names
-of the new parameters, `{key}` is the name of the ground truth, as a literal, and `{truth}` in JavaScript reads it.
+`migrate` uses them to rewrite evaluators of a dialect. In an expression `{inputs}`, `{outputs}` and `{trace}` stand for
+the names of the new parameters, `{key}` for the name of the ground truth as a string literal, and in JavaScript
+`{truth}` for the expression that reads the ground truth.
 """
 
 from collections.abc import Mapping
@@ -40,12 +41,12 @@ class ClassCall:
     """One way to call an object of a class in Python.
 
     Attributes:
-      bases: Names of the classes that it extends, without their modules.
-      methods: Names of the methods that score, the first that the class has is called; an async one is awaited.
-      arguments: What a parameter of each name gets; other parameters are columns of the inputs, without a default.
-      whole: The expressions of positional arguments, where the method takes one object instead of values by name.
+      bases: Names of base classes of the scorer's class, without their modules.
+      methods: Names of methods that score; the first that the class has is called, and awaited if async.
+      arguments: Expressions for parameters, by name; other parameters without a default get the input of their name.
+      whole: Expressions of positional arguments, if the method takes one object instead of values by name.
       imports: Names that these expressions use, each with its module.
-      result: What an adapter returns for `result`, the returned value, and `scorer`, the object.
+      result: Expression that the new code returns, over `result`, the returned value, and `scorer`, the object.
     """
 
     bases: tuple[str, ...]
@@ -61,13 +62,13 @@ class FunctionCall:
     """One way to call a function in Python.
 
     Attributes:
-      arguments: What a parameter of each name gets.
-      entries: Names of the function; empty for any name.
-      by_position: Names of parameters are free; `arguments` are in the order in which they are passed.
+      arguments: Expressions for parameters, by name.
+      entries: Possible names of the function; empty for any name.
+      by_position: Whether parameters may have any names; `arguments` are then in the order of the parameters.
       decorators: Decorators that only mark the function; they are removed.
-      result: What an adapter returns for `result`, the function's value.
-      returned: How returned objects become those of `evaluate`.
-      of_class: How objects are called, where evaluators are classes too.
+      result: Expression that the new code returns, over `result`, the function's value.
+      returned: Rules by which returned objects are rewritten to those of `evaluate`.
+      of_class: How objects are called, if evaluators may be classes too; None if not.
     """
 
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -84,13 +85,13 @@ class JavaScriptCall:
     """One way to call a function in JavaScript and TypeScript.
 
     Attributes:
-      arguments: Of each argument the expression, or the expressions of its properties.
-      entries: Names of the function; empty for any name.
-      by_name: Parameters that are plain names get the properties of the first argument.
-      result: What an adapter returns for `result`, the function's value.
-      returned: How returned objects become those of `evaluate`.
-      packages: The platform's packages; what the new code does not use of them is no longer imported.
-      inline: Names of the arguments in code that is an expression, or a body with `return`, without a function.
+      arguments: For each argument an expression, or expressions of its properties by name.
+      entries: Possible names of the function; empty for any name.
+      by_name: Whether parameters that are plain names get the properties of the first argument.
+      result: Expression that the new code returns, over `result`, the function's value.
+      returned: Rules by which returned objects are rewritten to those of `evaluate`.
+      packages: The platform's packages, whose imports are removed where the new code does not use them.
+      inline: Names of the arguments in code without a function: an expression, or a body with `return`.
     """
 
     arguments: tuple[str | Mapping[str, str], ...]

@@ -31,13 +31,13 @@ class FoundEvaluator:
     """An evaluator in a file of another platform.
 
     Attributes:
-      name: The name to store it under.
-      code: Its source, as it is written there.
-      where: Its place there: `tests[0].assert[1]`.
-      file: Path of the file that the code lies in; None for code inside another document.
-      config: Of its settings.
-      sampling: Share of live traces to score; None for the default.
-      asks: Names of the models that its code asks: `judge`, `embedding`.
+      name: The name under which to store it.
+      code: Its source, unchanged.
+      where: Its place in the imported file: `tests[0].assert[1]`.
+      file: Path of the file that contains the code; None for code inside another document.
+      config: `settings.config` of the evaluator.
+      sampling: Share of live traces to score, 0 to 1; None for the default.
+      asks: Names of the models that its code calls: `judge`, `embedding`.
     """
 
     name: str
@@ -57,7 +57,7 @@ class FoundEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows in a file of another platform, in the format of the API."""
+    """Rows in a file of another platform, converted to rows of the API; `where` is their place in the file."""
 
     name: str
     records: list[dict[str, Json]]
@@ -70,7 +70,7 @@ class LeftOut:
 
     Attributes:
       where: Its place in the file.
-      reason: Why.
+      reason: Why it is not imported.
       value: The part itself, so that nothing is lost; a long one is cut.
     """
 
@@ -81,7 +81,7 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Found:
-    """All that an import found.
+    """All evaluators and rows that an import found in a file, and the parts that it left out.
 
     Attributes:
       platform: Name of the platform.
@@ -93,12 +93,12 @@ class Found:
     left_out: list[LeftOut] = field(default_factory=list)
 
     def leave_out(self, where: str, reason: str, value: Json = None) -> None:
-        """Note a part that is not imported."""
+        """Record a part that is not imported."""
         self.left_out.append(LeftOut(where, reason, shown(value)))
 
 
 def shown(value: Json) -> Json:
-    """Return a value for a report; a large one as the beginning of its text."""
+    """Return a value for a report; of a large one only the beginning, as text."""
     text = value if isinstance(value, str) else repr(value)
     return value if len(text) <= _SHOWN_BYTES else f"{text[:_SHOWN_BYTES]}…"
 
@@ -107,9 +107,9 @@ class SentFiles:
     """The files of an import, by their paths from a common root.
 
     Args:
-      texts: The files.
-      folder: The folder from which relative paths count.
-      missing: Collects the paths of files that are needed and were not sent.
+      texts: Texts of the files, by path.
+      folder: Folder to which relative paths refer.
+      missing: Set to which the paths of files are added that are needed and were not sent.
     """
 
     def __init__(self, texts: Mapping[str, str], folder: str, missing: set[str]) -> None:
@@ -118,7 +118,7 @@ class SentFiles:
         self._missing = missing
 
     def path(self, relative: str) -> str | None:
-        """Return a path from the root; None for one that leads out of it."""
+        """Return a path relative to the root, for one relative to the folder; None if it leads out of the root."""
         path = posixpath.normpath(posixpath.join(self._folder, relative.replace("\\", "/")))
         return None if path.startswith(("/", "..")) else path
 
@@ -132,7 +132,7 @@ class SentFiles:
         return self._texts.get(path)
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the paths of files that match a pattern, from the folder; `**` matches folders."""
+        """Return the paths, relative to the folder, of sent files that match a glob pattern; `**` matches folders."""
         path = self.path(pattern)
         if path is None:
             return []
@@ -165,13 +165,13 @@ class ImportFormat(Protocol):
 
 
 class Names:
-    """Names that are valid, and each given once."""
+    """Creates names that are valid and different from each other."""
 
     def __init__(self) -> None:
         self._given: set[str] = set()
 
     def give(self, *parts: str) -> str:
-        """Return a name made of these parts."""
+        """Return a name made of these parts that was not returned before."""
         wanted = slug("-".join(part for part in map(slug, parts) if part)) or "evaluator"
         name, number = wanted, 1
         while name in self._given:
@@ -182,7 +182,7 @@ class Names:
 
 
 def slug(text: str) -> str:
-    """Return a text as part of a name: letters, digits, dots, dashes and underscores."""
+    """Return a text with all but letters, digits, dots, dashes and underscores replaced, as part of a name."""
     made = re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-._")
     return made[:_NAME_CHARACTERS].strip("-._")
 
@@ -192,18 +192,20 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """Objects of a platform that hold rows. Each field has the names that it has in JSON and in the SDK.
+    """How one kind of a platform's objects becomes rows.
+
+    A field of the platform may have several names, such as those in JSON and in the SDK.
 
     Attributes:
-      what: Their name there, for people.
-      needs: One name of each group is in every such object.
-      inputs: The input of the application.
-      outputs: Its output.
-      expected: The expected output.
-      within: The field whose object holds these three, together with every other column; empty when they are the
-        object's own.
-      kept: Further fields, which stay beside the row.
-      unless: A field and its values for which an object is left out, with the reason.
+      what: The platform's word for these objects, for people: `dataset items`.
+      needs: Groups of names; an object is of this kind if it has one name of each group.
+      inputs: Names of the field with the application's input.
+      outputs: Names of the field with its output.
+      expected: Names of the field with the expected output.
+      within: Name of the field whose object has these three and all other columns; empty if they are directly in the
+        platform's object.
+      kept: Names of further fields that the row keeps.
+      unless: `(field, values, reason)`: objects with one of these values are left out.
     """
 
     what: str
@@ -220,7 +222,7 @@ class RowShape:
         return all(any(name in item for name in group) for group in self.needs)
 
     def record(self, item: dict[str, Json]) -> dict[str, Json]:
-        """Return the row of an object."""
+        """Return the row, with `inputs` and `outputs`, for an object of this kind."""
         fields = item[self.within] if self.within and isinstance(item[self.within], dict) else item
         expected, output = _first(fields, self.expected), _first(fields, self.outputs)
         if self.within:
@@ -247,10 +249,10 @@ Called with the object, the names given so far, and the object's place.
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Lists of one platform's objects, as its API and its SDK return them.
+    """Reads lists of one platform's objects, as its API or its SDK returns them.
 
     Attributes:
-      platform: Its name.
+      platform: Name of the platform.
       evaluator: Reads an object that may be an evaluator.
       rows: The shapes of objects that hold rows.
     """
@@ -260,7 +262,7 @@ class Export:
     rows: tuple[RowShape, ...]
 
     def recognises(self, document: Json) -> bool:
-        """Whether the first objects are of this platform."""
+        """Whether one of the first 20 objects is of this platform."""
         return any(self._is_known(item) for item in list(objects(document))[:20])
 
     def read(self, document: Json, files: SentFiles, name: str) -> Found:  # noqa: ARG002 - an export refers to none

@@ -34,9 +34,9 @@ class Scored:
     """A returned value read as score and metrics, before threshold and range; `metrics` holds the score too.
 
     Attributes:
-      native: What the dialect's platform would store, one object per named score.
-      skipped: The platform takes the value for "does not apply": the row is skipped.
-      error: Why the row failed although the platform stores something.
+      native: Objects that the dialect's platform would store, one per named score.
+      skipped: Whether the value means "does not apply" on the platform, so that the row is skipped.
+      error: Why the row failed, if it failed although the platform stores a result.
     """
 
     score: float | int | None
@@ -59,12 +59,12 @@ class _Refused(Exception):
 
 
 def read(returned: Returned, language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
-    """Read a returned value that is not text as a score, a label or an error.
+    """Read a returned value as a score, a label or an error; dialects read text themselves.
 
     Args:
       returned: The value and its kind.
-      language: Of the evaluator, for the words of error messages.
-      needs_score: An object without `score` is an error.
+      language: Language of the evaluator, whose terms error messages use.
+      needs_score: Whether an object without `score` is an error.
     """
     value = returned.value
     if returned.unsupported is not None:
@@ -97,7 +97,7 @@ def _is_score_and_reason(value: Json) -> TypeGuard[list[Json]]:
 
 
 def contradiction() -> EvaluationError:
-    """Return the error for a result that an honest runner does not send."""
+    """Return the error for a message that contradicts itself, so that the guest, not the runner, must have sent it."""
     return EvaluationError(ErrorCode.CRASHED, "the sandbox sent a result that contradicts itself")
 
 
@@ -126,16 +126,16 @@ def labelled(text: str) -> Scored:
 
 
 def parsed(text: str) -> float | None:
-    """Return the number that a text spells, in the notation that all languages share; None when it spells none.
+    """Return the number in a text, in the notation that all languages share; None when there is none.
 
-    Not taken: hexadecimal (JavaScript only), digit groups (Python only), an empty text (0 in JavaScript), `nan`, `inf`.
+    Rejected: hexadecimal (JavaScript only), digit groups (Python only), an empty text (0 in JavaScript), `nan`, `inf`.
     """
     stripped = text.strip()
     return float(stripped) if _DECIMAL.fullmatch(stripped) else None
 
 
 def text_as_number(text: str, path: str, language: Language) -> Scored | EvaluationError | None:
-    """Return a text as a score, for dialects that accept that; None when it is not a number."""
+    """Read a text as a score, for dialects that accept numbers as text; None when it is not a number."""
     score = parsed(text)
     if score is None:
         return _non_finite((path,), language) if text.strip().lower() in _NON_FINITE else None
@@ -146,7 +146,7 @@ def text_as_number(text: str, path: str, language: Language) -> Scored | Evaluat
 
 
 def numeric_text(text: str, language: Language) -> EvaluationError:
-    """Return the error for a number that was returned as text."""
+    """Return the error for a returned text that is a number, which the author forgot to convert."""
     call = terms(language).to_number
     return EvaluationError(
         ErrorCode.INVALID_RESULT,

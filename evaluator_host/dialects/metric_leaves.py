@@ -28,7 +28,7 @@ class TooDeep(Exception):
 
 
 def finite(value: float) -> float | int | None:
-    """Return a number that JSON and databases can hold: integers over 64 bits as float, None when that overflows."""
+    """Return a number in a form that JSON and databases can store; None for NaN, infinity and overflows."""
     if type(value) is float:
         return value if math.isfinite(value) else None
     if -_INT64 <= value < _INT64:
@@ -44,17 +44,17 @@ def add_leaves(
 ) -> None:
     """Add the numbers and bools inside an object to `metrics` by dotted name, up to `MOST_METRICS` names in all.
 
-    Bools count as 1.0 or 0.0. Numbers in lists are no metrics. Each value is looked at once, however many there are.
+    Bools count as 1.0 or 0.0. Numbers in lists are not metrics. Every value is checked, also those beyond the limit.
 
     Args:
-      value: The object.
-      metrics: Metrics so far.
-      notes: Gets a note of metrics that were left out.
-      reserved: Keys of the object whose values are no metrics.
+      value: The returned object.
+      metrics: Metrics by name, to which the new ones are added.
+      notes: Notes of the result, to which one is added if metrics were left out.
+      reserved: Keys at the top of the object whose values are not metrics.
 
     Raises:
-      NotFinite: a number that would be a metric is none, or a float anywhere is not finite.
-      TooDeep: the object nests too deep.
+      NotFinite: a metric does not fit a float, or any float in the object is not finite.
+      TooDeep: the object nests too deeply.
     """
     found = _Metrics(metrics, notes)
     levels: list[tuple[Iterator[tuple[Any, Json]], str | None]] = [(iter(value.items()), "")]
@@ -113,7 +113,7 @@ class _Metrics:
 
 
 def too_many_metrics(left_out: int) -> Note:
-    """Return the note on a result some of whose numbers are in `value` only."""
+    """Return the note that `left_out` numbers of a result are only in its `value`, not in its metrics."""
     return Note(
         "too_many_metrics",
         f"{left_out} numbers are in value only: a result has at most {MOST_METRICS} metrics, with names of at most "

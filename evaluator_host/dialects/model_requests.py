@@ -18,13 +18,13 @@ class Ask:
     """One request to a model, made by an evaluator.
 
     Attributes:
-      name: Name under which the row finds the answer.
-      url: Where the model answers, in any of the ways that users write it; `ref://workspace/name` is a reference.
-      model: What it is called there.
-      secret: Name of the secret that is its key.
-      request: What is sent: of a chat when it has `messages`, else of a completion.
+      name: Key of the answer in the row, when the row is called again.
+      url: URL of the endpoint, with or without `/chat/completions`; `ref://workspace/name` is a registered model.
+      model: Name of the model at the endpoint.
+      secret: Name of the secret that is its API key; None for none.
+      request: Body of the request: a chat if it has `messages`, else a completion.
       retries: Number of tries after the first one.
-      timeout_s: Time limit for one answer.
+      timeout_s: Seconds for one answer.
     """
 
     name: str

@@ -20,10 +20,10 @@ class NamedScore:
     """One score of a platform.
 
     Attributes:
-      name: Its name there.
-      value: A number or bool is a score, a text a label; None counts as neither.
-      reason: Its explanation.
-      passed: Its verdict, where the platform has one; a bool value is one by itself.
+      name: Name of the score on the platform.
+      value: A number or bool is a score, a text is a label, None is neither.
+      reason: Explanation of the score.
+      passed: Verdict, if the platform has one; a bool as `value` is a verdict too.
     """
 
     name: str
@@ -33,7 +33,7 @@ class NamedScore:
 
 
 def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json], Json]:
-    """Return the inputs without the ground truth, and the ground truth; None when the inputs have none."""
+    """Return the inputs without the ground truth, and the ground truth, None if the inputs have none."""
     key = settings.correct_answer_key
     if key not in row.inputs:
         return row.inputs, None
@@ -41,7 +41,7 @@ def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json
 
 
 def question(inputs: dict[str, Json]) -> Json:
-    """Return what a user asked: an input with a usual name, else the only input, else all inputs."""
+    """Return the user's question: the input with a usual name, else the only input, else all inputs."""
     for name in ("user_input", "question", "input", "query", "prompt"):
         if name in inputs:
             return inputs[name]
@@ -51,13 +51,13 @@ def question(inputs: dict[str, Json]) -> Json:
 def bind_native(
     row: Row, settings: EvaluatorSettings, build: Callable[[Row, EvaluatorSettings], dict[str, Json]], *, needs: str
 ) -> Binding | EvaluationError:
-    """Return a call with one argument: `row.variables`, which are the platform's own row, else what `build` returns.
+    """Return a call with one argument: `row.variables`, the platform's own row, or else the result of `build`.
 
     Args:
       row: The row.
-      settings: With the name of the ground truth.
-      build: Makes the platform's row from inputs, outputs and trace.
-      needs: A key that the platform's row always has; empty for none.
+      settings: Settings of the evaluator, with the name of the ground truth.
+      build: Returns the platform's row for inputs, outputs and trace.
+      needs: A key that `row.variables` must have; empty for none.
     """
     if row.variables is None:
         return Binding({"args": [build(row, settings)]})
@@ -123,12 +123,12 @@ def unreadable(returned: Returned) -> EvaluationError | None:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Return whether a JSON value is a finite number; a bool is none."""
+    """Return whether a JSON value is a finite number; a bool is not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def object_sent(returned: Returned) -> dict[str, Json] | EvaluationError:
-    """Return the object in which the runner sends what it read of a value; the error for anything else."""
+    """Return the object in which the runner sends a returned value; an error if it is not an object."""
     if (error := unreadable(returned)) is not None:
         return error
     return returned.value if isinstance(returned.value, dict) else contradiction()

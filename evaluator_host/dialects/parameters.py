@@ -1,4 +1,4 @@
-"""Warns where a function would score 0 for ever: what its parameters or columns are called is not what it is given."""
+"""Warns about functions that would always score 0, because their parameters or columns have misleading names."""
 
 import re
 from collections.abc import Iterator
@@ -48,9 +48,9 @@ _BEFORE_CHARS: Final = 100  # of a line, before the name of what it defines
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
-    """Return a warning with a rewrite if names of the entry's parameters contradict what they are given.
+    """Return a warning with a rewrite if names of the entry's parameters contradict the arguments that they get.
 
-    `def evaluate(input, output, expected)` is called with a trace as the third argument, and would score 0 for ever.
+    `def evaluate(input, output, expected)` is called with a trace as the third argument, and would always score 0.
     """
     key, found = evaluator.settings.correct_answer_key, [(loaded.entry, loaded.parameters)]
     if loaded.entry == "*":
@@ -61,9 +61,9 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
 
 def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
-    """Return the code with the parameters that it is given, and what its body reads under other names taken from them.
+    """Return the code with parameters renamed to their arguments, and the old names set from these in the body.
 
-    None where the names are right, or where no argument has what a name says.
+    Return None if the names are right, or if no argument has the value that a name promises.
     """
     code, python, places = evaluator.code, evaluator.language is Language.PYTHON, dialect_of(loaded.contract).positions
     wrong = _wrong(loaded.parameters, places)
@@ -84,7 +84,7 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
 
 
 def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning on variables that the contract does not pass, missing outputs, or another name of the answer."""
+    """Return warnings on a row: variables that the contract does not pass, missing outputs, a misnamed answer."""
     if loaded.contract in _WITHOUT_VARIABLES and row.variables:
         message = f"contract {loaded.contract} does not pass `variables`: {_quoted(list(row.variables))} are not read"
         return (Note("unused_variables", f"{message}; put them into `inputs`"),)

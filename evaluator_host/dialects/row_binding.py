@@ -1,4 +1,4 @@
-"""Shapes a row for its call by the dialect of its evaluator: a small row at once, a large one in a child process."""
+"""Converts a row to the body of a call, by the evaluator's dialect: small rows here, large ones in a child process."""
 
 import re
 from dataclasses import asdict, fields
@@ -27,7 +27,7 @@ Shaped: TypeAlias = tuple[bytes | EvaluationError, tuple[Note, ...]]
 
 
 def shaped_at_once(row: Row | EncodedRow) -> Row | None:
-    """Return the row if shaping it for its call takes about a millisecond; None when a child process should."""
+    """Return the decoded row if converting it takes about a millisecond; None if a child process should do it."""
     if isinstance(row, EncodedRow):
         small = sum(map(len, row.fields.values())) <= _ENCODED_BYTES and is_small(row.answers, values=_VALUES)
         return decoded_row(row) if small else None
@@ -43,7 +43,7 @@ def decoded_row(row: EncodedRow) -> Row:
 
 
 def encoded_row(row: Row) -> EncodedRow | EvaluationError:
-    """Return a row as JSON, or why it has no such form."""
+    """Return a row as JSON, or the error for a row that cannot be JSON."""
     made = encoded_fields({one.name: getattr(row, one.name) for one in fields(row) if one.name not in _APART})
     if isinstance(made, EvaluationError):
         return made
@@ -51,7 +51,7 @@ def encoded_row(row: Row) -> EncodedRow | EvaluationError:
 
 
 def encoded_fields(row: dict[str, Any]) -> dict[str, bytes] | EvaluationError:
-    """Return the fields of a row as JSON."""
+    """Return the fields of a row as JSON, by name, or the error for one that cannot be JSON."""
     texts = dict[str, bytes]()
     for name, value in row.items():
         text = encode(Binding(value))
@@ -64,7 +64,7 @@ def encoded_fields(row: dict[str, Any]) -> dict[str, bytes] | EvaluationError:
 def shape_unread(
     row: EncodedRow, contract: Contract, settings: EvaluatorSettings, language: Language
 ) -> tuple[tuple[Octets, ...], tuple[Note, ...]] | None:
-    """Do what `shape` does for a row whose large fields its dialect does not read, in parts; None for any other row."""
+    """Return a call's body, in parts, for a row whose large fields the dialect passes on unread; None for others."""
     unread = dialect_of(contract).unread
     if len(row.fields.get("messages", b"")) > len(b"null"):
         return None
@@ -84,7 +84,7 @@ def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
 
 
 def shape(row: Row, contract: Contract, settings: EvaluatorSettings, language: Language) -> Shaped:
-    """Return the body of a row's call."""
+    """Return the JSON body of a row's call, or the error in its place, and notes for the result."""
     if has_more_spans(row.trace, TRACE_SPANS):
         message = f"the trace has over {TRACE_SPANS} spans"
         return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="send only the spans that are scored"), ()
@@ -95,14 +95,14 @@ def shape(row: Row, contract: Contract, settings: EvaluatorSettings, language: L
 def shape_in_child(
     body: bytes, more: bytes, contract: Contract, settings: EvaluatorSettings, language: Language
 ) -> bytes:
-    """Do what `shape` does in a child process; return bytes for `from_child`.
+    """Call `shape` in a child process, and return its result as bytes for `from_child`.
 
     Args:
-      body: Of an `EncodedRow`.
-      more: Its index and answers, as JSON.
+      body: `EncodedRow.body` of the row.
+      more: The row's index and answers, as JSON.
       contract: Contract of the evaluator.
-      settings: Its settings.
-      language: Its language.
+      settings: Settings of the evaluator.
+      language: Language of the evaluator.
     """
     row = Row(**{**decode_json(body), **decode_json(more)})
     shaped, notes = shape(row, contract, settings, language)

@@ -24,7 +24,7 @@ def all_dialects() -> tuple[Dialect, ...]:
 
 
 def has_corpus_scores(contract: Contract | None) -> bool:
-    """Whether evaluators of a contract may score rows together; None is a contract that is not known."""
+    """Whether evaluators of a contract may score all rows together; false for None, an unknown contract."""
     return contract is not None and dialect_of(contract).bind_one_of_many is not None
 
 
@@ -43,13 +43,13 @@ def name_in_config(config: dict[str, Json]) -> str | None:
 
 @cache
 def agents() -> Any:
-    """Return the module by which online jobs ask agents."""
+    """Return the module with which online jobs call agents: `Dialect.agents`."""
     return next(one.agents for one in all_dialects() if one.agents is not None).load()
 
 
 @cache
 def judging_dialect() -> Dialect:
-    """Return the dialect whose code judges without code are made of."""
+    """Return the dialect that generates the code of judges given as a form."""
     return next(one for one in all_dialects() if one.judge_code is not None)
 
 

@@ -43,7 +43,7 @@ def convert(trace: dict[str, Json] | None) -> tuple[dict[str, Json] | None, tupl
 
 
 def has_more_spans(trace: Json, most: int) -> bool:
-    """Return whether a trace, in any shape, has more than so many spans."""
+    """Return whether a trace, in any shape, has more than `most` spans."""
     if not isinstance(trace, dict):
         return False
     found = sum(1 for _ in islice(otlp.raw_spans(otlp.first_of(trace, "resourceSpans", "resource_spans")), most + 1))

@@ -1,6 +1,6 @@
 """Reads YAML and JSON as the platforms' own programs do: YAML 1.2, by PyYAML's safe loader; bounded.
 
-YAML 1.1, which PyYAML reads otherwise, takes `no` for false, `1:30` for 90 and `2024-01-01` for a date.
+PyYAML by default reads YAML 1.1, in which `no` is false, `1:30` is 90 and `2024-01-01` is a date.
 """
 
 import re
@@ -48,7 +48,7 @@ def read_yaml(text: str) -> Json:
     """Return the value of a YAML or JSON text.
 
     Raises:
-      InvalidRequest: it is not valid, has several documents, a tag of a programming language, or too many values.
+      InvalidRequest: the text is not valid, has several documents, a programming language's tag, or too many values.
     """
     import yaml  # noqa: PLC0415 - few processes read YAML
 

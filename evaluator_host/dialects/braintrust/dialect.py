@@ -32,7 +32,7 @@ class _Refused(Exception):
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the values of a call by name; without `variables` they are made from the row."""
+    """Return arguments by name: the row's `variables`, or else input, output, expected, … from its other fields."""
     return bind_native(row, settings, _values, needs="output")
 
 
@@ -48,7 +48,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read one score, several, or none; a row for which all are None is skipped."""
+    """Read the returned score or scores; a row for which all are None is skipped."""
     if (error := unreadable(returned)) is not None:
         return error
     value: Json = None if returned.kind is Kind.MISSING else returned.value

@@ -28,7 +28,7 @@ _FIELD_JS: Final = "{{{{ content_type: 'Text', text: typeof {0} === 'string' ? {
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the turn of a call; without `variables` it is made from the row."""
+    """Return the `turn` argument: the row's `variables`, or else one made from its other fields."""
     return bind_native(row, settings, _turn, needs="evaluate_target_output_fields")
 
 
@@ -74,7 +74,7 @@ def _score(value: Json) -> float | int | None:
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return the empty score that is stored for a row that raised."""
+    """Return the score without value that Coze Loop stores for a row that raised."""
     return ({"score": None, "reason": None},)
 
 

@@ -35,7 +35,7 @@ _TEST_CASE: Final = (
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return a call with `{"test_case": …}`; without `variables` it is made from the row."""
+    """Return `{"test_case": …}` as argument: the row's `variables`, or else made from its other fields."""
     return bind_native(row, settings, _case, needs="test_case")
 
 

@@ -1,6 +1,6 @@
-"""Dialect `function`: functions of any name, `score(output, expected)`, whose parameters say what they are given.
+"""Dialect `function`: functions of any name, `score(output, expected)`, with arguments by parameter names.
 
-Python's runner knows the parameters and takes what they mean from the row; JavaScript gets one object with all names.
+Python's runner passes a value of the row for each parameter name; JavaScript gets one object with all names.
 """
 
 from typing import Final
@@ -28,7 +28,7 @@ _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the columns of the row, and what they mean; `variables` are columns only."""
+    """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`; of a row with `variables` just these columns."""
     if row.variables is not None:
         return Binding({"args": [{"columns": row.variables}]})
     inputs, truth = without_truth(row, settings)

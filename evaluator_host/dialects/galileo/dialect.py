@@ -28,12 +28,12 @@ _HINT: Final = "return a number, a bool, a text, or a pair of one of these and a
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the keyword arguments of a scorer; without `variables`, its step is made from the row."""
+    """Return keyword arguments of a scorer: the row's `variables`, or else a `step_object` from its other fields."""
     return bind_native(row, settings, _step, needs="step_object")
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return one of the rows that are scored before they are aggregated."""
+    """Return the arguments of one row, for scoring all rows and then aggregating the scores."""
     return Binding([row.variables or _step(row, settings)])
 
 
@@ -50,7 +50,7 @@ def _step(row: Row, settings: EvaluatorSettings) -> dict[str, Json]:
 def interpret(
     returned: Returned, language: Language, *, settings: EvaluatorSettings = DEFAULTS
 ) -> Scored | EvaluationError:
-    """Read a score with its metadata, or the aggregated values of all rows; None is no score: skipped."""
+    """Read a score with its metadata, or the aggregated values of all rows; a score of None skips the row."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value

@@ -70,7 +70,7 @@ def _is_scalar(value: Json) -> bool:
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what HoneyHive stores for a function that raised: no score."""
+    """Return the score without value that HoneyHive stores for a function that raised."""
     return ({**_EMPTY},) if error.code is ErrorCode.USER_EXCEPTION else ()
 
 

@@ -30,7 +30,7 @@ _WORDS: Final = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return a sample; without `variables` it is made from the row."""
+    """Return Inspect's sample: the row's `variables`, or else one made from its other fields."""
     return bind_native(row, settings, _sample, needs="completion")
 
 

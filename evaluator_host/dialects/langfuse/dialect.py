@@ -34,7 +34,7 @@ class _Refused(Exception):
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the context of a call; without `variables` it is made from the row."""
+    """Return the `ctx` argument: the row's `variables`, or else one made from its other fields."""
     return bind_native(row, settings, _context, needs="observation")
 
 

@@ -38,7 +38,7 @@ class _Refused(Exception):
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return run and example of a call; without `variables` they are made from the row."""
+    """Return `run` and `example`: the row's `variables`, or else made from its other fields."""
     return bind_native(row, settings, _run_and_example, needs="run")
 
 

@@ -22,7 +22,7 @@ _RESULT: Final = '{"score": result.value, "reason": result.rationale} if hasattr
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return MLflow's row; without `variables` it is made from ours."""
+    """Return MLflow's row: the row's `variables`, or else one made from its other fields."""
     return bind_native(row, settings, _fields, needs="outputs")
 
 

@@ -2,8 +2,8 @@
 
 The runner turns a `MetricResult` into
 `{"type", "outputs": [{"name", "value"}], "scores": {name: number | bool | "NaN" | null}, "labels": {name: text},
-"diagnostics": [{"message", "details"}]}`. `outputs` has values as the metric gave them, `scores` and `labels` as their
-declared types have them; an infinity is null.
+"diagnostics": [{"message", "details"}]}`. `outputs` has the values that the metric returned, `scores` and `labels` the
+same in their declared types; an infinity is null.
 """
 
 from itertools import islice
@@ -22,7 +22,7 @@ _SHOWN: Final = 8
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the row's data, output, trace, position and model response; the runner makes a `MetricInput` of them."""
+    """Return data, output, trace, position and model response of a row, for the runner's `MetricInput`."""
     trace, notes = convert(row.trace)
     args = [row.inputs, row.outputs, trace, row.index or 0]
     body: dict[str, Json] = {"args": args if row.response is None else [*args, row.response]}
@@ -32,7 +32,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return the arguments for one of the rows that are scored together."""
+    """Return the arguments of one row, for scores over all rows together."""
     return Binding([row.inputs, row.outputs, convert(row.trace)[0], row.index, row.response])
 
 

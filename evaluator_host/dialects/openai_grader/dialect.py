@@ -18,7 +18,7 @@ _COERCED: Final = Note("coerced", "a bool was taken as a number")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return `{"sample", "item"}`; without `variables` they are made from the row."""
+    """Return `{"sample", "item"}`: the row's `variables`, or else made from its other fields."""
     return bind_native(row, settings, _pair, needs="sample")
 
 

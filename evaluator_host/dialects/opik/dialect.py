@@ -20,7 +20,7 @@ _TRUTH: Final = ("reference", "expected_output", "expected", "expected_answer")
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return Opik's row; without `variables` it is made from the row, with `more` that a metric may ask for by name."""
+    """Return Opik's row: the row's `variables`, or else `data`, and `more` arguments that metrics may name."""
     return bind_native(row, settings, _data, needs="data")
 
 
@@ -42,7 +42,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the results; the first usable one is the score."""
+    """Read the `ScoreResult`s; the first with a value that did not fail is the score."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value

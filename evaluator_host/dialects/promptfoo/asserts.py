@@ -123,7 +123,7 @@ WITH_THRESHOLD: Final = frozenset({"levenshtein"})
 
 
 def program(type_: str) -> str | None:
-    """Return the program of a type, negated or not; None for a type that has none."""
+    """Return the Python program for an assert type, `contains` or negated `not-contains`; None if there is none."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _CONDITIONS:
         return None

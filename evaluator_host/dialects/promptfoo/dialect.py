@@ -68,7 +68,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned value by promptfoo's table, before a threshold applies."""
+    """Read a bool, number or result object by promptfoo's rules, before a threshold applies."""
     if (error := unreadable(returned)) is not None:
         return error
     value: Json = None if returned.kind is Kind.MISSING else returned.value
@@ -124,7 +124,7 @@ def _refused(language: Language, got: str) -> Scored:
 
 
 def apply_threshold(scored: Scored, threshold: float | None, language: Language) -> Scored:
-    """Return a result with `pass` by the threshold: of a number always, of an object only in Python."""
+    """Return the result with `pass` set by the threshold: for a number always, for an object only in Python."""
     [native] = scored.native
     if threshold is None or scored.score is None:
         return scored

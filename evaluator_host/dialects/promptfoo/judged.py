@@ -1,4 +1,4 @@
-"""Asserts of promptfoo that ask a model, as Python programs that ask the models that they are granted.
+"""Asserts of promptfoo that call a model, as Python programs that call the models granted to them.
 
 Each asks for JSON and computes promptfoo's score from it; the prompts are this product's own. A program asks the model
 `judge`, and for embeddings `embedding`: an import grants the registered models that stand for them.
@@ -242,7 +242,7 @@ _BOTH_WAYS: Final = "    score, passed = 1 - score, not passed\n"
 
 
 def judge_program(type_: str) -> str | None:
-    """Return the program of a type that asks a model, negated or not; None for a type that has none."""
+    """Return the Python program for an assert type that calls a model, also negated; None if there is none."""
     plain = type_.removeprefix(NEGATION)
     if plain not in _GRADES:
         return None
@@ -257,5 +257,5 @@ def judge_program(type_: str) -> str | None:
 
 
 def models_of(type_: str) -> tuple[str, ...]:
-    """Return the names of the models that the program of a type asks."""
+    """Return the names of the models, `judge` and `embedding`, that the program for an assert type calls."""
     return _ASKS.get(type_.removeprefix(NEGATION), ("judge",))

@@ -27,7 +27,7 @@ _VERDICTS: Final = ({"pass": True, "fail": False}, {"yes": True, "no": False})
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the arguments by name; without `variables` they are made from our row."""
+    """Return arguments by name: the row's `variables`, or else made from its other fields."""
     return bind_native(row, settings, _arguments, needs="")
 
 

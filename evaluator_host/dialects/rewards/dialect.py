@@ -26,7 +26,7 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
 
 
 def bind_one_of_many(row: Row, settings: EvaluatorSettings) -> Binding:
-    """Return one of the rows that are scored in one call."""
+    """Return the arguments of one row, for a function that scores many rows in one call."""
     return Binding([row.variables, _fields(row, settings)])
 
 

@@ -27,7 +27,7 @@ _MORE: Final = {
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return a row's input, output, spans and criteria; the runner makes UiPath's execution object of them."""
+    """Return a row's input, output, spans and criteria, for the runner's UiPath execution object."""
     output = {} if row.outputs is None else row.outputs
     if not isinstance(output, dict | str):
         return _unfit(f"outputs is {output!r:.60}; the output of an agent is an object or a text")

@@ -3,8 +3,8 @@
 A test case of before version 1.0, which has `expectedOutput` in place of criteria, becomes one with criteria for every
 evaluator of the set, as UiPath's command line converts it.
 
-Nothing is taken silently for something else: every fault is named by its JSON path, and what this host does not do
-with an eval set is a note.
+Every fault is reported with its JSON path, and every request of an eval set that this host does not carry out is
+reported as a note.
 """
 
 from dataclasses import dataclass, field
@@ -27,17 +27,17 @@ _EXPECTED: Final = ("expectedOutput", "expected_output")
 
 @dataclass(frozen=True, slots=True)
 class EvalItem:
-    """One test case.
+    """One test case of an eval set.
 
     Attributes:
-      id: Unique in its set.
-      name: Shown; the id where it has none.
+      id: Id, unique in the eval set.
+      name: Name to show; the id if it has none.
       inputs: Inputs of the agent.
-      criteria: By evaluator id; None for the evaluator's default. An evaluator that is not there is not asked.
+      criteria: Criteria by evaluator id, None for the evaluator's default. Evaluators without an entry are not run.
       expected_agent_behavior: Text for evaluators.
       simulation_instructions: Text for evaluators.
-      mocks: What simulated functions of the agent answer: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
-      unsimulated: Why the agent cannot be run on this test case: it wants a simulation by a model; empty otherwise.
+      mocks: Results of simulated functions of the agent: `{"function", "arguments"?, "then": [{"type", "value"}]}`.
+      unsimulated: Why the agent cannot be run here: the test case asks for a simulation by a model; else empty.
     """
 
     id: str
@@ -55,8 +55,8 @@ class EvalSet:
     """Test cases and the evaluators that score them.
 
     Attributes:
-      evaluators: Ids, in the order of the set.
-      weights: By evaluator id, where the set gives one.
+      evaluators: Ids of the evaluators, in the order of the set.
+      weights: Weights by evaluator id, for those that have one.
       notes: Requests of the set that this host does not carry out.
     """
 
@@ -82,7 +82,7 @@ def parse_eval_set(value: Json, *, named: str = "the eval set") -> EvalSet:
     """Parse a decoded JSON file as an eval set.
 
     Raises:
-      InvalidRequest: it is none; each fault is named by its JSON path.
+      InvalidRequest: the value is not a valid eval set; each fault is reported with its JSON path.
     """
     reading = _Reading(named)
     found = reading.eval_set(value)

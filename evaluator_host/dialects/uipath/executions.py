@@ -26,14 +26,14 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The run of an agent over one test case.
+    """A recorded run of an agent on one test case.
 
     Attributes:
       item: Id of the test case, or its name.
-      output: What it produced; `has_output` is false where nobody recorded that.
-      trace: `{"spans": [...]}`, OTLP/JSON or a trace in the documented shape.
-      error: Why it has failed.
-      seconds: How long it took.
+      output: The agent's output; `has_output` is false if no output was recorded.
+      trace: `{"spans": [...]}`, OTLP/JSON or a trace in the documented shape; None without one.
+      error: Why the agent failed; None if it did not.
+      seconds: Duration of the run; None if unknown.
     """
 
     item: str
@@ -48,7 +48,7 @@ def read_executions(files: Iterable[Path]) -> list[Execution]:
     """Return the executions in several files; one file may hold a test case's output and another its spans.
 
     Raises:
-      InvalidRequest: a file holds something else, or two say different things of a test case.
+      InvalidRequest: a file has no executions, or two executions of one test case have an output.
     """
     return merged([one for file in files for one in parse_executions(_decoded(file), named=str(file))])
 
@@ -57,7 +57,7 @@ def merged(executions: Iterable[Execution]) -> list[Execution]:
     """Merge executions of the same test case into one.
 
     Raises:
-      InvalidRequest: two of them have an output, or an error.
+      InvalidRequest: two executions of one test case have an output, or an error.
     """
     found: dict[str, Execution] = {}
     for one in executions:
@@ -76,7 +76,7 @@ def parse_executions(value: Json, *, named: str = "executions") -> list[Executio
     """Return the executions in a decoded JSON value, in any supported format.
 
     Raises:
-      InvalidRequest: it holds none.
+      InvalidRequest: the value has no executions.
     """
     if isinstance(value, dict):
         if isinstance(value.get("evaluationSetResults"), list):

@@ -1,7 +1,7 @@
-"""Importing this module makes UiPath's light modules importable, for testing one's own evaluators locally.
+"""Makes UiPath's light modules importable when it is imported, for testing one's own evaluators locally.
 
-As a plugin of pytest, `pytest -p evaluator_host.dialects.uipath.local`, or in a `conftest.py`. They need
-opentelemetry-sdk. A package `uipath` that is installed comes first.
+Use it as a plugin of pytest, `pytest -p evaluator_host.dialects.uipath.local`, or import it in a `conftest.py`. The
+light modules need opentelemetry-sdk. An installed package `uipath` takes precedence.
 """
 
 import sys

@@ -57,10 +57,10 @@ class Layout:
 
 
 def find_layout(root: Path, *, folder: str | None = None) -> Layout:
-    """Return a project's layout: in the folder that is named, else the existing one, else UiPath's default.
+    """Return a project's layout: with `folder` if given, else the existing one, else UiPath's default.
 
     Raises:
-      InvalidRequest: there are both, or the name is neither.
+      InvalidRequest: the project has both folders, or `folder` is neither `evals` nor `evaluations`.
     """
     if folder is not None:
         if folder not in FOLDERS:
@@ -74,10 +74,10 @@ def find_layout(root: Path, *, folder: str | None = None) -> Layout:
 
 
 def find_code(layout: Layout, file: str) -> Path:
-    """Return the file of an evaluator's code, named by its name in the custom folder or by its path.
+    """Return the path of an evaluator's code; `file` is its name in the custom folder, or its path.
 
     Raises:
-      InvalidRequest: it is not there; near names are in the message.
+      InvalidRequest: there is no such file; the message has similar names.
     """
     name = file if file.endswith(".py") else f"{file}.py"
     found = layout.custom / Path(name).name
@@ -97,7 +97,7 @@ def find_eval_set(layout: Layout, named: str) -> Path:
     """Return the file of an eval set, given by path or by file name with or without `.json`.
 
     Raises:
-      InvalidRequest: it is not there.
+      InvalidRequest: there is no such file.
     """
     folders = [layout.folder / name for name in EVAL_SETS]
     names = (named, f"{named}.json")
@@ -121,12 +121,12 @@ def read_text(file: Path, most: int, *, instead: str = "") -> bytes:
     """Return the content of a file, without a byte order mark.
 
     Args:
-      file: To read.
-      most: Bytes that it may have.
-      instead: What its owner may do when it has more.
+      file: The file to read.
+      most: Most bytes that it may have.
+      instead: End of the error message for a larger file: what to do instead.
 
     Raises:
-      InvalidRequest: it cannot be read, or is too large.
+      InvalidRequest: the file cannot be read, or is too large.
     """
     with reading(file), file.open("rb") as opened:
         text = opened.read(most + 1)
@@ -139,7 +139,7 @@ def read_json(file: Path) -> Any:
     """Parse a JSON file and return its value.
 
     Raises:
-      InvalidRequest: it cannot be read, or is no JSON.
+      InvalidRequest: the file cannot be read, or is not JSON.
     """
     text = read_text(file, _FILE_BYTES)
     try:
@@ -152,7 +152,7 @@ def write_file(layout: Layout, path: Path, text: str) -> None:
     """Write a file of a project, creating its folders; refuse to follow a link out of the project.
 
     Raises:
-      InvalidRequest: it cannot be written, or would lie outside.
+      InvalidRequest: the file cannot be written, or lies outside the project.
     """
     require_inside(layout, path)
     with writing(path):
@@ -164,14 +164,14 @@ def require_inside(layout: Layout, path: Path) -> None:
     """Check that a file lies inside the project, after following links.
 
     Raises:
-      InvalidRequest: it does not.
+      InvalidRequest: the file lies outside the project.
     """
     if not path.resolve().is_relative_to(layout.root.resolve()):
         raise InvalidRequest(f"{layout.shown(path)} leads out of the project {layout.root}, to {path.resolve()}")
 
 
 def near(name: str, known: list[str]) -> str | None:
-    """Return the known name that is most similar to a given one."""
+    """Return the known name that is most similar to `name`; None if none is similar."""
     by_lower = {one.lower(): one for one in known}
     found = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return by_lower[found[0]] if found else None

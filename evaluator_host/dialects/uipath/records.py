@@ -14,7 +14,7 @@ from evaluator_host.model.evaluator import Json
 def matched(eval_set: EvalSet, executions: Iterable[Execution]) -> tuple[dict[str, Execution], list[str]]:
     """Return executions by the id of their test case, and notes about those that match none.
 
-    An execution names its test case by id, or by a name that only one has.
+    An execution refers to its test case by id, or by a name that only one test case has.
     """
     names: dict[str, list[str]] = {}
     for item in eval_set.items:
@@ -44,7 +44,7 @@ def rows_of(value: dict[str, Any]) -> list[dict[str, Json]]:
     """Return the rows of a decoded eval set, or of an object `{"eval_set": {…}, "executions": […]}`.
 
     Raises:
-      InvalidRequest: it cannot be taken.
+      InvalidRequest: the eval set or an execution is not valid.
     """
     if "eval_set" not in value:
         return eval_set_rows(parse_eval_set(value))

@@ -35,7 +35,7 @@ def read_spans(trace: Json) -> list[dict[str, Json]]:
     kind as OpenTelemetry's SDK numbers them.
 
     Raises:
-      NotATrace: it has none of the shapes.
+      NotATrace: the trace has none of these formats.
     """
     if trace is None:
         return []

@@ -27,7 +27,7 @@ _SHAPE: Final = 'return a number, or {"score": …, "explanation": …}'
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the instance of a call; without `variables` it is made from the row."""
+    """Return the `instance` argument: the row's `variables`, or else one made from its other fields."""
     return bind_native(row, settings, _instance, needs="response")
 
 
@@ -63,7 +63,7 @@ def interpret(
 
 
 def failed(error: EvaluationError) -> tuple[dict[str, Json], ...]:
-    """Return what is stored for a metric that fails: its message."""
+    """Return the object that Vertex AI stores for a metric that fails, with its error message."""
     return ({"score": None, "error_message": error.message},)
 
 

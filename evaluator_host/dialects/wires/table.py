@@ -1,4 +1,4 @@
-"""Finds wires by name. Each is one line here; `EVALUATOR_HOST_WIRES` says which a host serves."""
+"""The table of all wires by name; `EVALUATOR_HOST_WIRES` lists those that a host serves."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -26,10 +26,10 @@ def require_known(names: Iterable[str], setting: str) -> None:
 
     Args:
       names: Names of wires.
-      setting: The variable that has them.
+      setting: Name of the setting that contains them, for the message.
 
     Raises:
-      Misconfigured: one is unknown; the hint is the nearest name.
+      Misconfigured: a name is unknown; the hint is the most similar name.
     """
     for name in names:
         if name not in WIRES:

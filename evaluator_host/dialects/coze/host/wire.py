@@ -32,7 +32,7 @@ _LANGUAGES: Final = {
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the route that runs code, and the probe."""
+    """Return the routes that run code and report health."""
 
     async def run_code(request: Request) -> Response:
         began = time.perf_counter()
@@ -97,7 +97,7 @@ def _returned(stdout: str, language: Language) -> tuple[str, str]:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host: 200 with `error` for what must not be sent again."""
+    """Return Coze Loop's response for an error of the host; an error not to be retried is a 200 with `error`."""
     body = {"error": error.detail}
     if isinstance(error, Busy) or error.status >= 500:
         return json_response(body, 503, {"Retry-After": "1"})
@@ -108,7 +108,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests as Coze Loop sends them."""
+    """Return requests for `wires check`, as Coze Loop sends them."""
     value = '{"score": 1.0, "reason": "same"}'
     python = f"print({_START!r})\nprint({value!r})\nprint({_END!r})\n"
     asked = {"timeout": 5000, "priority": "normal", "ext": {}}

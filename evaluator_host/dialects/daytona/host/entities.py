@@ -1,12 +1,12 @@
 """Sandboxes of Daytona as this host has them: records with labels, environment and packages, in the database.
 
-A record holds nothing that runs: each script runs in a warm sandbox of whichever host gets it. So all hosts of a
-database know the same sandboxes, and a restart forgets none. A record is forgotten a day after its last use, or when
-its workspace has more than it may. The environment, which may have keys of providers, is sealed as secrets are.
+A record is only data: each script runs in a warm sandbox of the host that gets the request. All hosts that share a
+database therefore know the same sandboxes, and a restart loses none. A record is deleted a day after its last use, or
+when its workspace has too many. The environment, which may have providers' keys, is encrypted as secrets are.
 
-A process that runs a second script in a sandbox leases its record: from then on it reads the record every quarter of a
-second, not for each script. It notes that in the record. Who changes or deletes a record with that note answers when
-every lease has ended, so no process of any host starts a script with what was there before that answer.
+A process that runs a second script in a sandbox leases its record: it then reads the record every quarter of a second
+instead of for each script, and notes this in the record. A request that changes or deletes a record with that note is
+answered only when every lease has ended, so that afterwards no process starts a script with the old record.
 """
 
 import asyncio
@@ -44,13 +44,13 @@ _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInter
 
 @dataclass(slots=True)
 class Record:
-    """One sandbox.
+    """The record of one Daytona sandbox.
 
     Attributes:
-      workspace: Whose it is.
-      env: Variables of the environment of its scripts.
-      labels: Of its maker; `code-toolbox-language` says the language.
-      asked: The other fields of its making, to be told again.
+      workspace: Id of the workspace that owns it.
+      env: Environment variables of its scripts.
+      labels: Labels from its creation; `code-toolbox-language` is the language.
+      asked: Other fields of the request that created it, which responses repeat.
       packages: Pins that were installed in it, by `python` and `javascript`.
     """
 
@@ -63,7 +63,7 @@ class Record:
     made_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
 
     def told(self, toolbox: str) -> dict[str, Json]:
-        """Return it as the newest client wants it, which refuses an answer without a field that it knows."""
+        """Return the sandbox in Daytona's format, with all fields that the newest client needs; `toolbox` is a URL."""
         return {
             "id": self.id,
             "organizationId": self.workspace,
@@ -95,11 +95,11 @@ class Record:
 
 
 class Records(Repository):
-    """The sandboxes in the database, by workspace.
+    """The records of sandboxes in the database, by workspace.
 
     Args:
-      database: Of the host, and of all hosts beside it.
-      box: Seals environments.
+      database: Database of the host, which other hosts may share.
+      box: Encrypts environments.
     """
 
     def __init__(self, database: Database, box: SecretBox) -> None:
@@ -108,11 +108,11 @@ class Records(Repository):
         self._leases: dict[tuple[str, str], tuple[float, Record]] = {}  # when each ends; 0.0 before the first
 
     async def create(self, workspace: str, body: dict[str, Any]) -> Record:
-        """Return a new sandbox; the one that was not used for longest makes room for it.
+        """Create and return a sandbox; delete the workspace's least recently used ones if there are too many.
 
         Raises:
-          ValueError: env or labels are no texts by name, or too large.
-          Misconfigured: this host cannot seal the environment.
+          ValueError: `env` or `labels` are not texts by name, or are too large.
+          Misconfigured: this host cannot encrypt the environment.
         """
         env, labels = _texts(body.get("env"), "env"), _texts(body.get("labels"), "labels")
         if sum(len(name) + len(text) for name, text in (*env.items(), *labels.items())) > _TEXT_CHARS:
@@ -137,16 +137,16 @@ class Records(Repository):
         """Return a sandbox by id or name.
 
         Raises:
-          NotFound: there is none.
-          Misconfigured: its environment was sealed with a key that this host does not have.
+          NotFound: there is no such sandbox.
+          Misconfigured: its environment was encrypted with a key that this host does not have.
         """
         return await self._opened(workspace, await self._fetch(workspace, id_or_name))
 
     async def lease(self, workspace: str, id_or_name: str) -> Record:
-        """Return a sandbox for a script that starts now, as it is or was a quarter of a second ago.
+        """Return a sandbox by id or name for a script that starts now, at most a quarter of a second old.
 
         Raises:
-          HostError: as `get`.
+          NotFound, Misconfigured: as for `get`.
         """
         key, now_s = (workspace, id_or_name), time.monotonic()
         held = self._leases.get(key)
@@ -183,7 +183,7 @@ class Records(Repository):
         return await asyncio.to_thread(self._record, workspace, text)
 
     async def find(self, workspace: str, labels: dict[str, Json]) -> list[Record]:
-        """Return the sandboxes that have all of these labels, the newest last; without an env that cannot be opened."""
+        """Return the sandboxes that have all `labels`, the newest last; an env that cannot be decrypted is left out."""
         query = select(EntityTable.content).where(_of(workspace)).order_by(EntityTable.created_at)
         texts = await self._database.fetch_values(query)
 
@@ -204,7 +204,7 @@ class Records(Repository):
             await self._end_leases(record, content)
 
     async def delete(self, record: Record) -> None:
-        """Delete a sandbox's record, and end the leases of what runs in it."""
+        """Delete a sandbox's record, and wait until all leases on it have ended."""
         gone = delete(EntityTable).where(_named(record.workspace, record.id)).returning(EntityTable.content)
         async with self._database.transaction() as connection:
             text = await connection.scalar(gone)

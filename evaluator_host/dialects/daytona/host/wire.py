@@ -190,13 +190,13 @@ def _error(status: int, message: str) -> Response:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host, as Daytona's clients read it."""
+    """Return the response for an error of the host, in the format of Daytona's API."""
     status = 429 if isinstance(error, Busy) else 400 if error.status == InvalidRequest.status else error.status
     return _error(status, error.detail)
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests as Daytona's client sends them; what runs needs an id, so it is not tried here."""
+    """Return requests for `wires check`, as Daytona's client sends them; scripts are not tried: they need an id."""
     labels = {LANGUAGE: "python"}
     return (
         Probe("snapshots", "GET", "/api/snapshots", None, lambda got: bool(got.json()["items"])),

@@ -44,7 +44,7 @@ def {_ENTRY}(inputs, outputs, trace):
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the route, which is the wire's address itself."""
+    """Return the route that runs an evaluator, at the path of the wire itself."""
 
     async def score(request: Request) -> Response:
         body = await calls.read(request)
@@ -69,13 +69,13 @@ def _told(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host: a text under `error`."""
+    """Return Laminar's response for an error of the host: `{"error": text}`."""
     headers = {"Retry-After": "1"} if isinstance(error, Busy) else None
     return json_response({"error": error.detail}, error.status, headers)
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests as Laminar sends them."""
+    """Return requests for `wires check`, as Laminar sends them."""
     code = "def main(output):\n    return 1.0 if output == 'Paris' else 0.0\n"
     body = {"definition": {"function_code": code}, "input": "Paris"}
     raises = {"definition": {"function_code": "def main(output):\n    return output['x']\n"}, "input": "Paris"}

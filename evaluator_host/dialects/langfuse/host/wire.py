@@ -149,7 +149,7 @@ def _lambda_response(answer: dict[str, Json]) -> Response:
 
 
 def refuse(error: HostError, path: str) -> Response:
-    """Return the response for an error of the host: what Langfuse shows or retries, or an error of AWS."""
+    """Return the response for an error of the host, in Langfuse's format, or in AWS's below Lambda's path."""
     if path.startswith("/2015-03-31"):
         status, name = next(((status, name) for kind, status, name in _AWS if isinstance(error, kind)), (500, ""))
         return _aws_error(status, name or "ServiceException", error.detail)
@@ -168,13 +168,13 @@ def _aws_error(status: int, name: str, message: str) -> Response:
 
 
 def access_key_id(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the access key id of a request that AWS's SDK signed: there the operator of Langfuse puts the key."""
+    """Return the access key id of a request that AWS's SDK signed, where Langfuse's operator puts this host's key."""
     _, _, rest = headers.get("authorization", "").partition("AWS4-HMAC-SHA256 Credential=")
     return rest.partition("/")[0] or None
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests as Langfuse sends them."""
+    """Return requests for `wires check`, as Langfuse sends them."""
     invoke = _LAMBDA.format(function="code-based-eval-executor-python")
     scored = 'def evaluate(ctx):\n    return {"scores": [{"name": "exact", "value": 1, "dataType": "NUMERIC"}]}\n'
     typed = "function evaluate(ctx: EvaluationContext) { return { scores: [{ name: 'n', value: 1 }] }; }"

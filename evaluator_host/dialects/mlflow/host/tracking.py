@@ -26,7 +26,7 @@ _HEAD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RegisteredScorer:
-    """A scorer of an experiment, with the code that MLflow stored of it; `code` is empty for one without code."""
+    """A scorer that is registered for an experiment; `code` is the source that MLflow stored, or empty."""
 
     name: str
     version: str
@@ -34,13 +34,13 @@ class RegisteredScorer:
 
     @property
     def source_id(self) -> str:
-        """The source under which its feedback is written, by which a trace that has it is found again."""
+        """The `source_id` of its feedback, by which traces that already have this feedback are recognised."""
         return SOURCE.format(name=self.name, version=self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace: what its root span got and returned, and what people expected."""
+    """A trace: inputs and outputs of its root span and people's expectations as a row, and its feedback's sources."""
 
     trace_id: str
     row: Row
@@ -51,8 +51,8 @@ class TrackingServer:
     """An MLflow tracking server.
 
     Args:
-      url: As in `MLFLOW_TRACKING_URI`.
-      token: Sent as `Authorization: Bearer`, if there is one.
+      url: URL of the server, as in `MLFLOW_TRACKING_URI`.
+      token: Token that is sent as `Authorization: Bearer`; None for a server without tokens.
     """
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -63,7 +63,7 @@ class TrackingServer:
         """Return the id of an experiment, by name or id.
 
         Raises:
-          NotFound: there is none.
+          NotFound: there is no such experiment.
         """
         found = self._call("GET", f"{_OLDER}/experiments/get-by-name", params={"experiment_name": name}, missing=True)
         if found is None and name.isdecimal():

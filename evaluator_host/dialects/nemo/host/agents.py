@@ -1,4 +1,4 @@
-"""Agents over HTTP that make the outputs of online jobs: what is sent to them, and how their answers are read.
+"""Agents over HTTP that produce the outputs of online jobs: their requests, and how their answers are read.
 
 The rules are those of NeMo's `GenericAgent` and `NemoAgentToolkitAgent`, nemo-platform 0.3.0, agent_inference.py.
 """
@@ -39,7 +39,7 @@ class AgentIn(BaseModel):
 
 
 def require(agent: dict[str, Json]) -> None:
-    """Check how a job asks an agent.
+    """Check the settings by which a job calls an agent: `AgentIn` as JSON.
 
     Raises:
       InvalidRequest: a field or a path is not valid.
@@ -58,7 +58,7 @@ def require(agent: dict[str, Json]) -> None:
 
 
 def templates(target: Target) -> list[tuple[str, str]]:
-    """Return the templates in what an agent is sent beside the prompt, with the paths of their fields."""
+    """Return `(field path, template)` for each template in an agent's request, besides the prompt."""
     body = (target.agent or {}).get("body")
     return [*_texts(body, "target.agent.body"), *_texts(target.inference, "target.inference")]
 
@@ -76,7 +76,7 @@ def _texts(value: Json, field: str, depth: int = 0) -> Iterator[tuple[str, str]]
 
 
 def payload_of(target: Target, record: dict[str, Any]) -> Json:
-    """Return what an agent is sent for a record.
+    """Return the body of the request to an agent for one record of the data set.
 
     Raises:
       BadTemplate: the record does not fit a template.
@@ -103,7 +103,7 @@ def _rendered(value: Json, names: dict[str, Any]) -> Json:
 
 
 class AgentEndpoint(Endpoint):
-    """Asks one agent. Its answer is kept as NeMo keeps it: `response` is `{"agent": …}`, `answer` what it said."""
+    """Calls one agent. An answer is stored as NeMo does: `response` is `{"agent": …}`, `answer` the output."""
 
     def __init__(self, target: Target, key: str | None, client: httpx.AsyncClient) -> None:
         super().__init__(target, key, client)
@@ -112,7 +112,7 @@ class AgentEndpoint(Endpoint):
             self._headers["Accept"] = "text/event-stream, application/json"
 
     async def ask(self, messages: Any) -> Answer:
-        """Return the agent's answer to a payload, or the error; never raises."""
+        """Send a payload from `payload_of` to the agent, and return its answer or the error; never raises."""
         query = f"?{urlencode(self._agent.query)}" if self._agent.query else ""
         return await self._ask(query, messages, self._completion)
 

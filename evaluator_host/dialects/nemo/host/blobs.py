@@ -27,9 +27,9 @@ class BlobFolder(FileFolder):
     """The folder of the files of filesets.
 
     Args:
-      path: On this host.
+      path: Path of the folder on this host.
       max_bytes: Size limit of a file.
-      bucket: Where all hosts of a database find the files; None where this folder has them all.
+      bucket: Object storage with the files of all hosts of a database; None if this folder has all files.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, bucket: Bucket | None = None) -> None:
@@ -66,10 +66,10 @@ class BlobFolder(FileFolder):
         return blob
 
     def copied(self, blob_id: str) -> Path:
-        """Return the path of a file on this host, which is copied from the bucket where it is missing. Blocking.
+        """Return the path of a file on this host; copy it from the bucket first if it is not here. Blocking.
 
         Raises:
-          StoreUnavailable: the bucket does not serve it.
+          StoreUnavailable: the bucket does not answer.
         """
         path = self.file(blob_id)
         if self._bucket is not None and not path.exists():

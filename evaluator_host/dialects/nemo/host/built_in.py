@@ -29,10 +29,10 @@ metric = {name}.model_validate(json.loads({config!r}))
 
 
 def built_in_code(metric: dict[str, Any], *, field: str) -> str:
-    """Return code that creates a built-in metric from its configuration.
+    """Return code that creates a built-in metric from its configuration; `field` names it in error messages.
 
     Raises:
-      InvalidRequest: it is of no type that runs here.
+      InvalidRequest: the type of the metric does not run here.
     """
     name = CLASSES.get(str(metric.get("type")))
     if name is None:
@@ -43,10 +43,10 @@ def built_in_code(metric: dict[str, Any], *, field: str) -> str:
 
 
 def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
-    """Return the bundle of a metric that was sent as its configuration alone.
+    """Return a metric bundle for a built-in metric that was sent as its configuration alone.
 
     Raises:
-      InvalidRequest: it is of no type that runs here.
+      InvalidRequest: the type of the metric does not run here.
     """
     built_in_code(metric, field=field)
     kind = str(metric["type"])
@@ -64,7 +64,7 @@ def bundle_of(metric: dict[str, Any], *, field: str) -> dict[str, Any]:
 
 
 def levels_of(metric: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the scores that a judge metric gives, by name, with the levels of those that are rubrics."""
+    """Return by name the scores of a judge metric, each with the levels of its rubric; `[]` for one without."""
     scores = metric.get("scores")
     known = [one for one in scores if isinstance(one, dict)] if isinstance(scores, list) else []
     return {str(one.get("name")): list(one.get("rubric") or ()) for one in known}

@@ -73,7 +73,7 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
     """Check the fields of a metric bundle, and return it with the digest of its payload.
 
     Raises:
-      InvalidRequest: it is not.
+      InvalidRequest: a field is missing or not valid.
     """
     names = [output["name"] for output in bundle["outputs"]]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -97,8 +97,8 @@ def checked(bundle: dict[str, Any], *, field: str) -> dict[str, Any]:
 def evaluator_of(bundle: dict[str, Any], *, field: str) -> Evaluator:
     """Return the evaluator that runs a checked bundle.
 
-    Labels of the metric say more where it needs that: `evaluator_host.packages` (exact pins, apart by spaces),
-    `evaluator_host.memory_mb`, `evaluator_host.timeout_s`.
+    Labels of the metric may set `evaluator_host.packages` (exact pins, separated by spaces),
+    `evaluator_host.memory_mb` and `evaluator_host.timeout_s`.
 
     Raises:
       InvalidRequest: there is no such built-in metric here, or a label has a wrong value.

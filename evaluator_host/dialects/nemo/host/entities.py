@@ -21,7 +21,7 @@ _SHOWN: Final = 120
 
 
 class Kind(StrEnum):
-    """The kind of an entity. A namespace is an entity too, outside any namespace."""
+    """The kind of an entity. Namespaces are entities too, which lie in no namespace."""
 
     WORKSPACE = "workspace"
     FILESET = "fileset"
@@ -113,7 +113,7 @@ class Entities(Repository):
     async def page(
         self, place: Place, *, order: Order = Order.CREATED, first: int = 0, limit: int = 100
     ) -> tuple[list[Entity], int]:
-        """Return a page of entities, and the total number."""
+        """Return `limit` entities from number `first`, counted from 0, and the total number."""
         column = getattr(EntityTable, order.removeprefix("-"))
         by = column.desc() if order.startswith("-") else column.asc()
         query = _entities().where(_at(place)).order_by(by, EntityTable.id).offset(first).limit(limit)
@@ -177,7 +177,7 @@ def split_ref(reference: str, *, namespace: str, what: str) -> tuple[str, str]:
     """Split `workspace/name`, or `name` alone, into namespace and name.
 
     Raises:
-      InvalidRequest: the text is no such reference.
+      InvalidRequest: the text is not a valid reference to a `what`, such as `model`.
     """
     before, slash, after = reference.rpartition("/")
     if not slash:

@@ -22,17 +22,17 @@ _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_f
 
 @dataclass(frozen=True, slots=True)
 class RowsIn:
-    """A file of rows: its path in the fileset, where it is, and its format."""
+    """A file of rows: its path in the fileset, its path on this machine, and its format."""
 
     path: str
     file: Path
     format: Format
 
     def records(self, max_row_bytes: int) -> Iterator[dict[str, Any]]:
-        """Yield its rows.
+        """Yield the rows of the file.
 
         Raises:
-          InvalidRequest: one of them is no row.
+          InvalidRequest: a line is not a row; the message names it.
         """
         with self.file.open("rb") as opened:
             for line, record in read_records(opened, self.format, max_row_bytes=max_row_bytes):
@@ -47,9 +47,9 @@ class Filesets:
     """The filesets of every workspace.
 
     Args:
-      entities: What is known of them.
-      namespaces: Where they are.
-      blobs: Their files.
+      entities: Their names and descriptions.
+      namespaces: The namespaces in which they are.
+      blobs: The content of their files.
       usage: Checks whether a workspace may store more.
     """
 
@@ -63,9 +63,9 @@ class Filesets:
         """Create a fileset.
 
         Raises:
-          InvalidRequest: it is no name.
+          InvalidRequest: the name is not valid.
           NotFound: there is no such namespace.
-          NameTaken: there is one of that name.
+          NameTaken: there is a fileset of that name.
         """
         require_name(name, "fileset")
         await self._namespaces.require(workspace_id, namespace)
@@ -75,20 +75,20 @@ class Filesets:
         """Return a fileset.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no fileset of that name.
         """
         return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return a page of the filesets in a namespace."""
+        """Return page `number`, from 1, of the filesets in a namespace."""
         place = _place(workspace_id, namespace)
         return await page_kept(self._entities, place, _shown, number=number, size=size, order=order)
 
     async def change(self, workspace_id: str, namespace: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:
-        """Change the description of a fileset.
+        """Change fields of a fileset, such as its description, and return it.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no fileset of that name.
         """
         place = _place(workspace_id, namespace)
         content = (await self._entities.get_entity(place, name)).content
@@ -99,7 +99,7 @@ class Filesets:
         """Delete a fileset with its files, and return it. Jobs keep the rows that they copied.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no fileset of that name.
         """
         gone = await self._entities.delete_entity(_place(workspace_id, namespace), name)
         files = Place(workspace_id, Kind.FILE, namespace)
@@ -109,7 +109,7 @@ class Filesets:
         return _shown(gone)
 
     async def files(self, workspace_id: str, namespace: str, name: str, *, below: str = "") -> list[dict[str, Any]]:
-        """Return the files of a fileset, by path.
+        """Return the files of a fileset, by path; with `below` those whose path starts with it.
 
         Raises:
           NotFound: there is no such fileset.
@@ -126,7 +126,7 @@ class Filesets:
         """Store a file; an existing file of that path is replaced.
 
         Raises:
-          InvalidRequest: it is no path.
+          InvalidRequest: the path is not valid.
           NotFound: there is no such fileset.
           TooLarge: the file is over this host's ceiling.
           OverQuota: the workspace stores as much as it may.
@@ -151,7 +151,7 @@ class Filesets:
 
         Raises:
           NotFound: there is no such file.
-          StoreUnavailable: it is in a storage that does not serve it.
+          StoreUnavailable: the file is in an object storage that does not answer.
         """
         found = await self._entities.get_entity(Place(workspace_id, Kind.FILE, namespace), f"{name}/{path}")
         return await asyncio.to_thread(self._blobs.copied, found.content["blob"])
@@ -167,10 +167,10 @@ class Filesets:
         return _file(gone)
 
     async def row_files(self, workspace_id: str, namespace: str, reference: str) -> list[RowsIn]:
-        """Return the files of `workspace/fileset`, or some of them: `#data.jsonl`, `#2026/*.csv`.
+        """Return the files of `workspace/fileset`, or with `#data.jsonl` or `#2026/*.csv` at its end some of them.
 
         Raises:
-          InvalidRequest: it is no reference, or a file is of no format of rows.
+          InvalidRequest: the reference is not valid, or a file is in no format of rows.
           NotFound: there is no such fileset or file.
         """
         whole, _, fragment = reference.partition("#")

@@ -57,7 +57,7 @@ class Fetch(Protocol):
 
 
 def fields(*names: str, **elsewhere: str) -> Fields:
-    """Return the fields that a list may be filtered by, with the times that every object has."""
+    """Return the fields by which a list may be filtered: `names`, those with a path in the object, and the times."""
     return {**{name: name for name in ("name", *names, "created_at", "updated_at")}, **elsewhere}
 
 
@@ -65,7 +65,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
     """Return the filter in a query string, None when there is none.
 
     Raises:
-      InvalidRequest: the filter is not one for this list; ignoring it would show too much.
+      InvalidRequest: this list does not have such a filter; ignoring it would return too much.
     """
     wanted = []
     for key, value in query:
@@ -80,7 +80,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
 
 
 async def filtered(fetch: Fetch, keep: Filter | None, *, number: int, size: int) -> dict[str, Any]:
-    """Return a page of the objects that match a filter; reads the whole list."""
+    """Return page `number`, from 1, of the objects that match a filter; reads the whole list."""
     if keep is None:
         return await fetch(number=number, size=size)
     kept, sort = await every(fetch, keep)

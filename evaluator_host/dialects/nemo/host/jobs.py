@@ -39,15 +39,15 @@ class NemoJobs:
 
     Args:
       entities: Their names and specs.
-      namespaces: Where they are.
-      filesets: Their rows, where these were uploaded.
-      metrics: Those that are referred to.
-      models: Likewise.
-      board: The durable jobs.
-      rows: What their rows came to.
-      datasets: Keeps the rows of each.
-      max_rows: That a job may bring along.
-      require_python: Raises InvalidRequest for a minor version that evaluators cannot run on.
+      namespaces: The namespaces in which they are.
+      filesets: Uploaded rows, to which jobs refer.
+      metrics: Stored metrics, to which jobs refer.
+      models: Stored models, to which jobs refer.
+      board: The host's jobs, one behind each NeMo job.
+      rows: Reads rows with their results.
+      datasets: Stores the rows of each job.
+      max_rows: Most rows that the request for a job may contain.
+      require_python: Raises InvalidRequest for a minor version of Python that evaluators cannot run on.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class NemoJobs:
         """Queue a NeMo job.
 
         Raises:
-          InvalidRequest: something of the order cannot be taken.
+          InvalidRequest: a field of the request is not valid or not supported.
           NotFound: there is no such namespace, metric, fileset or model.
           NameTaken: there is a job of that name.
         """
@@ -108,13 +108,13 @@ class NemoJobs:
         """Return a NeMo job.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no job of that name.
         """
         entity = await self.entity(workspace_id, namespace, name)
         return _shown(entity, await self.state(workspace_id, entity))
 
     async def all(self, workspace_id: str, namespace: str, *, number: int, size: int, order: Order) -> dict[str, Any]:
-        """Return a page of NeMo jobs, without their pickled metrics."""
+        """Return page `number`, from 1, of the NeMo jobs in a namespace, without their pickled metrics."""
         place = _place(workspace_id, namespace)
         found, total = await self._entities.page(place, order=order, first=(number - 1) * size, limit=size)
         data = [_listed(_shown(one, await self.state(workspace_id, one))) for one in found]
@@ -124,7 +124,7 @@ class NemoJobs:
         """Return the status of a NeMo job.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no job of that name.
         """
         entity = await self.entity(workspace_id, namespace, name)
         state = await self.state(workspace_id, entity)
@@ -135,8 +135,8 @@ class NemoJobs:
         """Request that a job stops, pauses or resumes.
 
         Raises:
-          NotFound: there is none of that name.
-          InUse: it has ended.
+          NotFound: there is no job of that name.
+          InUse: the job has ended.
         """
         entity = await self.entity(workspace_id, namespace, name)
         await self._board.set_desired_state(workspace_id, entity.content["job_id"], wanted)
@@ -146,8 +146,8 @@ class NemoJobs:
         """Delete a job with its results.
 
         Raises:
-          NotFound: there is none of that name.
-          InUse: it has not ended.
+          NotFound: there is no job of that name.
+          InUse: the job has not ended.
         """
         entity = await self.entity(workspace_id, namespace, name)
         if not (await self.state(workspace_id, entity)).lost:
@@ -158,7 +158,7 @@ class NemoJobs:
         """Return the stored object of a NeMo job.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no job of that name.
         """
         return await self._entities.get_entity(_place(workspace_id, namespace), name)
 
@@ -235,7 +235,7 @@ class NemoJobs:
 
 
 def keys_of(entity: Entity) -> list[str]:
-    """Return the names of a job's metrics: `m`, and `m_2` for a second metric of that type."""
+    """Return the names of a job's metrics in its results: the type `m`, and `m_2` for a second one of that type."""
     seen: Counter[str] = Counter()
     found = []
     for bundle in entity.content["spec"]["metrics"]:
@@ -253,7 +253,7 @@ def write_fileset(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Write the rows of a fileset's files into a folder, as `datasets.files.write_rows`."""
+    """Write the rows of a fileset's files, at most `limit`, as a data set into folder `stage`; return its facts."""
     records = (record for one in files for record in one.records(max_row_bytes))
     rows = enumerate(_rows(records, mapping, limit=limit), start=1)
     return write_rows(stage, rows, format_="jsonl", max_bytes=max_bytes)

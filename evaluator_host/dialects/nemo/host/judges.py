@@ -1,11 +1,11 @@
-"""Judges without code: the metric that a form becomes."""
+"""Judges without code: the NeMo metric that is generated from a form."""
 
 import json
 from typing import Any
 
 
 def judge_code(form: dict[str, Any]) -> str:
-    """Return a metric of this dialect that judges by a form, `JudgeIn` as JSON."""
+    """Return the code of a NeMo metric that judges by a form: the fields of `JudgeIn`, as JSON."""
     text = json.dumps(form, ensure_ascii=False, sort_keys=True)
     return (
         "import json\n\nfrom nemo_evaluator_sdk.metrics.judge_form import judge\n\n"

@@ -22,9 +22,9 @@ class Metrics:
         """Store a metric under a name.
 
         Raises:
-          InvalidRequest: it is no name, or the bundle cannot be taken.
+          InvalidRequest: the name or the bundle is not valid.
           NotFound: there is no such namespace.
-          NameTaken: there is one of that name.
+          NameTaken: there is a metric of that name.
         """
         require_name(name, "metric")
         content = {"bundle": checked(bundle, field="metric"), "project": project}
@@ -35,7 +35,7 @@ class Metrics:
         """Return the description of a metric, without its content.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no metric of that name.
         """
         return _shown(await self._entities.get_entity(_place(workspace_id, namespace), name))
 
@@ -48,7 +48,7 @@ class Metrics:
         """Delete a metric, and return it; jobs keep their own copy.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no metric of that name.
         """
         return await self._entities.delete_entity(_place(workspace_id, namespace), name)
 
@@ -56,7 +56,7 @@ class Metrics:
         """Return the bundle of the metric `workspace/name`, or of `name` in a namespace.
 
         Raises:
-          InvalidRequest: it is no reference.
+          InvalidRequest: the reference is not valid.
           NotFound: there is no such metric.
         """
         place, name = split_ref(reference, namespace=namespace, what="metric")

@@ -21,9 +21,9 @@ class Models:
     """The models and model providers of every workspace.
 
     Args:
-      entities: Those that callers made.
-      namespaces: Where these are.
-      configured: The operator's, by `workspace/name`; they win.
+      entities: Models and providers that callers stored.
+      namespaces: The namespaces in which these are.
+      configured: The operator's models, by `workspace/name`; they take precedence.
     """
 
     def __init__(self, entities: Entities, namespaces: Namespaces, configured: Mapping[str, ModelEndpoint]) -> None:
@@ -37,9 +37,9 @@ class Models:
         """Store a model or a provider.
 
         Raises:
-          InvalidRequest: it is no name, or a key is written into it.
+          InvalidRequest: the name is not valid, or the content contains an API key.
           NotFound: there is no such namespace.
-          NameTaken: there is one of that name.
+          NameTaken: there is a model or provider of that name.
         """
         require_name(name, kind)
         _refuse_keys(content)
@@ -52,8 +52,8 @@ class Models:
         """Change a model or a provider.
 
         Raises:
-          InvalidRequest: a key is written into it.
-          NotFound: there is none of that name.
+          InvalidRequest: the changes contain an API key.
+          NotFound: there is no model or provider of that name.
         """
         _refuse_keys(changes)
         place = Place(workspace_id, kind, namespace)
@@ -64,7 +64,7 @@ class Models:
         """Return a model or a provider.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no model or provider of that name.
         """
         if kind is Kind.MODEL and f"{namespace}/{name}" in self._configured:
             return _shown(kind, _of_operator(namespace, name))
@@ -92,16 +92,16 @@ class Models:
         """Delete a model or a provider.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no model or provider of that name.
         """
         await self._entities.delete_entity(Place(workspace_id, kind, namespace), name)
 
     async def resolve(self, workspace_id: str, namespace: str, name: str) -> ModelPlace:
-        """Return the endpoint of a model: its address, its name there, and its key.
+        """Return the endpoint of a model: its URL, its name there, and the secret with its key.
 
         Raises:
           NotFound: there is no such model.
-          InvalidRequest: nothing says where it answers.
+          InvalidRequest: the model has no URL, and no provider with one.
         """
         configured = self._configured.get(f"{namespace}/{name}")
         if configured is not None:
@@ -112,7 +112,7 @@ class Models:
         return kept
 
     def reference_of(self, url: str) -> tuple[str, str] | None:
-        """Return the model reference in an address: the client turns references into addresses of its gateway."""
+        """Return `(workspace, name)` from a URL of the client's model gateway; None for any other URL."""
         found = _GATEWAY.search(url)
         return (found[1], found[2]) if found is not None else None
 
@@ -121,7 +121,7 @@ async def find_model(database: Database, workspace_id: str, namespace: str, name
     """Return the endpoint of a model that a caller registered, None when there is no such model.
 
     Raises:
-      InvalidRequest: nothing says where it answers, or a provider's name is none.
+      InvalidRequest: the model has no URL and no provider with one, or its provider's name is not valid.
     """
     return await _find(Entities(database), workspace_id, namespace, name)
 

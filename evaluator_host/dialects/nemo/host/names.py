@@ -15,7 +15,7 @@ def require_name(name: str, what: str) -> str:
     """Check and return a name that a caller chose.
 
     Raises:
-      InvalidRequest: it is none.
+      InvalidRequest: the name is not valid.
     """
     if NAME.fullmatch(name) is None:
         message = f"{name[:80]!r} is no name for a {what}: take letters, digits, dots, dashes, underscores, at most 255"
@@ -27,7 +27,7 @@ def require_path(path: str) -> str:
     """Check and return the path of a file inside its fileset.
 
     Raises:
-      InvalidRequest: it leads out of it, or is none.
+      InvalidRequest: the path is not valid, or leads out of the fileset.
     """
     parts = path.split("/")
     odd = any(part in ("", ".", "..") for part in parts) or not path.isprintable() or "#" in path or "\\" in path
@@ -66,7 +66,7 @@ def page(data: list[dict[str, Any]], *, number: int, size: int, total: int, sort
 
 
 def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: str | None = None) -> dict[str, Any]:
-    """Return one page of a list that is whole in memory."""
+    """Return page `number`, from 1, of a list that is in memory."""
     part = everything[(number - 1) * size :][:size]
     return page(part, number=number, size=size, total=len(everything), sort=sort)
 
@@ -74,6 +74,6 @@ def page_of(everything: list[dict[str, Any]], *, number: int, size: int, sort: s
 async def page_kept(
     entities: Entities, place: Place, show: Callable[[Entity], dict[str, Any]], *, number: int, size: int, order: Order
 ) -> dict[str, Any]:
-    """Return one page of the objects stored in a namespace."""
+    """Return page `number`, from 1, of the objects stored at `place`, each as `show` returns it."""
     found, total = await entities.page(place, order=order, first=(number - 1) * size, limit=size)
     return page([show(one) for one in found], number=number, size=size, total=total, sort=order)

@@ -20,8 +20,8 @@ class Namespaces:
         """Create a namespace.
 
         Raises:
-          InvalidRequest: it is no name.
-          NameTaken: there is one of that name.
+          InvalidRequest: the name is not valid.
+          NameTaken: there is a namespace of that name.
         """
         require_name(name, "workspace")
         if name == DEFAULT:
@@ -32,7 +32,7 @@ class Namespaces:
         """Return a namespace.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no namespace of that name.
         """
         found = await self._entities.find_entity(_place(workspace_id), name)
         if found is None and name == DEFAULT:
@@ -49,8 +49,8 @@ class Namespaces:
         """Delete an empty namespace.
 
         Raises:
-          NotFound: there is none of that name.
-          InUse: there is something in it.
+          NotFound: there is no namespace of that name.
+          InUse: the namespace is not empty.
         """
         if name == DEFAULT:
             raise InUse(f"the workspace {DEFAULT} cannot be removed")
@@ -63,7 +63,7 @@ class Namespaces:
         """Return the namespace in which an object is to be stored; raise if it does not exist.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no namespace of that name.
         """
         if name != DEFAULT and await self._entities.find_entity(_place(workspace_id), name) is None:
             raise NotFound(f"there is no workspace {name[:80]}; make it with client.workspaces.create(name=…)")

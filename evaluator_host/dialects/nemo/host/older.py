@@ -33,8 +33,8 @@ class OlderVerbs:
 
     Args:
       service: Scores rows.
-      metrics: Those that are kept under a name.
-      namespaces: Where they are.
+      metrics: Stored metrics.
+      namespaces: The namespaces in which they are.
     """
 
     def __init__(self, service: Service, metrics: Metrics, namespaces: Namespaces) -> None:
@@ -51,10 +51,10 @@ class OlderVerbs:
         *,
         fields: Sequence[str],
     ) -> dict[str, Any]:
-        """Score a few rows at once.
+        """Score a few rows at once with a metric or the name of a stored one; return NeMo's response.
 
         Raises:
-          InvalidRequest: the metric cannot be taken.
+          InvalidRequest: the metric is not valid or not supported.
           NotFound: there is no such metric.
           RowFailed: a row cannot be scored.
         """
@@ -80,7 +80,7 @@ class OlderVerbs:
         """Convert an older job request to the current format.
 
         Raises:
-          InvalidRequest: the metric cannot be taken.
+          InvalidRequest: the metric is not valid or not supported.
           NotFound: there is no such metric.
         """
         spec = body.spec
@@ -105,8 +105,8 @@ class OlderVerbs:
         """Store a built-in metric under a name.
 
         Raises:
-          InvalidRequest: it is no name, or the metric cannot be taken.
-          NameTaken: there is one of that name.
+          InvalidRequest: the name or the metric is not valid.
+          NameTaken: there is a metric of that name.
         """
         bundle = bundle_of(metric, field="metric")
         return _older(await self._metrics.create(workspace_id, namespace, name, bundle, None), metric)
@@ -115,7 +115,7 @@ class OlderVerbs:
         """Return a stored metric.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no metric of that name.
         """
         bundle = await self._metrics.bundle(workspace_id, namespace, name)
         found = await self._metrics.get(workspace_id, namespace, name)
@@ -128,7 +128,7 @@ class OlderVerbs:
 
 
 def aggregate_fields(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the aggregate figures that a request asks for.
+    """Check the names of aggregate figures that a request asks for, and return them.
 
     Raises:
       InvalidRequest: there is no such figure.

@@ -42,9 +42,9 @@ def scores_of(
 
     Args:
       key: The metric's name in the result.
-      bundle: Declares the outputs.
-      figures: Of the metric, as the host has them.
-      first: Names of outputs in the order in which they are to come; others come as they are declared.
+      bundle: Metric bundle, which declares the outputs.
+      figures: The host's figures of the metric.
+      first: Names of outputs that come first, in this order; the others follow in the order of their declaration.
     """
     found = {one.name: one for one in figures.metrics}
     declared = numeric_outputs(bundle)
@@ -68,10 +68,10 @@ def figures_of(one: Aggregate, *, name: str, missing: int = 0, levels: Levels | 
     """Return the figures of one output of a metric.
 
     Args:
-      one: As the host has them.
-      name: As they are to be called.
-      missing: Rows that failed, which count with those that are not finite.
-      levels: Of a rubric, as it is configured.
+      one: The host's figures of the output.
+      name: Name of the figures in the result.
+      missing: Number of failed rows; they count with those whose value is not finite.
+      levels: Configured levels of a rubric; None for a score without one.
     """
     made = {"name": name, "count": one.count, "nan_count": one.nan_count + missing}
     made |= {field: getattr(one, field) for field in _PLAIN}
@@ -92,9 +92,9 @@ class NemoResults:
     """Reads the results of jobs.
 
     Args:
-      jobs: Which job is meant.
-      figures: Results of the durable job behind it.
-      rows: Likewise.
+      jobs: Finds NeMo jobs and the host's jobs behind them.
+      figures: Statistics of the host's jobs.
+      rows: Reads the rows of the host's jobs.
     """
 
     def __init__(self, jobs: NemoJobs, figures: JobResults, rows: RowReader) -> None:
@@ -142,7 +142,7 @@ class NemoResults:
     async def rows(
         self, workspace_id: str, namespace: str, name: str, *, limit: int | None = None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Return the rows of a job with their results, by number.
+        """Yield the rows of a job with their results, by row number.
 
         Raises:
           NotFound: there is no such job, or it has not completed.
@@ -177,7 +177,7 @@ class NemoResults:
 
         Raises:
           NotFound: there is no such job.
-          InvalidRequest: the cursor is of another list.
+          InvalidRequest: the cursor comes from another list.
         """
         entity = await self._jobs.entity(workspace_id, namespace, name)
         state = await self._jobs.state(workspace_id, entity)
@@ -287,7 +287,7 @@ def _begun(row: JobRow) -> dict[str, Any]:
 
 
 def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the output that a job's model wrote for a row, as NeMo's sample, and its request with the response."""
+    """Return a model's output for a row as NeMo's sample, and a list with its logged request and response."""
     log = row.request or {}
     if log.get("response") is None:
         return {"output_text": None, "response": {}, "inference_error": log["error"]}, []
@@ -300,7 +300,7 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 def logged_request(one: dict[str, Any]) -> dict[str, Any]:
-    """Return a request and its response as NeMo logs them: the response with the nulls of OpenAI's types."""
+    """Return `{"request", "response"}` as NeMo logs it: the response has all fields of OpenAI's type, null if unset."""
     request = one["request"]
     chat = None if request is None else "messages" in request
     return {**one, "response": completed(one["response"], chat=chat)}

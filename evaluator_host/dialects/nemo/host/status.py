@@ -25,11 +25,11 @@ class JobState:
     """The status of a job in NeMo's terms.
 
     Attributes:
-      status: In NeMo's words.
-      details: How far it is.
-      error: Why it failed.
-      changed_at: When it began or ended, whichever was last.
-      lost: There is no durable job behind it any more.
+      status: NeMo's name of the status.
+      details: Progress: `{"rows", "done", "failed", "generated"?, "job"}`.
+      error: Reason of a failure, `{"message", "code"?}`; None without one.
+      changed_at: When it ended, or else when it began; None before that.
+      lost: Whether the host's job behind it was deleted.
     """
 
     status: str
@@ -45,7 +45,7 @@ class JobState:
 
 
 def state_of(report: JobReport) -> JobState:
-    """Return the status of a job in NeMo's terms."""
+    """Return the status of the host's job in NeMo's terms."""
     progress = report.progress
     details: dict[str, Any] = {"rows": progress.rows, "done": progress.done, "failed": progress.failed}
     if progress.generated is not None:
@@ -57,7 +57,7 @@ def state_of(report: JobReport) -> JobState:
 
 
 def plain_message(message: str) -> str:
-    """Return why a row failed, without the metric and the row that the runner names for a result that is not valid."""
+    """Return a row's error message without the names of metric and row, which the runner adds to some messages."""
     return _WHERE.sub("", message, count=1)
 
 

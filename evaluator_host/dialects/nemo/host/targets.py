@@ -21,7 +21,7 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
     """Return the model that a job calls to produce outputs; None when the rows already have outputs.
 
     Raises:
-      InvalidRequest: the model or its prompt cannot be taken.
+      InvalidRequest: the model or its prompt is not valid or not supported.
       NotFound: there is no such model.
     """
     if spec.target is None:
@@ -36,16 +36,16 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
 
 
 def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str, Any] | None, *, nim: bool) -> Target:
-    """Return what a job asks a model, as NeMo's own runs ask it.
+    """Return the target of a job that calls a model in the same way as NeMo's own runs.
 
     Args:
-      endpoint: Where the model answers.
+      endpoint: URL, name and secret of the model.
       params: Parameters of the run.
       template: The prompt: a text, or an object with `messages`.
-      nim: Whether it is a NIM, which takes a schema in another way and gets a limit of tokens.
+      nim: Whether it is an NVIDIA NIM, which takes a JSON schema in another field and gets a token limit.
 
     Raises:
-      InvalidRequest: the prompt or a parameter cannot be taken.
+      InvalidRequest: the prompt or a parameter is not valid or not supported.
     """
     if params.reasoning is not None and params.reasoning.end_token is not None:
         raise _refused("params.reasoning.end_token", "answers are scored as they come, reasoning included", None)
@@ -69,7 +69,7 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
 
 
 def agent_target(agent: Any, params: ParamsIn, template: str | dict[str, Any] | None) -> Target:
-    """Return what a job asks an agent.
+    """Return the target of a job that calls an agent.
 
     Raises:
       InvalidRequest: there is no prompt.
@@ -111,7 +111,7 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
 
 
 def place_of(url: str, name: str, secret: str | None) -> ModelPlace:
-    """Return the endpoint of a model that is given by its address, which may end in the path of a request."""
+    """Return the endpoint of a model by its URL; a request path at its end, `/chat/completions`, is removed."""
     url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
     return ModelPlace(url, name, secret.rpartition("/")[2] if secret else None)
 
@@ -125,7 +125,7 @@ def _template(spec: SpecIn) -> str | dict[str, Any] | None:
 
 
 def template_of(row: dict[str, Any], url: str) -> str | dict[str, Any] | None:
-    """Return the prompt template that NeMo infers from a row for a model at an address; None when it infers none."""
+    """Return the prompt template that NeMo infers from a row for the model at `url`; None when it infers none."""
     try:
         template = inferred_template(row, url)
     except ValueError:

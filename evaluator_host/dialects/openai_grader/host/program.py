@@ -36,7 +36,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 class GraderError(Exception):
-    """Says which error of OpenAI a grader has."""
+    """A grader failed; has the name of OpenAI's error and details."""
 
     def __init__(self, name: str, details: str) -> None:
         super().__init__(details)
@@ -93,7 +93,7 @@ def fuzzy_match(given: str, wanted: str) -> float:
 
 
 def common(first: Any, second: Any) -> int:
-    """Return the length of the longest common subsequence, by bits of one large integer."""
+    """Return the length of the longest common subsequence, computed on the bits of one large integer."""
     places: dict[Any, int] = {}
     for at, item in enumerate(first):
         places[item] = places.get(item, 0) | 1 << at
@@ -111,12 +111,12 @@ def words(text: str) -> list[str]:
 
 
 def grams(tokens: list[str], size: int) -> Counter[tuple[str, ...]]:
-    """Return how often each n-gram occurs."""
+    """Return how often each n-gram of `size` tokens occurs."""
     return Counter(tuple(tokens[at : at + size]) for at in range(len(tokens) - size + 1))
 
 
 def rouge(size: int) -> Callable[[str, str], float]:
-    """Return the function for the F1 of n-grams."""
+    """Return the ROUGE-N function for n-grams of `size` words: it returns their F1 for two texts."""
 
     def score(given: str, wanted: str) -> float:
         mine, theirs = grams(words(given), size), grams(words(wanted), size)
@@ -126,13 +126,13 @@ def rouge(size: int) -> Callable[[str, str], float]:
 
 
 def rouge_l(given: str, wanted: str) -> float:
-    """Return the F1 of the longest common subsequence of words."""
+    """Return ROUGE-L: the F1 of the longest common subsequence of words."""
     mine, theirs = words(given), words(wanted)
     return f1(common(mine, theirs), len(mine), len(theirs))
 
 
 def f1(same: int, mine: int, theirs: int) -> float:
-    """Return the harmonic mean of precision and recall."""
+    """Return the harmonic mean of precision `same / mine` and recall `same / theirs`."""
     return 2 * same / (mine + theirs) if same else 0.0
 
 
@@ -184,7 +184,7 @@ def calculate(inputs: dict[str, Any]) -> float:
 
 
 def computed(node: ast.expr, scores: dict[str, float]) -> float:
-    """Return the value of a part of a formula."""
+    """Return the value of a node in the syntax tree of a formula."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return value

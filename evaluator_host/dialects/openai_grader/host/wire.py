@@ -77,11 +77,11 @@ _MOST: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """Reward of one grader for a sample, and its errors.
+    """The reward of one grader for a sample, and its errors.
 
     Attributes:
-      reward: Its number; 0 for one that failed.
-      errors: Names of OpenAI's errors, with details.
+      reward: The grader's score; 0 if it failed.
+      errors: Details of errors, by OpenAI's name of the error.
     """
 
     reward: float
@@ -261,7 +261,7 @@ def _invalid(param: str, message: str) -> InvalidRequest:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host, as OpenAI's clients read it; they try 429 and 5xx again."""
+    """Return the response for an error of the host, in OpenAI's format; its clients retry 429 and 5xx."""
     kinds: dict[type[HostError], str] = {
         Unauthorized: "invalid_api_key",
         Refused: "permission_denied",
@@ -281,7 +281,7 @@ def refuse(error: HostError, _path: str) -> Response:
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests as OpenAI's client sends them."""
+    """Return requests for `wires check`, as OpenAI's client sends them."""
     source = "def grade(sample, item):\n    return float(sample['output_text'] == item['wanted'])\n"
     python = {"type": "python", "name": "exact", "source": source}
     check = {

@@ -36,7 +36,7 @@ _FRAME: Final = re.compile(r'^(\s*File )"[^"\n]*"', re.MULTILINE)
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
-    """Return the route that scores, the probe, and what passes other requests on."""
+    """Return the routes that score, report health, and pass other requests on to Opik's own backend."""
 
     async def score(request: Request) -> Response:
         if request.method == "OPTIONS":
@@ -119,14 +119,14 @@ def _error(status: int, text: str) -> Response:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host; Opik tries again after 503."""
+    """Return Opik's response for an error of the host; Opik retries after a 503."""
     if isinstance(error, Busy):
         return _error(503, error.detail)
     return _error(400 if error.status == InvalidRequest.status else error.status, error.detail)
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests as Opik's backend sends them."""
+    """Return requests for `wires check`, as Opik's backend sends them."""
     code = (
         "from opik.evaluation.metrics import base_metric, score_result\n\n"
         "class Equals(base_metric.BaseMetric):\n"

@@ -48,18 +48,18 @@ class RewardPool:
 
     Args:
       evaluator: A pasted reward function, or any other evaluator.
-      num_workers: Workers: one on each of so many nodes.
+      num_workers: Number of workers, each on its own node.
       pool: Options of `SandboxPool` on each node.
-      failed_score: The reward where the code failed; None raises for it.
-      resource: What nodes with sandboxes were started with (`--resources`); None for any node.
-      start_timeout_s: Seconds that Ray has to find nodes for all workers; more where a cluster adds nodes on demand.
+      failed_score: Reward of a sample for which the code failed; with None `compute_score` raises.
+      resource: Name of the Ray resource of nodes with sandboxes (`ray start --resources`); None for any node.
+      start_timeout_s: Seconds for Ray to place all workers; allow more in a cluster that adds nodes on demand.
 
     Raises:
       SandboxUnavailable: Ray did not find nodes for all workers, or no worker can evaluate; the message has the number
         of nodes, or the reason of each.
 
     Attributes:
-      excluded: Why nodes were left out, a text for each.
+      excluded: Reasons why nodes were left out, one text per node.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class RewardPool:
         self._next = 0
 
     async def compute_score(self, batch: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
-        """Return `{"score": …, metrics…}` for each sample, in their order; where the code failed also `error`.
+        """Return `{"score": …, metrics…}` for each sample, in their order, with `error` if the code failed.
 
         Args:
           batch: Samples with verl's names: `solution_str`, `ground_truth`, `data_source`, `extra_info`.
@@ -112,7 +112,7 @@ class RewardPool:
         extra_infos: Sequence[Json],
         **_: Any,
     ) -> list[dict[str, Json]]:
-        """Return the rewards of a batch, blocking: verl's `custom_reward_function` for its batch reward manager."""
+        """Return the rewards of a batch, as verl's batch reward manager calls a `custom_reward_function`. Blocking."""
         names = ("data_source", "solution_str", "ground_truth", "extra_info")
         samples = zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
         parts = self._ray.get(self._send([dict(zip(names, sample, strict=True)) for sample in samples]))

@@ -1,8 +1,8 @@
-"""`Script`: a program to run once; `ScriptResult`: what it made. Python programs share warm sandboxes.
+"""`Script`: a program to run once; `ScriptResult`: its exit code and output. Python programs share warm sandboxes.
 
-The text of a Python program travels with its row, in an evaluator that is the same for all: a new program starts in a
-sandbox that is there already, in a process of its own, as every row does. JavaScript is compiled when it is loaded, so
-each program of it is an evaluator of its own.
+The text of a Python program is sent in a row of one evaluator that is the same for all, so a new program starts in a
+sandbox that already runs, in its own process, as every row does. JavaScript is compiled when it is loaded, so each
+JavaScript program is its own evaluator.
 """
 
 import re
@@ -22,10 +22,10 @@ class Script:
     """A program to run once.
 
     Attributes:
-      code: Its text.
-      argv: Its arguments.
-      env: Variables of its environment, besides those of the sandbox.
-      stdin: Its standard input; Python only.
+      code: Source of the program.
+      argv: Its command line arguments, without the program name.
+      env: Environment variables, besides those of the sandbox.
+      stdin: Text for standard input; Python only.
       files: Texts of further files, by path.
     """
 
@@ -41,7 +41,7 @@ class Script:
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator that runs it."""
+        """The evaluator that runs this program."""
         return Evaluator(
             _CARRIER if self.language is Language.PYTHON else self.code,
             language=self.language,
@@ -54,7 +54,7 @@ class Script:
 
     @property
     def row(self) -> Row:
-        """The row that carries it."""
+        """The row with which the evaluator runs this program."""
         variables: dict[str, Json] = {"argv": list(self.argv), "env": self.env, "stdin": self.stdin}
         if self.language is Language.PYTHON:
             variables["code"] = self.code
@@ -66,11 +66,11 @@ class ScriptResult:
     """Exit code, output and files of a program.
 
     Attributes:
-      exit_code: None for a program that did not come to an end: a time or memory limit, a fault of the host.
-      stdout: What it printed, cut at `log_kb`.
-      stderr: The same of standard error; the traceback of an exception is at its end.
-      truncated: Whether one was cut.
-      error: Why it has no exit code.
+      exit_code: Exit code; None for a program that did not end by itself: a time or memory limit, a fault of the host.
+      stdout: Its standard output, cut at `limits.log_kb`.
+      stderr: Its standard error, cut likewise; the traceback of an exception is at its end.
+      truncated: Whether one of the two was cut.
+      error: Why there is no exit code; None if there is one.
     """
 
     exit_code: int | None
@@ -81,7 +81,7 @@ class ScriptResult:
 
 
 def script_result(found: EvaluationResult | EvaluationError) -> ScriptResult:
-    """Return what a program made, from the result of its row."""
+    """Return exit code and output of a program, from the result of its row."""
     if isinstance(found, EvaluationError):
         return ScriptResult(None, "", "", truncated=False, error=found)
     logs, error = found.logs, found.error

@@ -1,7 +1,7 @@
 """Makes a program for the sandbox from a project's agent: packs its files, finds its entry point, reads its output.
 
-The agent's code is packed here and neither imported nor parsed: only the sandbox unpacks it. What may hold secrets or
-answers (hidden files, the eval sets) is not packed.
+The agent's code is packed here and neither imported nor parsed: only the sandbox unpacks it. Files that may have
+secrets or answers (hidden files, the eval sets) are not packed.
 """
 
 import base64
@@ -43,10 +43,10 @@ class EntryPoint:
 
 
 def find_entry_point(root: Path, name: str | None) -> EntryPoint:
-    """Return the agent's entry function, which `uipath.json` names.
+    """Return the agent's entry function: the one called `name` in `uipath.json`, or with None the only one.
 
     Raises:
-      InvalidRequest: there is none, or there are several and none is named.
+      InvalidRequest: there is no such function, or `name` is None and there are several.
     """
     file = root / "uipath.json"
     if not file.is_file():
@@ -75,7 +75,7 @@ def agent_program(root: Path, entry: EntryPoint, *, packages: tuple[str, ...], l
     """Return an evaluator that runs an agent on the inputs of its row.
 
     Raises:
-      InvalidRequest: the project's files are too many or too large.
+      InvalidRequest: the project has too many files, or they are too large.
     """
     files: dict[str, str] = {}
     size = 0

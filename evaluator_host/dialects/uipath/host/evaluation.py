@@ -1,6 +1,6 @@
 """Runs an eval set: the agent over its test cases, then each evaluator over the executions.
 
-Test cases do not know of each other: one whose agent fails has no result, and takes none from the others.
+Test cases are independent: one whose agent fails has no result, and does not affect the others.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ class EvalRun:
     """The result of running an eval set.
 
     Attributes:
-      executions: By test case; one that is missing was not recorded.
-      results: By test case and evaluator.
-      notes: What should be known though nothing failed.
-      job: Id of the job that scored, on a host that keeps jobs.
+      executions: Executions by id of the test case; a missing one was not recorded.
+      results: Results by ids of test case and evaluator.
+      notes: Messages for the user about an otherwise successful run.
+      job: Id of the job that scored on a host; None for a run on this machine.
     """
 
     eval_set: EvalSet
@@ -40,7 +40,7 @@ class EvalRun:
     job: str | None = None
 
     def agent_error(self, item: EvalItem) -> str | None:
-        """Return why a test case has no execution to score."""
+        """Return why a test case has no execution to score; None if it has one."""
         execution = self.executions.get(item.id)
         return "there is no execution of this test case" if execution is None else execution.error
 
@@ -63,7 +63,7 @@ class EvaluatorScore:
 
 
 async def run_agent(program: Evaluator, items: Sequence[EvalItem], evaluate: Evaluate) -> dict[str, Execution]:
-    """Run an agent on every test case; one that a model would have to simulate is an error of its agent."""
+    """Run an agent on every test case, and return executions by id; one that needs a simulation is an error."""
     run = [item for item in items if not item.unsimulated]
     rows = [Row(inputs=item.inputs, outputs={"mocks": list(item.mocks)} if item.mocks else None) for item in run]
     results = await evaluate(program, rows) if rows else []
@@ -78,9 +78,9 @@ async def score(
     """Run each evaluator on the executions of the test cases that have criteria for it.
 
     Args:
-      run: What is to be scored.
-      evaluators: The programs of the run's evaluators, in their order.
-      evaluate: Runs them.
+      run: The run, with the executions to score.
+      evaluators: The code of the run's evaluators, in their order.
+      evaluate: Runs an evaluator on rows.
     """
     results: dict[tuple[str, str], EvaluationResult] = {}
     places = asyncio.Semaphore(_AT_ONCE)
@@ -98,7 +98,7 @@ async def score(
 
 
 def scores(run: EvalRun) -> list[EvaluatorScore]:
-    """Return each evaluator's results. A test case whose agent failed counts as failed, and in no mean."""
+    """Return each evaluator's counts and mean. A test case whose agent failed counts as failed, not in the mean."""
     return [_score(run, one) for one in run.evaluators]
 
 

@@ -34,11 +34,11 @@ class ProjectEvaluator:
     """A registered evaluator of a UiPath project.
 
     Attributes:
-      id: By which eval sets name it.
-      name: Shown.
-      config: The whole of its JSON file.
-      code: Its file, or the text for one that is in the package `uipath`, which has to be pinned.
-      entry: Its class.
+      id: Id by which eval sets refer to it.
+      name: Name to show.
+      config: Content of its JSON file.
+      code: Path of its file; for a built-in one of the package `uipath`, which has to be pinned, the source itself.
+      entry: Name of its class.
     """
 
     id: str
@@ -57,7 +57,7 @@ def find_evaluators(layout: Layout, ids: Sequence[str]) -> list[ProjectEvaluator
     """Return the evaluators with these ids, in the order of the ids.
 
     Raises:
-      InvalidRequest: one is not registered, or its files cannot be taken.
+      InvalidRequest: an evaluator is not registered, or its files are not valid.
     """
     known, unread = _known(layout)
     problems: list[Problem] = []

@@ -1,7 +1,7 @@
-"""Says which folder an evaluator of a UiPath project takes its own modules from.
+"""Finds the folders from which an evaluator of a UiPath project imports its own modules.
 
 UiPath's command line looks for them in the project's root while it runs an eval set, and beside the evaluator too while
-it registers. Eval sets, which hold the expected answers, stay.
+it registers. Eval sets, which have the expected answers, are not sent along.
 """
 
 from pathlib import Path

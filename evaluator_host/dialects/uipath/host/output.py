@@ -1,7 +1,7 @@
 """Writes the results of an eval set as UiPath's own command line does (--output-file), and prints them.
 
-UiPath's format has one number per result: 100 and 0 for a boolean, 0 for an error, a numeric one as it is. Ours has a
-score on the scale 0..1, null where there is none, beside the raw value.
+UiPath's format has one number per result: 100 or 0 for a boolean, 0 for an error, a number unchanged. Ours has a score
+on the scale 0..1, null where there is none, beside the raw value.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Writes the two JSON files of each evaluator class that a sandbox found in a file: its schemas and its settings.
 
-The files are byte for byte what UiPath's own command line writes, so that either may write them anew.
+The files are byte for byte the same as those of UiPath's own command line, so that either may rewrite them.
 """
 
 import json
@@ -26,9 +26,9 @@ class Registered:
 
     Attributes:
       name: Name of its class.
-      id: By which eval sets name it.
-      types: Its schemas, a file.
-      file: Its settings, a file.
+      id: Id by which eval sets refer to it.
+      types: Path of the file with its schemas.
+      file: Path of the file with its settings.
       content: Content of `file`.
       kept: Settings that the file had already and that differ from the code's.
     """
@@ -45,7 +45,7 @@ def usable_classes(report: CheckReport, file: Path) -> list[EvaluatorClass]:
     """Return the evaluator classes in a file that can be registered.
 
     Raises:
-      InvalidRequest: it cannot be loaded, defines none, or one of them is faulty; nothing is registered then.
+      InvalidRequest: the file cannot be loaded, or has no such class, or a faulty one; nothing is registered then.
     """
     if not report.classes:
         faults = [_problem(file.name, fault) for fault in report.problems]
@@ -72,13 +72,13 @@ def register(layout: Layout, file: Path, classes: Sequence[EvaluatorClass], *, r
     """Write the JSON files of evaluators.
 
     Args:
-      layout: Layout of their project.
-      file: Their code.
-      classes: What `usable_classes` returned.
-      reset: Take the code's settings where a file has others.
+      layout: Layout of the project.
+      file: The file with the evaluators' code.
+      classes: The classes to register, from `usable_classes`.
+      reset: Whether to overwrite settings in existing files by those of the code.
 
     Raises:
-      InvalidRequest: another evaluator of the project has an id, or a file cannot be written.
+      InvalidRequest: another evaluator of the project has the same id, or a file cannot be written.
     """
     _require_own_ids(layout, classes)
     made = [_registered(layout, file, one, reset=reset) for one in classes]

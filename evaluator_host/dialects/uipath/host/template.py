@@ -68,7 +68,7 @@ def class_name(name: str) -> str:
     """Return the class name for an evaluator: `my-custom-evaluator` and `my-custom` are `MyCustomEvaluator`.
 
     Raises:
-      InvalidRequest: nothing in Python can be called so.
+      InvalidRequest: the name cannot become a Python class name.
     """
     if _NAME.fullmatch(name) is None:
         raise InvalidRequest(
@@ -94,7 +94,7 @@ def evaluator_code(name: str) -> str:
     """Return the code of a new evaluator.
 
     Raises:
-      InvalidRequest: it is no name.
+      InvalidRequest: the name cannot become a Python class name.
     """
     named = class_name(name)
     return _TEMPLATE.format(class_name=named, stem=named.removesuffix("Evaluator") or named)

@@ -140,19 +140,19 @@ def _parsed(text: str) -> Json:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host: 400 are invalid inputs, 5xx Vellum's own faults."""
+    """Return Vellum's response for an error of the host: 400 for invalid inputs, 429 when busy, else 5xx."""
     status = 429 if isinstance(error, Busy) else 400 if error.status == InvalidRequest.status else error.status
     text = "; ".join([error.detail, *(f"{one.field}: {one.message}" for one in error.problems[:5])])
     return json_response({"message": text, "detail": text, "log": ""}, status)
 
 
 def api_key(_scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the header `X-API-KEY`."""
+    """Return the API key in the header `X-API-KEY`, or None."""
     return headers.get("x-api-key")
 
 
 def probes(_below: str) -> tuple[Probe, ...]:
-    """Return requests as Vellum's client sends them."""
+    """Return requests for `wires check`, as Vellum's client sends them."""
     inputs = [{"type": "STRING", "name": "a", "value": "x"}]
     python = {
         "code": "def main(a: str):\n    return {'score': len(a)}\n",

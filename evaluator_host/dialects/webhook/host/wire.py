@@ -99,18 +99,18 @@ def _failed(error: EvaluationError, *, as_result: bool) -> Response:
 
 
 def refuse(error: HostError, _path: str) -> Response:
-    """Return the response for an error of the host: a text, a code, and the status that says whether to try again."""
+    """Return the response for an error of the host: `{"error": text, "code"}`, with the error's HTTP status."""
     headers = {"Retry-After": "1"} if isinstance(error, Busy) else None
     return json_response({"error": error.detail, "code": error.code}, error.status, headers)
 
 
 def key_of(scope: Scope, headers: Mapping[str, str]) -> str | None:
-    """Return the key of the header `api-key` (Azure), or of the query."""
+    """Return the API key in the header `api-key` (Azure) or in the query parameter `key`, or None."""
     return headers.get("api-key") or query_key(scope)
 
 
 def probes(below: str) -> tuple[Probe, ...]:
-    """Return requests that try this wire: for the list; below an evaluator, those of promptfoo and Agenta."""
+    """Return requests for `wires check`: for the list, or below an evaluator as promptfoo and Agenta send them."""
     listed = Probe("what there is", "GET", "", None, lambda got: got.status_code == 200)
     if not below:
         return (listed,)

@@ -1,4 +1,4 @@
-"""Evaluates for wires: reads bodies, keeps the caller's clock, writes the audit log, chooses workspace and packages."""
+"""Evaluates for wires: reads bodies, enforces time limits, writes the audit log, chooses workspace and packages."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ _PATIENCE_S: Final = 4.0  # of a caller, after the time limit that its request a
 
 @dataclass(frozen=True, slots=True)
 class WireCalls:
-    """The verbs of one wire over this host."""
+    """The operations that one wire uses on this host: read a request, evaluate, check, audit."""
 
     wire: Wire
     options: WireOptions
@@ -44,11 +44,11 @@ class WireCalls:
         return self._known[name]
 
     async def read(self, request: Request) -> dict[str, Any]:
-        """Return the JSON object of a request, once its signature is checked.
+        """Check the signature of a request, if it is signed, and return the JSON object in its body.
 
         Raises:
           Unauthorized: the signature is not valid.
-          InvalidRequest: the body is no JSON object.
+          InvalidRequest: the body is not a JSON object.
         """
         asked = JsonRequest(request.scope, request.receive)
         body = await asked.body()
@@ -62,12 +62,13 @@ class WireCalls:
         return value
 
     async def enter_tenant(self, request: Request, tenant: str) -> None:
-        """Let a request act for the workspace that the operator gave a platform's tenant, such as `org/project`.
+        """Set the workspace of a request by the platform's tenant, such as `org/project`.
 
-        A request with a key of a workspace stays in that workspace.
+        The operator's wire option `tenants` maps tenants to workspaces. A request with a workspace's own key stays in
+        that workspace.
 
         Raises:
-          Refused: the wire has a table of tenants without this one.
+          Refused: `tenants` is set, and has no workspace for this tenant.
         """
         tenants = self.options.tenants
         if not tenants or not wire_request(request.scope).has_secret:
@@ -87,19 +88,19 @@ class WireCalls:
         lock: str | None = None,
         timeout_s: float | None = None,
     ) -> EvaluationResult | EvaluationError:
-        """Evaluate one row within the caller's clock; an error stands for code that did not come to an end of loading.
+        """Evaluate one row before the platform gives up; return an error for code that did not finish loading.
 
         Args:
-          request: Of the platform.
-          evaluator: Pasted code, which gets the packages and limits of the wire, or a stored one.
-          row: What is scored.
-          lock: Of a stored evaluator's packages.
-          timeout_s: Time limit that the request asks for; that of the wire may be shorter.
+          request: The platform's request.
+          evaluator: Pasted code, which gets the packages and limits of the wire, or a stored evaluator.
+          row: The row to score.
+          lock: Lock of a stored evaluator's packages, as JSON; None for none.
+          timeout_s: Time limit in the request, in seconds; that of the wire may be shorter.
 
         Raises:
           HostBusy: the row waited too long for a sandbox or its packages.
           ClientDisconnect: the caller hung up.
-          HostError: as `Service.evaluate`.
+          HostError: the host cannot evaluate it, see `Service.evaluate`.
         """
         if evaluator.name is None:
             evaluator = self._fitted(evaluator, timeout_s)
@@ -117,16 +118,16 @@ class WireCalls:
         """Load an evaluator with the packages and limits of the wire, without running a row.
 
         Raises:
-          HostError: as `Service.check`.
+          HostError: the host cannot check it, see `Service.check`.
         """
         return await self.service.check(self._fitted(evaluator, None), workspace=caller_of(request.scope).workspace)
 
     def audited(self, request: Request, verb: str) -> AuditedCall:
-        """Return the audit entry of a call that evaluates nothing; use it as a context manager."""
+        """Return a context manager that writes the audit entry of a call which evaluates nothing."""
         return AuditedCall(self.access, caller_of(request.scope), f"wires.{self.wire.name}.{verb}")
 
     def caller(self, request: Request) -> Caller:
-        """Return the caller of a request."""
+        """Return the caller of a request: workspace and key."""
         return caller_of(request.scope)
 
     def _fitted(self, evaluator: Evaluator, timeout_s: float | None) -> Evaluator:

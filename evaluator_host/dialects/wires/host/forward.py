@@ -16,12 +16,12 @@ _PASSED_ON: Final = ("accept", "content-type")  # never a key of this host
 
 
 async def forward(calls: WireCalls, request: Request) -> Response:
-    """Return what the server at the option `upstream` answers; it has the same clock as every request.
+    """Send a request to the server in the wire option `upstream`, and return its response.
 
     Raises:
-      NotFound: there is no `upstream`.
-      TooLarge: it answers with over 16 MB.
-      HostBusy: it does not answer in time.
+      NotFound: `upstream` is not set.
+      TooLarge: the response is over 16 MB.
+      HostBusy: the server does not answer before the platform gives up.
     """
     below = wire_request(request.scope).below
     if calls.options.upstream is None:

@@ -1,4 +1,4 @@
-"""Puts the wires that the operator named in front of the application."""
+"""Adds the wires that the settings turn on to the application."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,10 +24,10 @@ _KEY = "/key/"
 
 
 def named_wires(settings: Settings) -> list[tuple[Wire, WireOptions]]:
-    """Return the wires that the operator named, with their options.
+    """Return the wires in `EVALUATOR_HOST_WIRES`, with their options.
 
     Raises:
-      Misconfigured: there is no wire of a name.
+      Misconfigured: there is no wire of some name.
     """
     require_known(settings.wires, "EVALUATOR_HOST_WIRES")
     require_known(settings.wire_options, "EVALUATOR_HOST_WIRE_OPTIONS")
@@ -37,7 +37,7 @@ def named_wires(settings: Settings) -> list[tuple[Wire, WireOptions]]:
 def mount_wires(
     app: FastAPI, served: ASGIApp, service: Service, records: StoredResources, settings: Settings, access: Access
 ) -> ASGIApp:
-    """Add the routes of the named wires to `app`, and return what serves their requests and those of `served`."""
+    """Add the wires' routes to `app`; return the ASGI application for their requests and all others (`served`)."""
     calls = [WireCalls(wire, options, service, records, settings, access) for wire, options in named_wires(settings)]
     for one in calls:
         app.router.routes += one.wire.routes(one)
@@ -45,7 +45,7 @@ def mount_wires(
 
 
 def wire_findings(settings: Settings) -> list[Finding]:
-    """Return the `doctor` findings about the named wires; none without wires."""
+    """Return the `doctor` findings about the wires in the settings, one per wire."""
     try:
         wires = named_wires(settings)
     except Misconfigured as error:
@@ -63,9 +63,9 @@ class WireRequests:
     """ASGI middleware that recognises requests to wires, takes keys out of their paths, and counts them.
 
     Args:
-      app: Serves all requests.
-      calls: The wires.
-      metrics: Of the host.
+      app: The application that serves all requests.
+      calls: The wires that are turned on.
+      metrics: Metrics of the host.
     """
 
     def __init__(self, app: ASGIApp, calls: list[WireCalls], metrics: Metrics) -> None:

@@ -38,11 +38,11 @@ class Probe:
     """One request that `wires check` sends.
 
     Attributes:
-      title: What it tries.
+      title: What the request checks, for people.
       method: HTTP method.
-      path: Below the wire's address; empty for the address itself.
-      body: Sent as JSON; None for no body.
-      expects: Whether the response is what the platform needs.
+      path: Path below the wire's URL; empty for that URL itself.
+      body: Value to send as JSON; None for no body.
+      expects: Returns whether the response is what the platform needs.
       headers: Headers besides the key.
     """
 
@@ -59,19 +59,19 @@ class Wire:
     """The requests of one platform to the executor of its evaluators' code.
 
     Attributes:
-      name: In `EVALUATOR_HOST_WIRES`, in paths, metrics and the audit log.
-      title: What it stands in for, in one line.
-      variable: What to set on the platform, in one line; `{url}` is the wire's address.
-      clock_s: When the platform gives up. Every request is answered before.
-      row_s: Time limit of a row by default; None for as long as the clock allows.
-      body_bytes: Size limit of a body.
-      refuse: Turns an error of the host into a response.
+      name: Name in `EVALUATOR_HOST_WIRES`, in paths, metrics and the audit log.
+      title: The platform's service that the wire replaces, in one line.
+      variable: The setting of the platform that turns the wire on, in one line; `{url}` is the wire's URL.
+      clock_s: Seconds after which the platform gives up; every request is answered before.
+      row_s: Default time limit of a row in seconds; None for as long as `clock_s` allows.
+      body_bytes: Size limit of a request body.
+      refuse: Returns the response for an error of the host.
       routes: Returns the routes, below `prefix`.
-      probes: Returns what `wires check` sends to an address that goes on below the prefix by this text.
+      probes: Returns the requests that `wires check` sends; called with the part of the URL below the prefix.
       prefix: Path of the wire; by default `/wires/<name>`.
-      open_paths: Paths below the prefix that need no key, for probes of liveness.
-      key_of: Returns the key that a request has in the platform's own place, or None; by default in no such place.
-      signature_header: Header of a signed body, for platforms that sign; empty for others.
+      open_paths: Paths below the prefix that need no key, for health checks.
+      key_of: Returns the key from a header or parameter of the platform's own, or None; by default None.
+      signature_header: Header with the signature of the body, for platforms that sign; empty for others.
     """
 
     name: str
@@ -94,13 +94,13 @@ class Wire:
         return self.prefix or f"/wires/{self.name}"
 
     def limit_s(self, options: WireOptions) -> float:
-        """Return the time limit of a row: it ends before the platform gives up, whatever the options say."""
+        """Return the time limit of a row in seconds: that of the options, but shorter than `clock_s`."""
         longest = self.clock_s - 2 * MARGIN_S
         return min(options.timeout_s or self.row_s or longest, longest)
 
 
 class WireRequest:
-    """One request to a wire: who sends it, until when it is answered, how it is refused."""
+    """One request to a wire: its caller, its deadline, and the format of its errors."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class WireRequest:
         """Return the caller: by the wire's secret or signature, else by a key.
 
         Raises:
-          Unauthorized: the request has neither.
+          Unauthorized: the request has none of these, or a wrong one.
           StoreUnavailable: the database does not answer.
         """
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
@@ -157,7 +157,7 @@ class WireRequest:
         """Check the signature of a request that came without a key: `t=<unix seconds>,v1=<hex>` of `<t>.<body>`.
 
         Raises:
-          Unauthorized: it is not valid, or older than five minutes.
+          Unauthorized: the signature is not valid, or older than five minutes.
         """
         if self._signature is None or self._options.secret is None:
             return
@@ -171,7 +171,7 @@ class WireRequest:
 
 
 def wire_request(scope: Scope) -> WireRequest:
-    """Return the wire's part of a request."""
+    """Return the `WireRequest` that the middleware stored in a request's scope."""
     found: WireRequest = scope[FOREIGN]
     return found
 

@@ -25,8 +25,8 @@ class Answered:
     Attributes:
       value: `value` of the row's result; None when the row failed.
       error: The reason of the failure; None when the row was scored.
-      sample: The scored output.
-      requests: Requests to models, for this row.
+      sample: The scored output, as NeMo's sample.
+      requests: Logged requests to models for this row.
     """
 
     value: dict[str, Any] | None
@@ -87,7 +87,7 @@ def raise_first(key: str, answered: Sequence[Answered]) -> None:
     """Raise the error of the first row that failed.
 
     Raises:
-      EvaluationError: one failed.
+      EvaluationError: a row failed.
     """
     for index, one in enumerate(answered):
         if one.error is not None:

@@ -19,7 +19,7 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
       sandbox: True is the same as `client=Sandboxes()`.
 
     Raises:
-      TypeError: both are given.
+      TypeError: both `client` and `sandbox` are given.
     """
 
     def __init__(self, client: Any = None, *, sandbox: bool = False) -> None:
@@ -49,21 +49,21 @@ class Evaluator(LocalEvaluator):  # type: ignore[misc]
         """Store metrics and rows on a host, and start a job there.
 
         Args:
-          metrics: One, or a list.
+          metrics: A NeMo metric, or a list of them.
           dataset: Rows as objects, or the path of a file of them.
           url: The host's address.
-          key: From `evaluator-host keys create`, for a host that wants one.
+          key: API key from `evaluator-host keys create`; None for a host without keys.
           name: The name under which the host stores them; by default the metric's own.
-          config: `limit_samples`; with a target its `RunConfigOnlineModel`.
-          target: A `Model` that makes the outputs first, called by the host; its key is a secret there.
+          config: `RunConfig` with `limit_samples`, or with a target its `RunConfigOnlineModel`.
+          target: A `Model` that the host calls for the outputs first; its key is a secret stored there.
           prompt_template: The prompt: a text, or the messages of a chat.
-          field_mapping: Columns by field.
+          field_mapping: Columns of the rows by NeMo's field names.
           packages: Exact pins of packages that the metric imports besides the SDK.
           row_timeout_s: Seconds for the scores of a row.
 
         Raises:
-          NoSource: a metric cannot be sent anywhere.
-          HostError: the host cannot take it.
+          NoSource: the code of a metric cannot be sent to a host.
+          HostError: the host refuses it, or cannot be reached.
         """
         from evaluator_host.dialects.nemo.host.sdk.submission import submit  # noqa: PLC0415 - httpx, which few runs need
 

@@ -35,7 +35,7 @@ class Sandboxes:
 
     Args:
       packages: Exact pins of packages that the metric imports besides the SDK.
-      isolation: `row`: a process for each row; `batch`: rows of a sandbox share one, which is faster.
+      isolation: `row` starts a process for each row; with `batch` the rows of a sandbox share one, which is faster.
       memory_mb: Memory of a sandbox, in MB.
       timeout_s: Seconds for the scores of a row, unless `row_timeout_s` is given.
     """

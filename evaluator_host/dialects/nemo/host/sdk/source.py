@@ -1,7 +1,6 @@
 """Turns a metric object of this process into code for a sandbox: its class and the parts of its file that it needs.
 
-What a file does besides (evaluations, prints, other classes) is left out, so that loading the code defines a metric
-and does no more.
+The rest of the file (evaluations, prints, other classes) is left out, so that loading the code only defines a metric.
 """
 
 import ast
@@ -31,10 +30,10 @@ def metric_code(metric: Any) -> str:
     """Return the source of a module that recreates the metric object.
 
     Args:
-      metric: An instance, built in or of a class of the caller's.
+      metric: An instance of a built-in class or of the caller's own.
 
     Raises:
-      NoSource: the class is in no file, or the state of the metric is no JSON.
+      NoSource: the class is not defined in a file, or the metric's state cannot be written as JSON.
     """
     kind = type(metric)
     if kind.__module__.partition(".")[0] == _SDK or kind.__module__.startswith("evaluator_host.sdk."):

@@ -40,7 +40,7 @@ class Submission:
       url: The host's address.
       job_id: The job's id.
       evaluators: References to the metrics as the host stores them: `length@1`.
-      dataset: The name of the rows on the host.
+      dataset: Name of the data set on the host that has the rows.
     """
 
     def __init__(

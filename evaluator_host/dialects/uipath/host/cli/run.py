@@ -33,7 +33,7 @@ class Plan:
     """The options of one `uipath eval` command. Without `agent`, recorded executions are scored.
 
     Attributes:
-      network: The agent's sandbox has network; those of the evaluators never have.
+      network: Whether the agent's sandbox has network; evaluators' sandboxes never have.
     """
 
     eval_set: EvalSet
