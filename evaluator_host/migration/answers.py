@@ -1,4 +1,4 @@
-"""Answers of migrations and imports: new code, changes, open points; what was imported, what was not."""
+"""Results of migrations (new code, changes, open points) and of imports (imported and omitted parts)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,7 +32,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The answer of `POST /v1/migrate`.
+    """The result of migrating one evaluator, as `POST /v1/migrate` returns it.
 
     Attributes:
       status: Whether the code was rewritten.
@@ -41,7 +41,7 @@ class Migration:
       diff: Unified diff from the old code to the new.
       changes: Rewritten lines of the old code.
       unresolved: Lines of the old code that a person has to look at.
-      proof: None when nothing was rewritten.
+      proof: Comparison of old and new scores; None when nothing was rewritten.
     """
 
     status: MigrationStatus
@@ -70,7 +70,7 @@ class StoredMigration:
     Attributes:
       name: Name of the evaluator.
       version: The legacy version.
-      made: The new version; None when none was stored.
+      made: Number of the new version; None when none was stored.
       migration: Code, changes and proof.
     """
 
@@ -85,8 +85,8 @@ class ImportedEvaluator:
     """An evaluator that an import made.
 
     Attributes:
-      name: The name that it is stored under.
-      version: None in a dry run.
+      name: The name under which it is stored.
+      version: Version that was stored; None in a dry run.
       where: Its place in the imported file.
       contract: The contract that applies; None for one that does not load.
       evaluator: Code, settings and pins, in the form of `POST /v1/evaluate`.
@@ -104,9 +104,9 @@ class ImportedDataset:
     """A data set that an import made.
 
     Attributes:
-      name: The name that it is stored under.
+      name: The name under which it is stored.
       rows: Number of rows.
-      where: What the rows are in the imported file: `tests`, `dataset items`.
+      where: The rows' name in the imported file: `tests`, `dataset items`.
       columns: Names of the inputs.
     """
 
@@ -130,7 +130,7 @@ class Import:
     """Evaluators and data sets that an import made of a file.
 
     Attributes:
-      platform: Where the file is from; `module` for a program.
+      platform: Name of the platform that the file comes from; `module` for a program.
       dry_run: Whether nothing was stored.
     """
 

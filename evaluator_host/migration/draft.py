@@ -21,11 +21,11 @@ class Wish:
 
     Attributes:
       entry: Name of the function.
-      key: The input that holds the ground truth.
+      key: Name of the input with the ground truth.
       to: The contract of the new code, `evaluate` or `main`.
-      whole_row: Whether a fourth parameter called `datapoint`, or the like, may mean the whole row.
-      platform: The contract of a function that another platform calls; empty for a function of this product's own.
-      call: How that platform calls it.
+      whole_row: Whether a fourth parameter with a name such as `datapoint` may mean the whole row.
+      platform: Contract of another platform that calls the function; empty for this product's own contracts.
+      call: How that platform calls the function; None without one.
     """
 
     entry: str = "evaluate"
@@ -54,7 +54,7 @@ class Rewritten:
       current: Whether the code already has the new signature.
       whole_row: Whether the old code uses its fourth argument as the whole row of test data.
       parameters: The old parameter names, in the legacy order; generated rows have values for them.
-      columns: More inputs that the old function takes by name.
+      columns: Names of more inputs that the old function takes as parameters.
       source: The contract of the old code.
     """
 
@@ -143,7 +143,7 @@ class Draft:
 
 
 def guessed_parameters(code: str) -> tuple[str, ...]:
-    """Return what a program seems to call the four arguments of the legacy contract, where it does not name them."""
+    """Return the likely names of the four legacy arguments in a program that does not declare them as parameters."""
     words = set(re.findall(r"\w+", code))
     return tuple(next((name for name in names if name in words), names[0]) for names in _USUAL)
 

@@ -85,10 +85,10 @@ def generated_rows(
     """Return generated rows to run a legacy evaluator on; the same code always gets the same rows.
 
     Args:
-      code: Searched for literals, columns and how parameters are used.
+      code: The evaluator, which is searched for literals, columns and uses of the parameters.
       parameters: Names of the four parameters.
-      key: The input that holds the ground truth.
-      columns: More inputs that the code takes by name.
+      key: Name of the input with the ground truth.
+      columns: Names of more inputs that the code takes as parameters.
       whole_row: Whether the code uses the fourth parameter as the whole row.
     """
     chance = random.Random(_SEED)  # noqa: S311 - no secret; the same rows every time

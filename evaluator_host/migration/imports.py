@@ -47,12 +47,12 @@ class ImportWish:
       path: The file to import, among those sent.
       name: First part of the names; None for the file's own name.
       platform: The platform that the file comes from; None to recognise it.
-      contract: Of the evaluators of a module.
+      contract: Contract of the evaluators in a module.
       packages: Pins that every evaluator gets.
-      models: Registered models for evaluators that ask one: `judge-small`, `embedding=embed-small`.
-      replace: Existing evaluators get a next version, an existing data set is replaced.
-      force: Store evaluators that do not load.
-      dry_run: Store nothing.
+      models: Registered models for evaluators that call models: `judge-small`, `embedding=embed-small`.
+      replace: Whether to add versions to existing evaluators, and to replace an existing data set.
+      force: Whether to store evaluators that do not load.
+      dry_run: Whether to store nothing.
     """
 
     path: str
@@ -70,13 +70,13 @@ class ImportWish:
 
 
 def read_import(texts: bytes, path: str, name: str | None, platform: str | None) -> dict[str, Any]:
-    """Return a `Found`, each evaluator with the files that it imports, and the paths of files that were not sent.
+    """Return `{"found", "files", "missing"}`: a `Found`, the files of each of its evaluators, and paths not sent.
 
     Args:
-      texts: The files by path, as JSON.
+      texts: JSON object with the texts of all files, by path.
       path: The file to import.
       name: First part of the names; None for the file's own name.
-      platform: The platform; None to recognise it.
+      platform: The platform that the file comes from; None to recognise it.
 
     Raises:
       InvalidRequest: the file cannot be read, or is of no known platform.
@@ -100,7 +100,7 @@ def read_import(texts: bytes, path: str, name: str | None, platform: str | None)
 
 
 def usual_name(path: str) -> str:
-    """Return the name of a file without its suffix; for a configuration that of its folder, if it has one."""
+    """Return the default name of an import: the file's name without suffix; for `…config.*` its folder's name."""
     stem, folder = posixpath.splitext(posixpath.basename(path))[0], posixpath.basename(posixpath.dirname(path))
     return (folder or stem) if stem.lower().endswith("config") else stem
 
@@ -224,7 +224,7 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
     Raises:
       InvalidRequest: the file cannot be read, is of no known platform, or has nothing to import.
       NameTaken: a name is in use, and `replace` is not set; nothing is stored then.
-      HostError: as `EvaluatorRegistry.create_evaluator` and `DatasetService.add_dataset`.
+      HostError: something cannot be stored, see `EvaluatorRegistry.create_evaluator`, `DatasetService.add_dataset`.
     """
     read = await context.processes.call(
         context.workspace, read_import, encode_json(texts), wish.path, wish.name, wish.platform, limits=_LIMITS

@@ -1,4 +1,4 @@
-"""Says whether an expression gives text, as far as a program shows it, for all languages."""
+"""Whether an expression evaluates to text, as far as a program shows it; for all languages."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,7 +7,7 @@ DEPTH: Final = 8  # of functions and variables that are followed
 
 
 class Kind(StrEnum):
-    """Whether an expression gives text."""
+    """Whether an expression evaluates to text."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -17,7 +17,7 @@ class Kind(StrEnum):
 
 
 def combined(kinds: list[Kind]) -> Kind:
-    """Return the kind of a value that is of one of several kinds."""
+    """Return the kind of a value that has one of these kinds, such as that of a conditional expression."""
     found = set(kinds)
     if not found or found == {Kind.UNKNOWN}:
         return Kind.UNKNOWN

@@ -40,8 +40,8 @@ class MigrationContext:
 
     Attributes:
       run: Runs the old and the new code in sandboxes.
-      processes: Limited processes for reading the code.
-      workspace: The workspace whose code it is.
+      processes: Limited processes in which the code is parsed.
+      workspace: Id of the workspace that owns the code.
     """
 
     run: Run
@@ -49,11 +49,11 @@ class MigrationContext:
     workspace: str = DEFAULT_WORKSPACE
 
     async def rewrite(self, code: str, language: Language, wish: Wish) -> Rewritten:
-        """Rewrite a program.
+        """Rewrite a program, in a limited process.
 
         Raises:
-          Unreadable: it cannot be rewritten; the text says why.
-          Busy: the workspace has too many programs to read.
+          Unreadable: the program cannot be rewritten; the text says why.
+          Busy: too many programs of the workspace wait to be read.
           MachineExhausted: no process can be started.
         """
         try:
@@ -75,8 +75,8 @@ class SourceText:
     """A program without byte order mark and with plain line ends; remembers both to restore them.
 
     Attributes:
-      program: With plain line feeds and without code fences or line numbers; it has as many lines as the file.
-      notes: What was removed and does not come back.
+      program: The program with line feeds, without code fences or line numbers; it has as many lines as the file.
+      notes: Messages about parts that were removed and that `restored` does not add again.
     """
 
     program: str
@@ -92,7 +92,7 @@ class SourceText:
 
 
 def read_text(code: str, language: Language) -> SourceText:
-    """Return the program in a file or in pasted text."""
+    """Return the program in a file or pasted text, without code fences and other remains of a copy."""
     bom = code.startswith(_BOM)
     body = code.removeprefix(_BOM)
     crlf = "\r\n" in body
@@ -129,14 +129,14 @@ async def migrate(
       evaluator: The legacy evaluator.
       rows: Rows for the proof; None generates rows from the code.
       context: Sandboxes and limited processes.
-      name: File name for the diff.
-      to: The contract of the new code: `evaluate`, or `main` for one that is `evaluate` now.
-      as_run: Turns the code of a file into the code to run, where they differ (`npm:` specifiers).
-      adapt: Where the code cannot be rewritten, or scores differently afterwards, keep it as it is and add a small
-        `evaluate(inputs, outputs, trace)` that calls it.
+      name: File name for the diff; None for a default.
+      to: The contract of the new code: `evaluate`, or `main` for code that is `evaluate` now.
+      as_run: Converts the code of a file to the code to run, if they differ (`npm:` specifiers).
+      adapt: Whether to keep code unchanged that cannot be rewritten, or scores differently afterwards, and to add a
+        small `evaluate(inputs, outputs, trace)` that calls it.
 
     Raises:
-      HostError: as `Service.evaluate_batch` and `LimitedProcesses.call`.
+      HostError: the host cannot run it now, see `Service.evaluate_batch` and `LimitedProcesses.call`.
     """
     if (reason := _not_a_program(evaluator.code)) is not None:
         return _unchanged(evaluator, MigrationStatus.REFUSED, (Remark(None, reason),))
@@ -258,7 +258,7 @@ def _not_a_program(code: str) -> str | None:
 
 
 def migration_context(service: Service, workspace: str, lock: str | None = None) -> MigrationContext:
-    """Return what a migration works with on a service, for a workspace."""
+    """Return the context for migrations on a service; `lock` is that of the evaluator's packages, as JSON."""
 
     async def run(evaluator: Evaluator, rows: Sequence[Row]) -> list[EvaluationResult]:
         return await service.evaluate_batch(evaluator, list(rows), workspace=workspace, lock=lock)

@@ -150,7 +150,7 @@ def _not_comparable(
 
 
 def differs(old: EvaluationResult, new: EvaluationResult) -> str | None:
-    """Return how two results of one row differ, or None if they agree. Two failures count as agreement."""
+    """Return, in words, how two results of one row differ; None if they agree. Two failures agree."""
     if old.status is not new.status:
         return f"old {_said(old)}, new {_said(new)}"
     if old.status is Status.FAILED:

@@ -22,7 +22,7 @@ class Scope:
     Attributes:
       kind: `module`, `function`, `class`, `comprehension` or `block`.
       bound: Names that this scope binds.
-      elsewhere: Names that mean a variable of the module (`global`) or of an outer function (`nonlocal`).
+      elsewhere: Names that are declared `global` or `nonlocal` here, with the word of the declaration.
     """
 
     node: Node
@@ -45,7 +45,7 @@ class Scope:
 
 @dataclass(eq=False, frozen=True, slots=True)
 class Use:
-    """One use of a name for a variable in a program."""
+    """One place in a program that uses a variable by its name."""
 
     node: Node
     name: str
@@ -118,13 +118,13 @@ class Names:
         return False
 
     def clash(self, renamed: list[Use], name: str, function: Scope, *, leaving: set[int]) -> Use | None:
-        """Return a use that would change its meaning if a variable of a function were renamed, or None.
+        """Return a use whose meaning would change if a variable of a function were renamed, or None.
 
         Args:
           renamed: The uses of the variable.
-          name: Its new name.
+          name: The variable's new name.
           function: The scope of the variable.
-          leaving: Ids of nodes that are being renamed too.
+          leaving: Ids of syntax nodes to ignore, because they are being renamed too.
         """
         for use in self.within(function):
             if use.name != name or use.node.id in leaving:

@@ -1,4 +1,4 @@
-"""Migrates stored evaluators: each legacy one gets a new version, stored with the proof."""
+"""Migrates stored evaluators: adds a new version, with the proof, to each legacy evaluator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ class StoredWish:
     Attributes:
       names: Names of evaluators; empty means every legacy evaluator of the workspace.
       rows: Rows for every proof; None generates rows for each evaluator.
-      dry_run: Create no version.
-      force: Create a version even if the proof failed.
-      adapt: Keep code that cannot be rewritten, and add a function that calls it.
-      key_id: Id of the key of the caller.
+      dry_run: Whether to create no versions.
+      force: Whether to create a version even if the proof failed.
+      adapt: Whether to keep code that cannot be rewritten, and add a function that calls it.
+      key_id: Id of the caller's API key; None on a host without keys.
     """
 
     names: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ async def migrate_stored(
 
     Raises:
       NotFound: there is no evaluator of that name.
-      HostError: as `Service.evaluate_batch`.
+      HostError: the host cannot run an evaluator now, see `Service.evaluate_batch`.
     """
     if wish.names:
         found = [await registry.get_evaluator(workspace, name) for name in dict.fromkeys(wish.names)]

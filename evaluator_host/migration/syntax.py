@@ -25,9 +25,9 @@ class Unreadable(Exception):
     """The program cannot be parsed or rewritten; the text says why.
 
     Attributes:
-      reason: Why.
-      line: Where.
-      missing: The program defines no function of that name, so it may not be an evaluator.
+      reason: Why it cannot.
+      line: Line of the cause, from 1; None for the whole program.
+      missing: Whether the program defines no function of that name, so that it may not be an evaluator.
     """
 
     def __init__(self, reason: str, line: int | None = None, *, missing: bool = False) -> None:
@@ -41,7 +41,7 @@ def parse(source: bytes, language: Language) -> Node:
     """Return the root of a program's syntax tree.
 
     Raises:
-      Unreadable: it is too large, nests too deeply, or is not valid in that language.
+      Unreadable: the program is too large, nests too deeply, or is not valid in that language.
     """
     if len(source) > SOURCE_BYTES:
         raise Unreadable(f"it has {len(source) >> 10} KB; at most {SOURCE_BYTES >> 10} KB are rewritten")
@@ -119,8 +119,8 @@ def returned_values(body: Node, inner: tuple[str, ...]) -> Iterator[Node]:
     """Yield the expressions that a function's body returns.
 
     Args:
-      body: Of the function.
-      inner: Types of nodes that hold code of their own: functions and classes.
+      body: Syntax node of the function's body.
+      inner: Types of syntax nodes to skip, whose returns are not the function's: functions and classes.
     """
     left = [body]
     while left:

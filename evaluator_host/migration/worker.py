@@ -20,7 +20,7 @@ _RECURSION: Final = 20_000  # frames; a tree of the greatest depth needs four pe
 
 
 def rewrite_program(code: str, language: Language, wish: Wish) -> dict[str, Any]:
-    """Return a `Rewritten` as an object, or `{"refused": {"line", "message", "missing"}}`."""
+    """Rewrite a program; return the fields of `Rewritten`, or `{"refused": {"line", "message", "missing"}}`."""
     return _read_deeply(
         lambda: asdict(REWRITES[language](code, wish)),
         lambda error: {"refused": {"line": error.line, "message": error.reason, "missing": error.missing}},
@@ -28,7 +28,7 @@ def rewrite_program(code: str, language: Language, wish: Wish) -> dict[str, Any]
 
 
 def adapt_program(code: str, language: Language, wish: Wish) -> list[dict[str, Any]]:
-    """Return each way to keep a program and adapt its interface, as `Rewritten` objects, the simplest first."""
+    """Return programs that keep the old code and adapt its interface, each as the fields of `Rewritten`."""
     return _read_deeply(lambda: [asdict(one) for one in ADAPTERS[language](code, wish)], lambda _: [])
 
 

@@ -41,7 +41,7 @@ class Migrated:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the migration needs no manual work."""
+        """Whether the file needs no manual work after the migration."""
         if self.migration.has_new_code:
             return self.migration.is_proven
         return self.migration.status is not MigrationStatus.REFUSED

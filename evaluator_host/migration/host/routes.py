@@ -54,7 +54,7 @@ class ProofIn(Wire):
     async def to_rows(
         self, datasets: DatasetService, jobs: RowReader, processes: LimitedProcesses, workspace: str
     ) -> list[Row] | None:
-        """Return the rows to prove the migration on, None without any.
+        """Return the rows on which to prove the migration; None to generate rows.
 
         Raises:
           InvalidRequest: the body names several sources, the mapping does not fit, or the job has no row.
@@ -138,7 +138,7 @@ class ImportIn(Wire):
     dry_run: bool = Field(default=False, description="Check everything, and store nothing.")
 
     def to_wish(self) -> ImportWish:
-        """Return what to import."""
+        """Return the request as an `ImportWish`."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "files"}
         return ImportWish(**{**given, "packages": tuple(self.packages), "models": tuple(self.models)})
 

@@ -89,7 +89,7 @@ def is_evaluated_once(use: Use, function: Node) -> bool:
 
 
 def only_looks(use: Use) -> bool:
-    """Whether a use of the inputs only reads them, changing neither the object nor the variable."""
+    """Whether a use of the inputs only reads a property of them."""
     around = use.node.parent
     if use.access is not Access.READ or around is None or not is_member(use):
         return False
@@ -158,7 +158,7 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 
 
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
-    """Replace each use of the first argument by the value that an empty object gives.
+    """Replace each use of the first, always empty argument by the value that an empty object gives there.
 
     Returns the statement to insert at the start of the function for the uses that stay, or None.
     """

@@ -41,7 +41,7 @@ class Parameter:
 
 
 class Spread(Exception):
-    """The function takes its last arguments by a rest parameter.
+    """The function takes its last arguments by a rest parameter, so it has to be rewritten in another way.
 
     Attributes:
       node: The function.
@@ -59,7 +59,7 @@ class Spread(Exception):
 
     @property
     def pattern(self) -> Node:
-        """The name or pattern that it binds."""
+        """The name or pattern of the rest parameter."""
         inner = child(self.rest, "pattern") if self.rest.type == "required_parameter" else self.rest
         return inner.named_children[0] if inner is not None and inner.named_children else self.rest
 
@@ -84,9 +84,9 @@ def find(draft: Draft) -> Legacy:
     """Return the entry function of a program.
 
     Raises:
-      Current: it takes three arguments.
-      Spread: it takes them by a rest parameter.
-      Unreadable: it cannot be rewritten; the text says why.
+      Current: the function takes three arguments.
+      Spread: the function takes arguments by a rest parameter.
+      Unreadable: the function cannot be rewritten; the text says why.
     """
     node, names = locate(draft, draft.wish.entry)
     return _legacy(draft, node, names)
@@ -96,7 +96,7 @@ def locate(draft: Draft, entry: str) -> tuple[Node, tuple[str, ...]]:
     """Return the entry function and the names under which the module declares it.
 
     Raises:
-      Unreadable: there is none, or other code creates it.
+      Unreadable: there is no such function, or other code creates it.
     """
     exported = [value for value in map(_exported, _export_nodes(draft.root, entry)) if value is not None]
     names: list[str] = []
@@ -212,7 +212,7 @@ def _plain(name: str) -> str:
 
 
 def parameter_of(node: Node) -> Parameter:
-    """Return one of a function's parameters, by position."""
+    """Return the `Parameter` for a syntax node in a function's parameter list."""
     if node.type in ("required_parameter", "optional_parameter"):
         return Parameter(node, child(node, "pattern") or node, child(node, "type"), child(node, "value"))
     if node.type == "assignment_pattern":

@@ -65,7 +65,7 @@ def from_platform(draft: Draft, contract: str, call: JavaScriptCall) -> Rewritte
     """Return the program with a platform's function rewritten as `evaluate`.
 
     Raises:
-      Unreadable: it cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the text says why.
     """
     if call.inline and not _has_functions(draft):
         return _from_inline(draft, contract, call)
@@ -130,7 +130,7 @@ def find_platform_function(draft: Draft, call: JavaScriptCall) -> Legacy:
     """Return the function that the platform calls.
 
     Raises:
-      Unreadable: it cannot be told, or other code creates it.
+      Unreadable: the function cannot be identified, or other code creates it.
     """
     for name in dict.fromkeys((draft.wish.entry, *call.entries)):
         try:
@@ -151,7 +151,7 @@ def shown(draft: Draft, expression: str, names: Mapping[str, str]) -> str:
 
 
 def shown_argument(draft: Draft, given: str | Mapping[str, str], names: Mapping[str, str]) -> str:
-    """Return the expression of an argument; one with properties is an object literal."""
+    """Return the expression of an argument from its template, or an object literal from templates by property."""
     if isinstance(given, str):
         return shown(draft, given, names)
     pairs = ((property_key(draft, key), shown(draft, one, names)) for key, one in given.items())

@@ -37,7 +37,7 @@ def rewrite_javascript(code: str, wish: Wish) -> Rewritten:
     """Return a JavaScript program with the new signature.
 
     Raises:
-      Unreadable: it cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the text says why.
     """
     return _rewrite(code, wish, Language.JAVASCRIPT)
 
@@ -46,7 +46,7 @@ def rewrite_typescript(code: str, wish: Wish) -> Rewritten:
     """Return a TypeScript program with the new signature.
 
     Raises:
-      Unreadable: it cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the text says why.
     """
     return _rewrite(code, wish, Language.TYPESCRIPT)
 

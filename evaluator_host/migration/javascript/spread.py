@@ -18,7 +18,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     """Give a function with a rest parameter the new parameters; its first statements set the old ones.
 
     Raises:
-      Unreadable: it has no body of statements, or the code uses the function itself.
+      Unreadable: the function has no block of statements, or the program uses the function itself.
     """
     node = spread.node
     body = child(node, "body")
@@ -58,7 +58,7 @@ def old_arguments(draft: Draft, legacy: Legacy, inputs: str, outputs: str) -> st
     """Replace `arguments` by an array of the old arguments; return the statement that makes it, None if it is not read.
 
     Raises:
-      Unreadable: they are changed, or the function has no `arguments` of its own.
+      Unreadable: the arguments are changed, or the function is an arrow function, which has no `arguments`.
     """
     uses = [use for use in draft.names.within(legacy.scope) if _is_own_arguments(draft, legacy, use)]
     if not uses:

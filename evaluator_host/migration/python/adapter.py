@@ -22,8 +22,8 @@ _FUNCTIONS: Final = ("function_definition", "lambda")
 def adapt(code: str, wish: Wish) -> list[Rewritten]:
     """Return programs that keep the old code and adapt its interface, the simplest first.
 
-    The first changes nothing above the new function, where only the module's own level uses the old one. The second
-    renames the old function, where it calls itself. In the third `evaluate` still takes the four old arguments too.
+    One renames the old function, if functions of the program call it. One leaves the old code unchanged, for a function
+    that only the module itself uses. In the last, `evaluate` also accepts the four old arguments.
 
     Raises:
       Unreadable: the program cannot be parsed, or never mentions the function.

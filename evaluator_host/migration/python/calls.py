@@ -17,8 +17,8 @@ def rewrite_calls(draft: Draft, legacy: Legacy, names: NewNames, *, callables: S
     """Give every call of the function its new arguments.
 
     Args:
-      draft: The rewrite.
-      legacy: The function that gives the old arguments their order.
+      draft: The rewrite in progress.
+      legacy: The legacy function, whose parameters the old arguments match.
       names: The new parameters, which calls inside the function pass on.
       callables: The names under which it is called, each with the scope of that name.
 
@@ -125,7 +125,7 @@ def _is_untouched(draft: Draft, legacy: Legacy, index: int, node: Node) -> bool:
 
 
 def is_in_loop(node: Node, function: Node) -> bool:
-    """Whether one call of a function evaluates a node more than once, or after it returns."""
+    """Whether a call of `function` may evaluate `node` more than once, or after the function has returned."""
     for around in ancestors(node):
         if around == function:
             return False

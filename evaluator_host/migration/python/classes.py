@@ -1,4 +1,4 @@
-"""Python: an `evaluate` that calls an object of a platform's class, which stays as it is."""
+"""Python: adds an `evaluate` that calls an object of a platform's class, and leaves the class unchanged."""
 
 from collections.abc import Iterator
 

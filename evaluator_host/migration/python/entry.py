@@ -50,7 +50,7 @@ class Legacy:
 
 
 class Spread(Exception):
-    """The function takes its last arguments as `*args`.
+    """The function takes its last arguments as `*args`, so it has to be rewritten in another way.
 
     Attributes:
       node: The function.
@@ -78,9 +78,9 @@ def find(draft: Draft) -> list[Legacy]:
     """Return the definitions of the entry function; several if the program chooses between them.
 
     Raises:
-      Current: it takes three arguments.
-      Spread: it takes them as `*args`.
-      Unreadable: it cannot be rewritten; the text says why.
+      Current: the function takes three arguments.
+      Spread: the function takes arguments as `*args`.
+      Unreadable: the function cannot be rewritten; the text says why.
     """
     writes = entry_uses(draft)
     chosen = writes if any(_is_conditional(one) for one in writes) else writes[-1:]
@@ -88,10 +88,10 @@ def find(draft: Draft) -> list[Legacy]:
 
 
 def entry_uses(draft: Draft) -> list[Use]:
-    """Return the uses that bind the entry, or the name that the entry is another name of.
+    """Return the uses that bind the name of the entry function, or the original name if the entry is an alias.
 
     Raises:
-      Unreadable: there is none.
+      Unreadable: the program does not bind the name.
     """
     name, seen = draft.wish.entry, set[str]()
     while True:
@@ -182,7 +182,7 @@ def _require_four(positional: list[Parameter], more: list[Node], definition: Nod
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
-    """Return the functions with four parameters of their own inside the decorators of a function.
+    """Return the wrapper functions with four own parameters in the program's decorators of a function.
 
     Raises:
       Unreadable: a decorator with such a function is used elsewhere too, or is a class.

@@ -26,7 +26,7 @@ def from_main(draft: Draft) -> Rewritten:
     """Return the program with `main` rewritten as `evaluate`.
 
     Raises:
-      Unreadable: it cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the text says why.
     """
     function = _function(draft, "main")
     said = next((one for one in function.parameters if one.name in _OUTPUTS), None)
@@ -54,7 +54,7 @@ def to_main(draft: Draft) -> Rewritten:
     """Return the program with `evaluate` rewritten as `main`.
 
     Raises:
-      Unreadable: it cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the text says why.
     """
     if "evaluate" not in draft.names.module.bound and "main" in draft.names.module.bound:
         return Rewritten(None, current=True)

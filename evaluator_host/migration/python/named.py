@@ -1,4 +1,4 @@
-"""Python: a function that another platform calls becomes `evaluate(inputs, outputs, trace)`, or is called by one."""
+"""Python: rewrites a function that another platform calls as `evaluate`, or adds an `evaluate` that calls it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,7 +24,7 @@ def from_platform(draft: Draft, contract: str, call: FunctionCall) -> Rewritten:
     """Return the program with a platform's function rewritten as `evaluate`.
 
     Raises:
-      Unreadable: it cannot be rewritten safely; the text says why.
+      Unreadable: the program cannot be rewritten safely; the text says why.
     """
     if call.of_class is not None and has_class(draft, call.of_class):
         raise refuse(None, f"the evaluator is a class of {contract}, which --adapt keeps as it is")

@@ -1,4 +1,4 @@
-"""Converts returned text to a number where a Python evaluator returns some, as the legacy contract did itself."""
+"""Converts text that a Python evaluator returns as its score to a number, as the legacy contract did itself."""
 
 from collections.abc import Iterator
 from typing import Final

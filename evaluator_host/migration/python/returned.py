@@ -1,4 +1,4 @@
-"""Python: results that a platform's function returns literally become those of `evaluate`."""
+"""Python: rewrites result objects in `return` statements of a platform's function to those of `evaluate`."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _INNER: Final = ("function_definition", "lambda", "class_definition")
 
 
 def convert_results(draft: Draft, function: Node, returned: ResultFields) -> None:
-    """Rename the keys of returned dicts; objects of the platform become dicts."""
+    """Rename the keys of returned dicts, and replace returned objects of the platform by dicts."""
     body = child(function, "body")
     for value in returned_values(body, _INNER) if body is not None else ():
         if value.type == "dictionary":

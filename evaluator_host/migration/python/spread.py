@@ -1,4 +1,4 @@
-"""Python functions that take the four arguments by `*args`, or are made of one by `functools.partial`."""
+"""Rewrites Python functions that take the four arguments by `*args`, or are made by `functools.partial`."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     """Give a function that takes `*args` the new parameters; its first statements set the old ones.
 
     Raises:
-      Unreadable: it is a lambda, or the code uses the function itself.
+      Unreadable: the function is a lambda, or the program uses it itself.
     """
     if spread.node.type == "lambda":
         raise refuse(spread.node, f"it is a lambda that takes its arguments as {text(spread.star)}")
@@ -50,7 +50,7 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
 
 
 def rewrite_partial(draft: Draft, use: Use) -> bool:
-    """Rewrite `evaluate = partial(function, …)` as a function that calls the same; return whether it was one."""
+    """Rewrite `evaluate = partial(function, …)` as a function with the same call; return False for other code."""
     assignment = use.node.parent
     call = child(assignment, "right") if assignment is not None and assignment.type == "assignment" else None
     function = child(call, "function") if call is not None and call.type == "call" else None
