@@ -61,7 +61,7 @@ def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, .
 
 
 def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
-    """Return the code with parameters renamed to their arguments, and the old names set from these in the body.
+    """Return the code with parameters named after their arguments; the body sets each old name from an argument.
 
     Return None if the names are right, or if no argument has the value that a name promises.
     """

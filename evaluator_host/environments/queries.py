@@ -50,7 +50,7 @@ class PackageQueries:
         raise InvalidRequest(f"{message}; {hint}", problems=(Problem(field, message, hint),))
 
     async def python_of_set(self, asked: str | None, language: Language) -> str | None:
-        """Return the minor version of Python for a package set, as `python` does; None for the backend's own version.
+        """Return `asked`, a package set's minor version of Python, if it can run here; None for the backend's own.
 
         Raises:
           InvalidRequest: this host has no such version, or the language is not Python.

@@ -6,7 +6,7 @@ back in the queue after a minute if another workspace has a queued job, and no r
 Hosts may share a database and not their data directories: a host claims only jobs whose rows it can read.
 
 A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). A job whose last host
-died so runs beside no other such job, so that jobs which merely ran beside it do not fail.
+died in this way does not run beside another such job, so that a job which did not cause it does not fail.
 """
 
 import asyncio

@@ -136,7 +136,7 @@ class Pool:
         """Start a sandbox of `spec` without code, unless one is waiting.
 
         Raises:
-          SandboxUnavailable: it does not start.
+          SandboxUnavailable: the sandbox does not start.
         """
         await self._prewarmed.fill(spec)
 

@@ -30,7 +30,7 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
     """Start a sandbox and wait for its runner.
 
     Raises:
-      SandboxUnavailable: it does not start.
+      SandboxUnavailable: the sandbox does not start.
       MachineExhausted: the operating system refused.
     """
     with MachineExhausted.refused("start a sandbox"):
@@ -152,7 +152,7 @@ class PrewarmedSandboxes:
         """Record that `spec` is in use, start missing sandboxes if there is room, and wait for them.
 
         Raises:
-          SandboxUnavailable: it does not start.
+          SandboxUnavailable: a sandbox does not start.
         """
         self._note_use(spec)
         await self._fill(spec)
@@ -163,7 +163,7 @@ class PrewarmedSandboxes:
         On a full host nothing is tested: its sandboxes have started.
 
         Raises:
-          SandboxUnavailable: it does not start.
+          SandboxUnavailable: the sandbox does not start.
         """
         if self._per_spec:
             await self.fill(spec)

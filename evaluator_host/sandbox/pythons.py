@@ -61,7 +61,7 @@ def own_python() -> PythonFacts:
     """Return the base interpreter of the running Python, without its virtual environment.
 
     Raises:
-      Misconfigured: it does not lie in its own prefix.
+      Misconfigured: the interpreter is not in its own prefix.
     """
     base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}  # not those of a virtual environment
     return _facts(
@@ -80,7 +80,7 @@ def require_glibc() -> None:
     """Check this machine's C library.
 
     Raises:
-      SandboxUnavailable: it is another one, such as Alpine's musl, for which most packages are not built.
+      SandboxUnavailable: the C library is not glibc but, for example, Alpine's musl, for which few packages are built.
     """
     name = platform.libc_ver()[0]
     if name != "glibc":

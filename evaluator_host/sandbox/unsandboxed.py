@@ -67,16 +67,16 @@ class UnsandboxedBackend(FolderBackend):
         return PipeLink(name, child, scope=_ProcessGroup(child, scratch), wrapped=False)
 
     def python_versions(self) -> tuple[str, ...]:
-        """Return the minor versions of Python on this machine, as `base.Backend.python_versions`."""
+        """Return the minor versions of Python on this machine, such as `3.13`; blocks for seconds at first."""
         return self._pythons.minors()
 
     async def findings(self) -> list[Finding]:
-        """Return the findings of `doctor` for this backend, as `base.Backend.findings`."""
+        """Return the findings of `doctor` for this backend."""
         detail = "user code runs as this user, with this user's files and network"
         return [Finding("none", ok=False, detail=detail, fix="use sandbox = bubblewrap or docker for others' code")]
 
     async def sweep(self) -> int:
-        """Remove temporary folders of dead hosts, as `base.Backend.sweep`."""
+        """Remove temporary folders of dead hosts; return how many."""
         return await asyncio.to_thread(_sweep)
 
     async def close(self) -> None:

@@ -83,7 +83,7 @@ def address(database_url: str | None, data_dir: Path) -> Address:
       data_dir: Data directory of the host.
 
     Raises:
-      Misconfigured: it is no URL, or names another kind of database. The message omits it: it may hold a password.
+      Misconfigured: the URL is not valid, or of another kind of database. The message omits it for its password.
     """
     if not database_url:
         return sqlite_address(data_dir / FILE_NAME)

@@ -169,7 +169,7 @@ class JobQueue(Repository):
         return wanted
 
     async def save_together(self, job_id: str, owner: str, position: int, result: str) -> DesiredState | None:
-        """Store an evaluator's score over all rows together, as JSON, unless there is one; return as `save` does."""
+        """Store an evaluator's score over all rows, as JSON, unless there is one; return the desired state or None."""
         values = {"job_id": job_id, "position": position, "result": result}
         async with self._database.transaction() as connection:
             wanted = await _note(connection, job_id, owner, progress=True)

@@ -91,7 +91,7 @@ class Labels(Repository):
         """Return a queue.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no queue of that name.
         """
         table = LabelQueueTable
         query = select(*columns_of(table, StoredQueue)).where(table.workspace_id == workspace_id, table.name == name)

@@ -34,7 +34,7 @@ class Objects(Repository):
     For every method that takes the `name` of a stored object:
 
     Raises:
-      NotFound: there is none of that kind and name.
+      NotFound: there is no object of that kind and name.
     """
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:

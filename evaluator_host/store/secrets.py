@@ -244,7 +244,7 @@ class Secrets(Repository):
         """Return the value of a secret, for the request that needs it.
 
         Raises:
-          Misconfigured: it was sealed with another key.
+          Misconfigured: the secret was encrypted with a key that this host does not have.
         """
         _require_possible(name)
         query = select(SecretTable.sealed).where(_this(workspace_id, name))

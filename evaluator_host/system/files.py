@@ -23,7 +23,7 @@ def write_once(file: Path, content: bytes) -> None:
     """Write a file that only its owner can read; keep an existing one when another process was first.
 
     Raises:
-      OSError: it cannot be written.
+      OSError: the file cannot be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with _draft(file, content) as draft, suppress(FileExistsError):
@@ -34,7 +34,7 @@ def replace_file(file: Path, content: bytes) -> None:
     """Write a file that only its owner can read; an existing one is replaced.
 
     Raises:
-      OSError: it cannot be written.
+      OSError: the file cannot be written.
     """
     with _draft(file, content) as draft:
         draft.replace(file)

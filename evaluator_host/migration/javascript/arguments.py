@@ -110,7 +110,10 @@ def reads_whole_row(draft: Draft, legacy: Legacy) -> bool:
 
 
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool) -> str | None:
-    """Read the ground truth from the inputs; return the statement to insert at the start of the function, or None."""
+    """Read the ground truth from the inputs; return the statement to insert at the start of the function, or None.
+
+    `dynamic`: the function may read variables by name (`eval`).
+    """
     fourth = legacy.parameters[3]
     access = inputs if draft.whole_row else member(draft, inputs, draft.wish.key)
     if not fourth.is_plain:
@@ -160,7 +163,8 @@ def _fits(draft: Draft, legacy: Legacy, use: Use, access: str) -> bool:
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool) -> str | None:
     """Replace each use of the first, always empty argument by the value that an empty object gives there.
 
-    Returns the statement to insert at the start of the function for the uses that stay, or None.
+    `dynamic`: the function may read variables by name (`eval`). Returns the statement to insert at the start of the
+    function for the uses that stay, or None.
     """
     first = legacy.parameters[0]
     if not first.is_plain:

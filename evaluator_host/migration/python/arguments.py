@@ -51,7 +51,8 @@ def _is_of_mapping(use: Use) -> bool:
 def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, every: bool) -> str | None:
     """Read the ground truth from the inputs, at each use or once at the start, with `every` even if it is unused.
 
-    Returns the statement to insert at the start of the function, or None.
+    `dynamic`: the function may read variables by name (`locals()`). Returns the statement to insert at the start of the
+    function, or None.
     """
     fourth = legacy.parameters[3]
     uses = _uses(draft, legacy, fourth)
@@ -157,7 +158,8 @@ def _only_looks(use: Use) -> bool:
 def rewrite_settings(draft: Draft, legacy: Legacy, *, dynamic: bool, every: bool) -> str | None:
     """Replace each use of the first, always empty argument by an empty dict's value; with `every`, set it anyway.
 
-    Returns the statement to insert at the start of the function for the uses that stay, or None.
+    `dynamic`: the function may read variables by name (`locals()`). Returns the statement to insert at the start of the
+    function for the uses that stay, or None.
     """
     first = legacy.parameters[0]
     uses = [

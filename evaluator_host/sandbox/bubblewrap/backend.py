@@ -193,7 +193,7 @@ class BubblewrapBackend(FolderBackend):
         return self._pythons.minors()
 
     async def findings(self) -> list[Finding]:
-        """Return the results of checks, as `base.Backend.findings`; starts a sandbox to test it."""
+        """Check bubblewrap, limits and isolation, starting a sandbox as a test; return the findings for `doctor`."""
         try:
             ready = await self._ready()
         except SandboxUnavailable as error:
@@ -205,12 +205,12 @@ class BubblewrapBackend(FolderBackend):
         return [doctor.binary_finding(ready.bwrap), *tried, *held, doctor.limits_finding(version, controllers)]
 
     async def sweep(self) -> int:
-        """Remove cgroups of dead hosts and kill orphaned sandboxes, as `base.Backend.sweep`."""
+        """Remove cgroups of dead hosts and kill orphaned sandboxes; return how many."""
         orphans = await asyncio.to_thread(kill_orphans)
         return orphans + await asyncio.to_thread(cgroups.sweep, cgroup_mounts())
 
     async def close(self) -> None:
-        """Remove this host's own cgroup folders and end its templates, as `base.Backend.close`."""
+        """End this host's templates, and remove its cgroup folders."""
         while self._templates:
             await self._templates.popitem()[1].close()
         if self._preparing is not None and self._preparing.done() and self._preparing.exception() is None:

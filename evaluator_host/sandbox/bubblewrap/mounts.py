@@ -54,10 +54,10 @@ def find_python(facts: PythonFacts | None = None) -> HostPython:
     """Return an interpreter of this machine with its paths in a sandbox.
 
     Args:
-      facts: Of the interpreter; None for the base interpreter of this process.
+      facts: Facts about the interpreter; None for the base interpreter of this process.
 
     Raises:
-      Misconfigured: its program is not in its own prefix.
+      Misconfigured: the interpreter's program is not in its own prefix.
     """
     facts = facts or own_python()
     prefix, executable = facts.prefix, facts.executable
@@ -76,7 +76,7 @@ def base_executable() -> Path:
     """Return the path of the base interpreter's program.
 
     Raises:
-      Misconfigured: it does not lie in its own prefix.
+      Misconfigured: the program is not in the interpreter's own prefix.
     """
     return own_python().executable
 
@@ -85,7 +85,7 @@ def find_libraries(root: Path = Path("/")) -> HostLibraries:
     """Return the folders of the C library and the loader.
 
     Args:
-      root: Searched instead of the root directory.
+      root: Folder to search instead of the root directory.
     """
     binds: dict[Path, Bind] = {}
     links: list[tuple[str, Path]] = []
@@ -136,8 +136,8 @@ def _third_party(source: Path) -> list[Path]:
 def compile_runner(folder: Path) -> None:
     """Write byte code beside the Python runner, if permitted: a sandbox then starts 5 ms sooner.
 
-    The byte code names files by their place in the sandbox, so that no path of the host is in it. What somebody made
-    by importing these modules on the host names the host's path; it is made again.
+    The byte code has the files' paths in the sandbox, so that no path of the host is in it. Byte code from an import on
+    the host, which has the host's paths, is replaced.
     """
     here = f"{folder}/".encode()
     for compiled in folder.glob("**/__pycache__/*.pyc"):
@@ -152,7 +152,7 @@ def compile_runner(folder: Path) -> None:
 def network_files(etc: Path = Path("/etc")) -> dict[str, bytes]:
     """Return the files under /etc of a sandbox with network, by name: name resolution and certificates.
 
-    `nsswitch.conf` is not the machine's: that may name modules which talk to services that no sandbox reaches.
+    `nsswitch.conf` is not the machine's, which may name modules that need services outside the sandbox.
     """
     bundles = (system_ca_file(), *(etc / name for name in _BUNDLES))
     bundle = next((file for file in bundles if file is not None and file.is_file()), None)

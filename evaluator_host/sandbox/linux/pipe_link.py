@@ -45,7 +45,7 @@ class ProcessScope(Protocol):
         ...
 
     def memory_events(self) -> int:
-        """Return how many processes were killed at the memory limit, as `Link.memory_events`."""
+        """Return how many processes were killed at the memory limit."""
         ...
 
     def used_bytes(self) -> int | None:
@@ -101,12 +101,12 @@ class PipeLink:
 
     @property
     def id(self) -> str:
-        """Name of the sandbox in logs and cgroups, as `base.Link.id`."""
+        """Name of the sandbox in logs and cgroups."""
         return self._id
 
     @property
     def ended(self) -> bool:
-        """Whether the runner has ended and all its output was read, as `base.Link.ended`."""
+        """Whether the runner has ended and all its output was read."""
         return self._eof or (self._child.exited.is_set() and self._unread() == 0)
 
     @property
@@ -115,7 +115,7 @@ class PipeLink:
         return None if self._child.exited.is_set() else self._scope.first_pid
 
     def write(self, data: Octets) -> None:
-        """Queue bytes for the runner, as `base.Link.write`."""
+        """Queue bytes for the runner. Never blocks; does nothing when the sandbox is dead."""
         if self._unwritable or not data:
             return
         rest = memoryview(data)
@@ -146,7 +146,7 @@ class PipeLink:
         return b""
 
     def memory_events(self) -> int:
-        """Return how many processes were killed at the memory limit, as `base.Link.memory_events`."""
+        """Return how many processes were killed at the memory limit."""
         kills = self._scope.memory_events()
         if not self.ended:  # those kills ended rows, not the sandbox
             self._kills_known = kills
@@ -161,7 +161,7 @@ class PipeLink:
         return look_at(self.first_pid)
 
     def weigh(self, weight: Weight) -> None:
-        """Set the sandbox's CPU weight, as `base.Link.weigh`."""
+        """Set the sandbox's CPU weight; does nothing without a cgroup."""
         self._scope.weigh(weight)
 
     async def destroy(self) -> ExitStatus:

@@ -83,7 +83,7 @@ def tar_facts(pieces: Iterator[bytes]) -> Iterator[tuple[str, Facts]]:
     """Yield the same facts as `tree_facts`, for a tar of one folder.
 
     Raises:
-      tarfile.TarError: it is no tar, or a truncated one.
+      tarfile.TarError: the bytes are no tar, or a truncated one.
     """
     with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
         for member in tar:

@@ -79,7 +79,7 @@ class Submission:
         """The job's status, fetched from the host now.
 
         Raises:
-          HostError: as `job`.
+          HostError: the host cannot be reached, or no longer has the job.
         """
         return self.job.status
 
@@ -91,7 +91,7 @@ class Submission:
 
         Raises:
           RuntimeError: the job has failed or was cancelled.
-          HostError: as `job`.
+          HostError: the host cannot be reached, or no longer has the job.
         """
         with self._client() as client:
             job = client.jobs.wait(self.job_id, on_progress=on_progress)
@@ -104,7 +104,7 @@ class Submission:
         """Cancel the job, and return it; rows that were scored keep their results.
 
         Raises:
-          HostError: as `job`, or the job has ended already.
+          HostError: the host cannot be reached, no longer has the job, or the job has ended already.
         """
         with self._client() as client:
             return client.jobs.cancel(self.job_id)
@@ -114,7 +114,7 @@ class Submission:
 
         Raises:
           RuntimeError: the job has failed or was cancelled.
-          HostError: as `job`.
+          HostError: the host cannot be reached, or no longer has the job.
         """
         self.wait_until_done()
         results = {}
@@ -144,7 +144,7 @@ class Submission:
 
         Raises:
           RuntimeError: the job has failed or was cancelled.
-          HostError: as `job`.
+          HostError: the host cannot be reached, or no longer has the job.
         """
         self.get_result().print_summary(max_rows)
 
