@@ -102,7 +102,7 @@ def contradiction() -> EvaluationError:
 
 
 def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = False) -> Scored | EvaluationError:
-    """Read a returned object: reserved keys have their meaning, every other number or bool is a metric."""
+    """Read a returned object: score, verdict, label and reason by their keys; other numbers and bools are metrics."""
     notes: list[Note] = []
     try:
         score, passed = _score(value, language, notes, needs_score=needs_score)

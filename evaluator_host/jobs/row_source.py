@@ -89,7 +89,7 @@ class RowSource:
         """Return the row of this number, or the error or skip in its place.
 
         Raises:
-          HostError: as `chunks`.
+          LimitExceeded, HostError: as for `chunks`.
         """
         lines = await asyncio.to_thread(lambda: list(islice(self._folder.lines(self._job.dataset_id, first=number), 1)))
         return (await self._chunk(lines)).rows[0]

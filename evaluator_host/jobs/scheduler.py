@@ -107,7 +107,7 @@ class Scheduler:
         self._wake.set()
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Stop a job running on this host at once, not only after its next write."""
+        """Pass a new desired state to a job that runs on this host now, not only after its next write."""
         if job_id in self._running:
             self._running[job_id][1].set_desired_state(desired)
 

@@ -52,7 +52,7 @@ class JobRunner(Protocol):
         ...
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Stop a running job at once, not only after its next write."""
+        """Pass a new desired state to a running job now, not only after its next write."""
         ...
 
 

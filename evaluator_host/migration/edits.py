@@ -25,15 +25,15 @@ class Edits:
         self._edits: list[Edit] = []
 
     def replace(self, start: int, end: int, *parts: Part) -> None:
-        """Replace a byte range."""
+        """Replace bytes `start` to `end` of the old text by `parts`: new text, and ranges of the old text to keep."""
         self._edits.append(Edit(start, end, parts))
 
     def replace_node(self, node: Node, *parts: Part) -> None:
-        """Replace a syntax node."""
+        """Replace the text of a syntax node by `parts`: new text, and ranges of the old text to keep."""
         self.replace(node.start_byte, node.end_byte, *parts)
 
     def wrap(self, node: Node, *parts: Part) -> None:
-        """Replace a syntax node by text around it; edits of the node itself apply inside."""
+        """Put text around a syntax node: `parts` has the node's own range, in which its edits apply."""
         self._edits.insert(0, Edit(node.start_byte, node.end_byte, parts))
 
     def insert(self, at: int, text: str) -> None:

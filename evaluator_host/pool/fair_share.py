@@ -176,7 +176,7 @@ class FairShare:
         return self.share_of(workspace).memory_mb + spec.memory_mb
 
     def may_start(self, workspace: str, spec: SandboxSpec) -> bool:
-        """Return whether a workspace may start one more sandbox and leave its part of the pool to other workspaces."""
+        """Return whether a workspace may start one more sandbox without using the part kept free for others."""
         own = self.share_of(workspace)
         if own.sandboxes == 0 or len(self._by_workspace) == 1:
             return True

@@ -293,7 +293,7 @@ async def insert_many(
 ) -> None:
     """Insert dataclasses of one type as rows; `same` has further columns, with one value for all rows.
 
-    The driver gets the values as they are: SQLAlchemy would spend a dozen microseconds on each row of a job.
+    Passes the values to the driver unconverted: SQLAlchemy would take a dozen microseconds for each row of a job.
     """
     names = [field.name for field in fields(records[0])]
     values = attrgetter(*names)

@@ -75,7 +75,7 @@ class Entry:
         return os.readlink(self.name, dir_fd=self.folder)
 
     def chmod(self, mode: int) -> None:
-        """Set the mode of the file or folder unless it is that already."""
+        """Set the mode of the file or folder, unless it has that mode already."""
         if stat.S_IMODE(self.stat.st_mode) != mode:
             handle = os.open(self.name, _LINK, dir_fd=self.folder)
             try:

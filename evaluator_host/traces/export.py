@@ -88,7 +88,7 @@ def read_request(
 
 
 def traces_of(answer: bytes) -> Iterator[TraceSpans]:
-    """Yield the traces in an answer of `read_request`."""
+    """Yield the traces in the bytes that `read_request` returned."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     for trace_id, spans, rooted, size, traces in orjson.loads(answer[_HEAD:start]):
         yield TraceSpans(trace_id, spans, rooted, answer[start : start + size], tuple(traces))

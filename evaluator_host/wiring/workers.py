@@ -111,7 +111,7 @@ class Workers(Part):
             jobs.channel.tell("wake")
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
-        """Stop a running job at once, not only after its next write."""
+        """Pass a new desired state to a running job now, not only after its next write."""
         if self._here is not None:
             self._here.set_desired_state(job_id, desired)
         elif (jobs := self._workers.get(0)) is not None:

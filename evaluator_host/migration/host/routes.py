@@ -1,4 +1,4 @@
-"""Routes of migrations, of pasted evaluators and of stored ones, and of imports."""
+"""Routes that migrate pasted or stored evaluators, and that import files of other platforms."""
 
 from typing import Annotated, Final, Literal
 

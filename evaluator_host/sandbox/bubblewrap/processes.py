@@ -101,7 +101,7 @@ class BubblewrapProcesses:
             self._cgroup.weigh(GUEST * weight)
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the process limit ended the sandbox; a refused fork did not if SIGKILL ended it (`killed`)."""
+        """Return whether the process limit ended the sandbox. If SIGKILL did (`killed`), refused forks do not count."""
         if self._watch is not None and self._watch.over_processes:
             return True
         return not killed and self._cgroup is not None and self._cgroup.forks_refused() > 0

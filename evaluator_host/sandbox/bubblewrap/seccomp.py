@@ -67,7 +67,7 @@ class UnknownPolicy(ValueError):
 
 
 def without_unix_sockets(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the policy without Unix sockets, for sandboxes in the host's network: these reach abstract sockets.
+    """Return the policy without Unix sockets, for sandboxes with the host's network, which has abstract sockets.
 
     Socket pairs of streams stay allowed; they connect to nothing else.
     """

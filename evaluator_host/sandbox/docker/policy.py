@@ -73,7 +73,7 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPolicy:
-    """The part of the create request that does not depend on the spec."""
+    """The part of a container's create request that is the same for every sandbox spec."""
 
     image: str  # the runtime image, or that of a package set (`environment_images`): one layer more, under its own name
     runtime: str | None  # OCI runtime, or None for the engine's default

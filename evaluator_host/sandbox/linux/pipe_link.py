@@ -57,7 +57,7 @@ class ProcessScope(Protocol):
         ...
 
     def pids_hit(self, *, killed: bool = False) -> bool:
-        """Return whether the process limit ended the sandbox; a refused fork did not if SIGKILL ended it (`killed`)."""
+        """Return whether the process limit ended the sandbox. If SIGKILL did (`killed`), refused forks do not count."""
         ...
 
     async def remove(self) -> None:

@@ -109,7 +109,7 @@ class Filesets:
         return _shown(gone)
 
     async def files(self, workspace_id: str, namespace: str, name: str, *, below: str = "") -> list[dict[str, Any]]:
-        """Return the files of a fileset, by path; with `below` those whose path starts with it.
+        """Return the files of a fileset, by path; with `below`, a path, those in that folder.
 
         Raises:
           NotFound: there is no such fileset.

@@ -128,10 +128,10 @@ class OlderVerbs:
 
 
 def aggregate_fields(asked: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of aggregate figures that a request asks for, and return them.
+    """Check the names of aggregate figures in a request, and return them, or the default ones if there are none.
 
     Raises:
-      InvalidRequest: there is no such figure.
+      InvalidRequest: a name is unknown.
     """
     known = {*FIELDS, "std_dev", "variance", "score_type", "percentiles", "histogram", "count", "name"}
     if odd := [one for one in asked if one not in known]:

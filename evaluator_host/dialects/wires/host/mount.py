@@ -27,7 +27,7 @@ def named_wires(settings: Settings) -> list[tuple[Wire, WireOptions]]:
     """Return the wires in `EVALUATOR_HOST_WIRES`, with their options.
 
     Raises:
-      Misconfigured: there is no wire of some name.
+      Misconfigured: a name is unknown.
     """
     require_known(settings.wires, "EVALUATOR_HOST_WIRES")
     require_known(settings.wire_options, "EVALUATOR_HOST_WIRE_OPTIONS")
