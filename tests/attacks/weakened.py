@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pytest
 
+from evaluator_host.config.settings import SandboxStart
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.model.redaction import Redactor
@@ -113,8 +114,12 @@ def says_what_stopped_it(attack: Attack) -> bool:
 
 @asynccontextmanager
 async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
-    """Run a host for attacks; the few sandboxes that it needs are started when they are needed."""
-    chosen = settings(backend, load_timeout_s=LOAD_TIMEOUT_S)
+    """Run a host for attacks; the few sandboxes that it needs are started when they are needed.
+
+    They start fresh, whatever the environment says: guards are taken from what bubblewrap is told. That an attack works
+    without its guard is a fact about the attack; over sandboxes of a template `test_catalogue.py` sees it stopped.
+    """
+    chosen = settings(backend, load_timeout_s=LOAD_TIMEOUT_S, sandbox_start=SandboxStart.FRESH)
     engine = chosen.engine_address if backend == "docker" else None
     async with (
         placed_canaries(chosen.data_dir, engine=engine) as canaries,
