@@ -1,1 +1,1 @@
-"""The command line: options in, service or client called, tables or JSON and an exit code out."""
+"""The command line: reads options, calls a service or a running host, prints tables or JSON, sets the exit code."""

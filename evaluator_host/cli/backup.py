@@ -1,4 +1,4 @@
-"""`backup` and `restore`: everything that a host keeps and cannot make again, in one file."""
+"""`backup` and `restore`: copy a host's database, data sets, files and secrets key to one file, and back."""
 
 import json
 import os

@@ -37,10 +37,10 @@ cli_state: Final = CliState()
 
 
 def load_settings(**overrides: Any) -> "Settings":
-    """Return the settings of the environment. An override that is not None replaces one.
+    """Return the settings from environment variables; an override that is not None replaces the one of its name.
 
     Raises:
-      Misconfigured: a value is invalid; each is named by its variable or option.
+      Misconfigured: values are invalid; `problems` names the variable or option of each.
     """
     import pydantic  # noqa: PLC0415 - `--help` needs no settings
     import pydantic_settings  # noqa: PLC0415 - as above
@@ -116,7 +116,7 @@ def run_command(command: Callable[[], None]) -> None:
 
 
 def print_error(error: HostError) -> None:
-    """Print an error, and what it does not say itself of its problems and hints, to standard error."""
+    """Print an error to standard error, and those of its problems and hints that its message does not contain."""
     err.print(plain(f"error: {in_options(error.detail)}"))
     for problem in error.problems:
         hint = problem.hint if problem.hint and problem.hint not in error.detail else None

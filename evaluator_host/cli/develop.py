@@ -1,4 +1,4 @@
-"""`test` and `watch`: assertions on rows beside the code, a run at each save."""
+"""`test` runs the cases beside evaluators and compares results; `watch` repeats a run at each save."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ from evaluator_host.system.files import replace_file
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """A row with assertions, and how it went. `problem` is None when all of them hold."""
+    """A test case of an evaluator and its outcome: `problem` says what is not as expected, None if all is."""
 
     evaluator: str
     case: str

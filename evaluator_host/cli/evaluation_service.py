@@ -61,7 +61,7 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
     """Check the Python version that a file requires, and install its packages, with a progress bar if `shown`.
 
     Raises:
-      InvalidRequest: evaluators run on another version of Python there.
+      InvalidRequest: the service runs evaluators on another version of Python.
       InvalidPin: a package is not pinned exactly.
       PackagesFailed: the set cannot be resolved or installed.
       IndexUnavailable: the index does not answer.

@@ -54,13 +54,13 @@ def read_evaluator(
     # itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
     **fields: Any,
 ) -> LoadedEvaluator:
-    """Return the evaluator in a file; a field that is None keeps its default.
+    """Return the evaluator whose source is in a file; a field that is None keeps its default.
 
-    The files of its project that it imports come along.
+    The evaluator also gets the files of its project that it imports, directly or through others.
 
     Raises:
       InvalidPin: the file declares a package that is not pinned exactly.
-      InvalidRequest: the file cannot be read as source, a field cannot be taken, or a module cannot go along.
+      InvalidRequest: the file is not readable source, a field is invalid, or a file of the project cannot be sent.
     """
     if fields.get("config") is not None:
         fields["config"] = _config(fields["config"])
@@ -74,10 +74,10 @@ def read_evaluator(
 
 
 def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below
-    """Return the judge whose form is in a file, JSON or YAML; the arguments are those of `read_evaluator`.
+    """Return an LLM judge read from a JSON or YAML file; of `fields`, only threshold, limits and budget count.
 
     Raises:
-      InvalidRequest: the file cannot be read, or is no form of a judge.
+      InvalidRequest: the file cannot be read, or does not describe a judge (docs/models.md).
     """
     taken = ("threshold", "timeout_s", "memory_mb", "requests", "tokens", "cost")
     given = {name: value for name, value in fields.items() if name in taken}
@@ -92,10 +92,10 @@ def _project(file: Path, language: Language) -> Project:
 
 
 def evaluator_of(**fields: Any) -> Evaluator:
-    """Return the evaluator of these fields, as in `read_evaluator`.
+    """Return an evaluator with the given fields of `POST /v1/evaluate`, those of its groups (`limits`, …) flat.
 
     Raises:
-      InvalidRequest: a field cannot be taken.
+      InvalidRequest: a field is unknown or has an invalid value.
     """
     body = {name: value for name, value in fields.items() if value is not None}
     body["secrets"] = {
@@ -107,10 +107,10 @@ def evaluator_of(**fields: Any) -> Evaluator:
 
 
 def read_set(pins: Sequence[str], language: Language, python: str | None) -> EnvironmentIn:
-    """Return the package set that command-line options describe.
+    """Return the package set of command-line options: pins, language, and Python version (None: the host's).
 
     Raises:
-      InvalidRequest: one of them cannot be taken.
+      InvalidRequest: one of them is invalid.
     """
     return _validated(EnvironmentIn, {"packages": list(pins), "language": language, "python": python})
 
@@ -171,15 +171,15 @@ def _problem(fault: Any) -> Problem:
 
 
 def case_files(file: Path) -> list[Path]:
-    """Return the files of cases beside an evaluator."""
+    """Return the files with the test cases of an evaluator's file: `NAME.cases.*` in the same folder, sorted."""
     return sorted(file.parent.glob(f"{glob.escape(file.stem)}.cases.*"))
 
 
 def read_cases(file: Path, settings: Settings) -> list[dict[str, Any]]:
-    """Return the cases in a file, as `evaluators.cases` has them.
+    """Return the test cases in a file: `{"case": name, "expect": …}` and the fields of the row.
 
     Raises:
-      InvalidRequest: the file cannot be read, or a row expects nothing.
+      InvalidRequest: the file cannot be read, or `expect` of a row is missing or invalid.
     """
 
     def report(line: int, message: str) -> None:

@@ -39,7 +39,7 @@ def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
 
 
 def score_cells(score: JobScore) -> tuple[object, ...]:
-    """Return the cells under `SCORE_HEADER`."""
+    """Return an evaluator's figures in a job as table cells, in the order of `SCORE_HEADER`."""
     rate = None if score.pass_rate is None else f"{score.pass_rate:.0%}"
     change = None if score.change is None else f"{score.change:+.4g}"
     return f"{score.scored}/{score.rows}", score.failed, score.mean, rate, change
@@ -151,7 +151,7 @@ def _group(group: FailureGroup) -> tuple[object, ...]:
 
 
 def estimate_text(one: JobEstimate) -> Text:
-    """Return an estimate, and the budgets that the job would go over."""
+    """Return the estimate of a job as text, with the budgets that the job would exceed."""
     made = Text(plain(f"{one.rows} rows would use {usage_text(one.usage)}\n"))
     made.append(plain(f"estimated from {one.sampled} rows, of which {one.failed} failed: {usage_text(one.sample)}"))
     for why in one.over:
@@ -160,7 +160,7 @@ def estimate_text(one: JobEstimate) -> Text:
 
 
 def agreement_tables(found: Sequence[Agreement]) -> Text:
-    """Return the agreement of evaluators with labels of people."""
+    """Return tables of how evaluators agree with people's labels: accuracy, kappa, classes, confusion matrix."""
     made = Text()
     for one in found:
         weighted = "" if one.weighted_kappa is None else f", weighted {one.weighted_kappa:.3f}"
@@ -191,7 +191,7 @@ def _interval(given: tuple[float, float] | None) -> str:
 
 
 def comparison_table(one: Comparison) -> Text:
-    """Return the comparison of an evaluator in two jobs."""
+    """Return a table that compares the results of one evaluator in two jobs."""
     made = Text(plain(f"{one.before} -> {one.after}: {one.improved} rows better, {one.regressed} worse\n"))
     header = ("METRIC", "N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
     made.append(table(header, [_difference(metric) for metric in one.metrics]))

@@ -365,7 +365,7 @@ def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
 def read_target(
     url: str | None, model: str | None, prompt: str | None, *, inference: list[str] | None, **others: Any
 ) -> Target | None:
-    """Return the target that the options describe, None without `--target-url`.
+    """Return the model that produces the outputs, as the options describe it; None without `--target-url`.
 
     Raises:
       InvalidRequest: an option is missing, or a value cannot be read.

@@ -132,7 +132,7 @@ def skip(
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,
 ) -> None:
-    """Leave a row out."""
+    """Skip a row: it gets no label."""
     with host(url) as client:
         _say(client.labels.set(name, row, None, skip=True, note=note, by=by), as_json=as_json)
 
@@ -141,7 +141,7 @@ def skip(
 def clear(
     name: _NameArgument, row: _RowArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False
 ) -> None:
-    """Remove the label of a row, which waits again."""
+    """Remove the label of a row, so that it waits for one again."""
     with host(url) as client:
         _say(client.labels.set(name, row, None), as_json=as_json)
 
@@ -203,7 +203,7 @@ def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
 
 
 def queue_facts(one: LabelQueue) -> object:
-    """Return a table with all of a queue."""
+    """Return a table with every field of a label queue."""
     people = [
         f"{who.name or 'somebody'}: {who.labelled} labelled, {who.skipped} skipped"
         + (f", last at {format_time(who.last_at)}" if who.last_at else "")

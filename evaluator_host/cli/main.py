@@ -114,7 +114,7 @@ class _CommandLine(TyperGroup):
 
 @cache
 def help_texts() -> dict[str, Any]:
-    """Return the sections, the summaries and the examples of the help."""
+    """Return the texts of the help from `help.toml`: sections, summaries and examples of commands."""
     return tomllib.loads(Path(__file__).with_name("help.toml").read_text("utf-8"))
 
 

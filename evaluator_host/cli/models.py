@@ -45,7 +45,7 @@ def add(
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,
 ) -> None:
-    """Register a model of the workspace. The operator decides on which hosts it may be."""
+    """Register a model of the workspace. Its URL must name a host that the operator allows."""
     prices = _given(input_price=input_price, output_price=output_price)
     fields = _given(kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries, **prices)
     with host(url) as client:
@@ -149,7 +149,7 @@ def import_answers(
     url: HostOption = DEFAULT_URL,
     as_json: JsonOption = False,
 ) -> None:
-    """Record the answers in a file, in place of those of the same requests."""
+    """Import recorded answers from a file. They replace recorded answers to the same requests."""
     try:
         with reading(file), file.open("rb") as lines, host(url) as client:
             kept = client.models.import_answers(decode_json(line) for line in lines if line.strip())

@@ -86,17 +86,17 @@ def require_file(file: Path) -> None:
     """Check that a file exists.
 
     Raises:
-      InvalidRequest: it does not.
+      InvalidRequest: it does not exist.
     """
     if not file.is_file():
         raise InvalidRequest(f"cannot read {file}: there is no such file")
 
 
 def json_option(option: str, text: str) -> dict[str, Any]:
-    """Return the JSON object that an option has.
+    """Parse the value of a command-line option (`--inputs`) as a JSON object.
 
     Raises:
-      InvalidRequest: it has none.
+      InvalidRequest: it is not a JSON object; the problem names the option.
     """
     try:
         value = decode_json(text.encode())

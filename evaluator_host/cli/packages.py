@@ -82,7 +82,7 @@ def list_(*, data_dir: options.DataDirOption = None, as_json: options.JsonOption
 def show(
     digest: _DigestArgument, *, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
 ) -> None:
-    """Show a set: every package, the time its imports take, what a user should know."""
+    """Show a set: its packages, the time that each import takes, and warnings."""
     report = _with_environments(load_settings(data_dir=data_dir), lambda environments: environments.find_report(digest))
     print_found(report, _table, as_json=as_json)
 

@@ -16,7 +16,7 @@ _EVERY_S: Final = 0.1
 
 
 def is_seen(*, shown: bool) -> bool:
-    """Whether a progress bar is shown."""
+    """Whether to draw a progress bar: `shown` is set, and standard error is a terminal."""
     return shown and err.is_terminal
 
 
@@ -50,7 +50,7 @@ class Progress(_Bar):
         self._drawn = 0.0
 
     def advance(self, position: int, summary: Summary) -> None:
-        """Update the progress bar of the run."""
+        """Move the bar to a byte position in the data file and show the counts in `summary`, at most every 0.1 s."""
         now = time.monotonic()
         if now - self._drawn < _EVERY_S:
             return

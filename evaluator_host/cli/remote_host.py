@@ -1,4 +1,4 @@
-"""The running host that a command calls, by `--url` and the key in the settings, or as `login` keeps them."""
+"""Connects a command to a running host, by `--url` and the key in the settings, or by those that `login` saved."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def login(
         str | None, typer.Option(envvar="EVALUATOR_HOST_KEY", help="Key of the host; a terminal asks for it.")
     ] = None,
 ) -> None:
-    """Keep the address and the key of a host: commands that call a host use them from then on."""
+    """Save the address and the key of a host: commands that call a host use them from then on."""
     if key is None and sys.stdin.isatty():
         key = typer.prompt("Key (empty for a host without keys)", default="", hide_input=True, show_default=False)
     os.environ["EVALUATOR_HOST_KEY"] = key = key or ""
@@ -74,12 +74,12 @@ def login(
 
 
 def login_file() -> Path:
-    """Return where `login` keeps the address and the key of a host."""
+    """Return the path of the JSON file in which `login` saves the address and the key of a host."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config") / "evaluator-host" / "login.json"
 
 
 def use_login() -> None:
-    """Use the host of `login` where the environment names none."""
+    """Set EVALUATOR_HOST_URL and _KEY to what `login` saved, unless the environment names a host."""
     try:
         kept = json.loads(login_file().read_bytes())
     except (OSError, ValueError):

@@ -36,10 +36,10 @@ class RemoteService:
 
     @property
     def together(self) -> EvaluationResult | None:
-        """Return the scores over all rows together; None for an evaluator without such scores.
+        """Return the corpus scores of the rows that were sent; None for an evaluator without corpus scores.
 
         Raises:
-          InvalidRequest: the rows went in several batches, and each has corpus scores of its own.
+          InvalidRequest: the rows went in several batches; the corpus scores of batches cannot be joined.
         """
         if len(self._together) > 1 and any(self._together):
             raise InvalidRequest(

@@ -21,7 +21,7 @@ _MESSAGE_CHARACTERS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ReportedRow:
-    """The figures of one row: its index and line in the data, and its result in short."""
+    """One row of a report: its index (from 0) and line in the data, status, score, verdict, error and seconds."""
 
     index: int
     line: int
@@ -52,17 +52,17 @@ class Report:
         return sum(verdicts) / len(verdicts) if verdicts else None
 
     def count(self, status: Status) -> int:
-        """Return the number of rows that ended so."""
+        """Return the number of rows with this status."""
         return sum(row.status == status for row in self.rows)
 
     def drop(self, baseline: "Report") -> float:
-        """Return by how much the mean is lower than an earlier one; 0 where either has no score."""
+        """Return how much lower the mean score is than in an earlier report; 0 when either has no scores."""
         return 0.0 if self.mean is None or baseline.mean is None else baseline.mean - self.mean
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """The reports that a command writes at the end of a run."""
+    """The report files that a command's options ask for, written at the end of a run."""
 
     junit: Path | None = None  # file for JUnit XML
     markdown: Path | None = None  # file that Markdown is added to, as CI systems' summaries want it
@@ -81,10 +81,10 @@ class ReportFiles:
         return any((self.junit, self.markdown, self.baseline))
 
     def write(self, results: Path, name: str) -> int:
-        """Write the reports of a file of results; return 1 if the mean dropped too far, else 0.
+        """Write the reports of a `run --out` file; return 1 if the mean fell by more than `max_drop`, else 0.
 
         Raises:
-          InvalidRequest: a file cannot be written.
+          InvalidRequest: a file cannot be read or written.
         """
         report = read_report(results, name)
         baseline = None if self.baseline is None else read_report(self.baseline, "baseline")
@@ -104,10 +104,10 @@ class ReportFiles:
 
 
 def read_report(file: Path, name: str) -> Report:
-    """Return the report of a file of results (`run --out`).
+    """Return the report on a file of results that `run --out` wrote; `name` is its title.
 
     Raises:
-      InvalidRequest: it cannot be read, or is no such file.
+      InvalidRequest: the file cannot be read, or has other contents.
     """
     with reading(file), file.open("rb") as lines:
         return Report(name, tuple(sorted(_rows(lines, file), key=lambda row: row.index)))

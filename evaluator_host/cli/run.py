@@ -185,10 +185,10 @@ class ScoredRows:
     async def score_corpus(
         self, target: EvaluationService, evaluator: Evaluator, rows: Iterable[FileRow]
     ) -> EvaluationResult | None:
-        """Return the scores over all scored rows together; None for an evaluator without such scores.
+        """Return the corpus scores over all rows that scored; None for an evaluator without corpus scores.
 
         Raises:
-          InvalidRequest: the rows went to a host in several requests.
+          InvalidRequest: the rows went to a host in several requests, so that it cannot compute them.
         """
         if not self._has_corpus_scores:
             return None

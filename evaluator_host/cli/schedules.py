@@ -34,8 +34,8 @@ def show_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json
     print_found(found, schedule_facts, as_json=as_json)
 
 
-@app.command("pause", help="Run nothing until the schedule is resumed.")
-@app.command("resume", help="Run a paused schedule again.")
+@app.command("pause", help="Pause a schedule: it makes no jobs until it is resumed.")
+@app.command("resume", help="Resume a paused schedule.")
 def pause_schedule(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Pause or resume a schedule."""
     with host(url) as client:
@@ -45,7 +45,7 @@ def pause_schedule(context: typer.Context, name: _NameArgument, *, url: HostOpti
 
 @app.command(name="run")
 def run_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Make the job of a schedule now, and print its id."""
+    """Create a job of a schedule now, and print its id."""
     with host(url) as client:
         out.print(client.schedules.run(name).id)
 
@@ -59,7 +59,7 @@ def remove_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> No
 
 
 def schedule_facts(one: ScheduleReport) -> object:
-    """Return a table with all of a schedule."""
+    """Return a table with every field of a schedule."""
     return facts(
         (
             ("schedule", one.name),
@@ -139,9 +139,9 @@ def show_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: J
     print_found(found, alert_facts, as_json=as_json)
 
 
-@alerts.command("pause", help="Watch nothing until the alert is resumed.")
-@alerts.command("resume", help="Watch again what ends from now on.")
-@alerts.command("acknowledge", help="Say that an alert was seen: the pages count it no longer, until its next message.")
+@alerts.command("pause", help="Pause an alert: it watches nothing until it is resumed.")
+@alerts.command("resume", help="Resume a paused alert. It watches jobs and traces that end from now on.")
+@alerts.command("acknowledge", help="Mark an alert as seen: pages do not count it until its next message.")
 def change_alert(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Change the state of an alert."""
     with host(url) as client:
@@ -154,7 +154,7 @@ def change_alert(context: typer.Context, name: _NameArgument, *, url: HostOption
 
 @alerts.command(name="test")
 def send_test(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
-    """Make a test message. Exit code 1: the webhook did not take it."""
+    """Send a test message. Exit code 1: the webhook did not accept it."""
     with host(url) as client:
         sent = client.alerts.test(name).deliveries[0]
     out.print(plain(f"{sent.status}: {sent.error}" if sent.error else sent.status))
@@ -170,7 +170,7 @@ def remove_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
 
 
 def alert_facts(one: AlertReport) -> object:
-    """Return a table with all of an alert."""
+    """Return a table with every field of an alert."""
     messages = [
         f"{format_time(sent.created_at)} {sent.status} {sent.text} {sent.error or ''}" for sent in one.deliveries
     ]

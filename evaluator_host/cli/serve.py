@@ -1,4 +1,4 @@
-"""`serve`: the host over HTTP. An address that other machines reach needs a key first."""
+"""`serve`: runs the host as an HTTP server. Listening on an address that other machines reach requires a key."""
 
 import atexit
 import errno
@@ -68,10 +68,10 @@ def _only_free_memory() -> None:
 
 
 def require_descriptors() -> str:
-    """Return how many files this process may have open, connections among them, for people.
+    """Check the limit of open files, which includes connections; return it as text for a message.
 
     Raises:
-      Misconfigured: they are too few for a host.
+      Misconfigured: the limit is too low for a host.
     """
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most != resource.RLIM_INFINITY and most < _FEWEST_DESCRIPTORS:

@@ -29,7 +29,7 @@ class Percentiles:
         self._buckets[math.floor(math.log(max(value, 1e-6), _STEP))] += 1
 
     def at(self, fraction: float) -> float | None:
-        """Return the value below which that fraction of the numbers lies; None without numbers."""
+        """Return the value below which a fraction (0..1) of the numbers lies; None without numbers."""
         rank = fraction * sum(self._buckets.values())
         seen = 0
         for bucket in sorted(self._buckets):
@@ -58,7 +58,7 @@ class Summary:
         self._run_ms = Percentiles()
 
     def add(self, result: EvaluationResult, *, line: int) -> None:
-        """Add the result of the row at that line of the file."""
+        """Count one row's result; `line` is the row's line in the data file."""
         self.rows += 1
         self.statuses[result.status] += 1
         self._run_ms.add(result.timing_ms.run)
@@ -156,7 +156,7 @@ def _scores(found: dict[str, Any]) -> str:
 
 
 def usage_text(used: ModelUsage) -> str:
-    """Return what was used of models in one line."""
+    """Return the use of models as one line of text: requests, tokens, cost, connections."""
     replayed = f", {used.replayed} recorded answers" if used.replayed else ""
     cost = "" if used.cost is None else f", cost {used.cost:.6g}"
     hosts = f", {used.connections} connections of {used.network_bytes} bytes" if used.connections else ""
@@ -164,7 +164,7 @@ def usage_text(used: ModelUsage) -> str:
 
 
 def corpus_scores_text(result: EvaluationResult) -> str:
-    """Return the scores over all rows together as one line of text."""
+    """Return corpus scores, or the error in their place, as one line of text."""
     if result.error is not None:
         return f"{result.error.code}: {result.error.message}"
     return ", ".join(f"{name} {value:.4g}" for name, value in result.metrics.items()) or "no numbers"
@@ -239,7 +239,7 @@ def result_table(result: EvaluationResult) -> Text:
 
 
 def message_of(error: EvaluationError) -> str:
-    """Return the message of an error, in options; with the type of an exception whose message is a value alone."""
+    """Return an error's message with API fields as command-line options; that of a KeyError gets the type before it."""
     return f"KeyError: {error.message}" if error.type == "KeyError" else in_options(error.message)
 
 

@@ -1,4 +1,4 @@
-"""Says a message of the host in the words of the command line: its options in place of fields of the API."""
+"""Rewrites messages for the command line: fields of the API become options, `limits.timeout_s` → `--timeout-s`."""
 
 import re
 from typing import Final
@@ -22,7 +22,7 @@ _READ: Final = tuple((re.compile(api), option) for api, option in _WORDS)
 
 
 def in_options(text: str) -> str:
-    """Return a message or a hint with options in place of fields of the API."""
+    """Return a message or hint with the API fields in it replaced by the command-line options that set them."""
     for api, option in _READ:
         text = api.sub(_option if option is None else option, text)
     return text
