@@ -70,7 +70,7 @@ def create_app(
 ) -> FastAPI:
     """Return the FastAPI application.
 
-    Without `access` every call is refused, and without `records` there is nothing stored: enough to describe the API.
+    `access` and `records` are None only to write the OpenAPI document: such an application refuses every call.
     """
     app = FastAPI(
         title="Evaluator Host",

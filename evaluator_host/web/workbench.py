@@ -1,4 +1,4 @@
-"""Serves the workbench: its built files, the page that routes its own paths, and the API page at /docs.
+"""Serves the workbench: the built files of its single-page application, and the API page at /docs.
 
 Files are served from memory by exact name, so no request path reaches the file system. A content security policy lets
 the page load scripts and data from this host only: the output of an evaluator cannot become a program in the browser.
@@ -81,7 +81,7 @@ def _wants_page(scope: Scope) -> bool:
 
 
 def shows_page(scope: Scope, routes: Iterable[BaseRoute]) -> bool:
-    """Whether a page answers a GET: at its own path, or to a browser at a path that none of the routes has."""
+    """Whether a GET gets a page: its path is one of the workbench, or a browser asks for a path without a route."""
     if is_page(scope["path"]):
         return True
     return _wants_page(scope) and all(route.matches(scope)[0] is Match.NONE for route in routes)
@@ -106,7 +106,7 @@ class Workbench:
         return [*pages, Route(_DOCS, self._page), Route(f"{_ASSETS}{{name}}", self._asset)]
 
     def not_found(self, other: ASGIApp) -> ASGIApp:
-        """Return the application for paths that nothing serves: a page that says so for browsers, else `other`."""
+        """Return the ASGI application for unknown paths: browsers get the 404 page, other clients go to `other`."""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             shown = await self._page(Request(scope), 404) if _wants_page(scope) else other

@@ -75,10 +75,10 @@ Moment: TypeAlias = Annotated[datetime, AfterValidator(_in_utc)]
 
 
 def require_small(value: Any) -> Any:
-    """Return a value of a body that is no row, for pydantic.
+    """Return a value unchanged if it is small: a pydantic validator for all parts of a body but rows.
 
     Raises:
-      PydanticCustomError: it has over 10,000 values or 16 MB of text.
+      PydanticCustomError: the value has over 10,000 values or 16 MB of text.
     """
     if not is_small(value, values=_SMALL_VALUES, characters=_SMALL_CHARACTERS):
         limits = {"values": _SMALL_VALUES, "mb": _SMALL_CHARACTERS >> 20}
@@ -93,12 +93,12 @@ class SmallBody(BaseModel):
 
 
 def example(**fields: Any) -> ConfigDict:
-    """Return the configuration of a body that is shown in the API's documentation with these fields."""
+    """Return a pydantic configuration that shows these fields as the body's example in the API documentation."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
 class Wire(BaseModel):
-    """A JSON object of a request."""
+    """Base of the JSON objects in requests: immutable; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -148,7 +148,7 @@ class PinIn(Wire):
 
 
 def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...]:
-    """Return the pins of a request as texts; the service checks them."""
+    """Return pins as texts, `name==version` or `name@version`; the service checks them later."""
     between = "==" if language is Language.PYTHON else "@"
     return tuple(
         text
@@ -197,7 +197,7 @@ class BudgetIn(Wire):
 
 
 class CodeSecretIn(Wire):
-    """A secret of the workspace."""
+    """A reference to a secret of the workspace, by its name."""
 
     secret: str = Field(min_length=1, max_length=255)
 
@@ -296,7 +296,7 @@ _EvaluatorField: TypeAlias = Annotated[
 
 
 class RowIn(Wire):
-    """The arguments of one call."""
+    """One row: the arguments with which an evaluator is called."""
 
     inputs: dict[str, Any] = Field(
         default_factory=dict, description="Columns of the test case, or inputs of the application."
@@ -315,16 +315,16 @@ class RowIn(Wire):
     _encoded: EncodedRow | None = PrivateAttr(None)
 
     def keep_encoded(self, row: EncodedRow) -> Self:
-        """Keep the row as JSON, in place of its fields."""
+        """Store the row as JSON texts, which `given` returns from then on; return the model itself."""
         self._encoded = row
         return self
 
     def to_row(self) -> Row:
-        """Return the row, whose fields are decoded."""
+        """Return the row, made of the decoded fields of this body."""
         return Row(self.inputs, self.outputs, self.trace, self.variables, self.criteria, messages=self.messages)
 
     def given(self) -> Row | EncodedRow:
-        """Return the row that the service takes: as JSON if it came in a large body."""
+        """Return the row for the service: the stored `EncodedRow` if it came in a large body, else a `Row`."""
         return self.to_row() if self._encoded is None else self._encoded
 
 
@@ -364,12 +364,12 @@ class BatchIn(Wire):
     replay: ReplayField = Replay.OFF
 
     def given(self) -> list[Row | EncodedRow]:
-        """Return the rows that the service takes; 10,000 take 50 ms."""
+        """Return the rows for the service, each as `RowIn.given` does; takes 50 ms for 10,000 rows."""
         return [row.given() for row in self.rows]
 
 
 class CaseIn(RowIn):
-    """A row with what the evaluator has to make of it."""
+    """A test case: a row and the result that is expected for it."""
 
     case: str | None = Field(None, max_length=200, description="Name of the case.")
     expect: Annotated[dict[str, Any] | str | float, AfterValidator(_known_expect)] = Field(
@@ -377,15 +377,15 @@ class CaseIn(RowIn):
     )
 
     def to_case(self) -> dict[str, Any]:
-        """Return the fields that are set."""
+        """Return the case as a dict of the fields that the request has."""
         return {name: value for name, value in dict(self).items() if name in self.model_fields_set}
 
 
 def case_dicts(cases: list[CaseIn]) -> list[dict[str, Any]]:
-    """Return cases as they are stored.
+    """Return test cases as dicts, as they are stored.
 
     Raises:
-      InvalidRequest: they have over 1 MB.
+      InvalidRequest: together they have over 1 MB.
     """
     found = [one.to_case() for one in cases]
     if len(encode_json(found)) > MOST_BYTES:
@@ -408,7 +408,7 @@ class CheckIn(Wire):
 
 
 class EditorIn(Wire):
-    """Body of `POST /v1/editor`: code, and a question about a place of it."""
+    """Body of `POST /v1/editor`: code, and a question about a position in it."""
 
     model_config = example(evaluator={"code": "import json\njson."}, what="completions", line=2, column=6)
 

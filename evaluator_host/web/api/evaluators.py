@@ -56,7 +56,7 @@ class NewVersionIn(EvaluatorIn):
     cases: CasesIn = Field(None, description="Rows with what it has to make of them. Default: unchanged.")
 
     def more(self) -> dict[str, Any]:
-        """Return the arguments of the registry that are given."""
+        """Return further arguments of the evaluator registry: `about`, `message`, and `cases` if they were sent."""
         given = {} if self.cases is None else {"cases": case_dicts(self.cases)}
         return {"about": NameFacts(self.description, self.sampling, self.tags), "message": self.message, **given}
 
@@ -70,7 +70,7 @@ class NewEvaluatorIn(NewVersionIn):
 
 
 class EvaluatorFactsIn(Wire):
-    """Body of `PATCH /v1/evaluators/{name}`: what belongs to the name. No version is created."""
+    """Body of `PATCH /v1/evaluators/{name}`: fields that all versions share. No version is created."""
 
     model_config = example(tags=["regression", "tone"])
 

@@ -288,7 +288,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> AP
 
 
 def evaluator_scores_api(service: JobService) -> APIRouter:
-    """Return the route of what a stored evaluator scored in jobs."""
+    """Return the route that lists a stored evaluator's scores in jobs."""
     router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
     @router.get("/{name}/scores", response_model=list[EvaluatorScore])

@@ -23,7 +23,7 @@ _NONE: dict[int | str, dict[str, Any]] = {204: {"description": "No row waits."}}
 
 
 class PersonIn(Wire):
-    """Body of `POST /v1/label-queues/{name}/next`: who asks."""
+    """Body of `POST /v1/label-queues/{name}/next`: the person who labels."""
 
     by: str | None = Field(
         None, min_length=1, max_length=100, description="Name of the person. A host with keys takes the key's name."
@@ -65,7 +65,7 @@ class LabelQueueIn(Wire):
     )
 
     def task(self) -> LabelTask:
-        """Return what people are asked."""
+        """Return the labelling task: kind of label, choices or range, and instructions."""
         return LabelTask(self.kind, tuple(self.choices), self.min, self.max, self.instructions, self.show_results)
 
 

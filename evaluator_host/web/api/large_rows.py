@@ -1,6 +1,6 @@
 """Reads large bodies of evaluations: the host decodes the evaluator, and keeps the rows as JSON.
 
-Rows that every decoder reads alike stay as they came. A child process decodes and encodes all others.
+Rows that every JSON decoder reads alike are kept as they were sent; a child process decodes and re-encodes others.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ _MODELS: Final[dict[str, type[EvaluateIn | BatchIn]]] = {one.__name__: one for o
 
 
 def split_rows(model: str, body: bytes, max_rows: int) -> bytes:
-    """Return the body of an evaluation for `joined_rows`, with its rows as JSON; runs in a child process.
+    """Check an evaluation's body and return it as bytes for `joined_rows`, its rows as JSON. Runs in a child process.
 
     Args:
-      model: `EvaluateIn` or `BatchIn`.
+      model: Name of the body's class, `EvaluateIn` or `BatchIn`.
       body: The request's body.
-      max_rows: Ceiling of a batch.
+      max_rows: The most rows that a batch may have.
 
     Raises:
-      InvalidRequest: it is no such body; every faulty field is named.
+      InvalidRequest: the body is not valid for the model; every faulty field is named.
     """
     if takes_more_memory(body, _DECODED_MB << 20):
         raise too_many_values(memory_bytes(body))
@@ -80,7 +80,7 @@ def _row(row: dict[str, Any]) -> dict[str, bytes]:
 
 
 def joined_rows(model: str, answer: bytes) -> EvaluateIn | BatchIn:
-    """Return the body whose rows `split_rows` left as JSON."""
+    """Return the body that `split_rows` returned as bytes; its rows stay JSON (`RowIn.keep_encoded`)."""
     start = _HEAD + int.from_bytes(answer[:_HEAD])
     head = decode_json(answer[_HEAD:start])
     rows = list(_rows(memoryview(answer), start, head["sizes"]))
@@ -97,10 +97,10 @@ def _rows(answer: memoryview, start: int, sizes: list[dict[str, int]]) -> Iterat
 
 
 def cut_rows(model: str, body: Octets, max_rows: int) -> EvaluateIn | BatchIn:
-    """Return the body of an evaluation, with its rows as they came.
+    """Return the body of an evaluation without decoding its rows: they keep the JSON that was sent.
 
     Raises:
-      NotPlain: `split_rows` has to read it.
+      NotPlain: the body cannot be read without decoding its rows; use `split_rows`.
     """
     fields = plain_fields(body)
     if model == BatchIn.__name__:

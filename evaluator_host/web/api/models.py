@@ -1,4 +1,4 @@
-"""Routes of registered models, of what they were used for, and of recorded answers. No route returns a key."""
+"""Routes of registered models, of their use by day, and of recorded answers. No route returns a key."""
 
 from collections.abc import AsyncIterator
 from dataclasses import MISSING, fields
@@ -126,7 +126,7 @@ def models_api(service: ModelService, access: Access) -> APIRouter:
 
 
 def model_answers_api(service: ModelService, access: Access) -> APIRouter:
-    """Return the routes of what models were used for, and of recorded answers."""
+    """Return the routes of the use of models by day, and of recorded answers."""
     router = APIRouter(route_class=JsonRoute, tags=["models"])
 
     @router.get("/v1/model-usage", response_model=list[DayUsage])

@@ -17,7 +17,7 @@ _REFUSED = describe_error(422, "The name or the value is invalid.")
 
 
 class SecretIn(BaseModel):
-    """Body of `PUT /v1/secrets/{name}`."""
+    """Body of `PUT /v1/secrets/{name}`: the value to store."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, json_schema_extra={"examples": [{"value": "the key of a model's API"}]}

@@ -95,7 +95,7 @@ class Access:
         self._failing: set[str] = set()
 
     def dropped(self) -> float:
-        """Return how many audit entries were lost."""
+        """Return the number of audit entries that were dropped because the database did not answer for too long."""
         return float(self.audit_log.dropped)
 
     async def run(self) -> None:
@@ -138,7 +138,7 @@ async def open_access(
 ) -> AsyncIterator[Access]:
     """Open an `Access` and keep it up to date during the block; then write the waiting audit entries.
 
-    Workspaces share `connections`; `parts` processes of this host divide the rates.
+    Workspaces share `connections` requests at a time; each of the host's `parts` processes has its part of the rates.
 
     Raises:
       StoreUnavailable: the database does not answer.

@@ -25,7 +25,7 @@ _log = logging.getLogger("evaluator_host.fault")
 
 
 class CutOff(Exception):
-    """An answer that had begun ends early. Its reason is logged already; the web server need not log it again."""
+    """Raised to break off a response that has begun. The reason is logged before, so the web server logs nothing."""
 
 
 class LineFormatter(logging.Formatter):
@@ -36,7 +36,7 @@ class LineFormatter(logging.Formatter):
         return escaped(super().formatMessage(record)[:_CHARACTERS])
 
     def formatException(self, ei: _Fault) -> str:  # noqa: N802 - as above
-        """Return an exception with its message, and the exceptions before it."""
+        """Return an exception's traceback with messages, and those of its causes, as indented lines."""
         return "\n".join(f"  {escaped(line[:_CHARACTERS])}" for line in super().formatException(ei).splitlines())
 
 
@@ -65,7 +65,7 @@ class NonBlockingHandler(logging.Handler):
     """Hands formatted lines to its own thread, so that `emit` never blocks.
 
     Args:
-      descriptor: Written to directly: a thread blocked in a buffered stream would keep the interpreter from exiting.
+      descriptor: File descriptor of the log. A thread blocked in a buffered stream would keep Python from exiting.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -115,7 +115,7 @@ def log_to_stderr(*, debug: bool) -> None:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Return whether a record is of anything but an answer that was cut off."""
+    """Return whether to log a record: false for a `CutOff`, whose reason is logged already."""
     return record.exc_info is None or record.exc_info[0] is not CutOff
 
 

@@ -71,7 +71,7 @@ _HINTS = {
 
 
 class FieldProblem(BaseModel):
-    """One fault in a request."""
+    """One faulty field of a request."""
 
     field: str = Field(description="Dotted path into the body.")
     message: str
@@ -116,7 +116,7 @@ def problem_response(error: HostError) -> Response:
 
 
 def error_response(scope: Scope, error: HostError) -> Response:
-    """Return the response for an error of the host: a `problem_response`, unless the platform that asks has its own."""
+    """Return the response for an error: in the platform's own format if its route was called, else problem+json."""
     if (foreign := scope.get(FOREIGN)) is None:
         return problem_response(error)
     response: Response = foreign.refuse(error)
@@ -140,7 +140,7 @@ def _headers(error: HostError) -> dict[str, str]:
 def install_error_handlers(app: FastAPI, complete: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Make errors raised by routes return problem+json; the middleware handles all other errors.
 
-    `complete` completes the OpenAPI document, see `web.http.openapi`.
+    `complete` gets FastAPI's OpenAPI document and returns the one to serve (`web.http.openapi.completed`).
     """
     describe = app.openapi
 
@@ -194,7 +194,7 @@ def _of_status(error: HTTPException) -> HostError:
 
 
 def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
-    """Return the error for what pydantic has found in a body; it names the first 50 faulty fields."""
+    """Return the error for pydantic's list of faults in a body; it names the first 50 faulty fields."""
     bare = any(fault["type"] == "missing" and fault["loc"][-1] == "evaluator" for fault in faults)
     problems = tuple(_problem(fault, bare=bare) for fault in faults[:50])
     names = ", ".join(problem.field or "body" for problem in problems[:3])

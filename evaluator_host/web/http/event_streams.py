@@ -31,7 +31,7 @@ class EventStreams:
         self._closing = asyncio.Event()
 
     def close(self) -> None:
-        """End every stream now, and later ones at once."""
+        """End all open streams; a stream that is opened later ends at once."""
         self._closing.set()
 
     def respond(self, key_id: str | None, events: AsyncGenerator[tuple[str, object], None]) -> Response:

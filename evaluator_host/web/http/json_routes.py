@@ -31,10 +31,10 @@ class JsonRequest(Request):
     model: type[BaseModel] | None = None  # model of the body; None for a body without one
 
     async def body(self) -> bytes:
-        """Return the whole body; a large one in the form of `arrived`.
+        """Return the whole body; a large one may be a `memoryview` (`arrived`).
 
         Raises:
-          InvalidRequest: the body is compressed; its decompressed size is unknown until it has filled the memory.
+          InvalidRequest: the body is compressed, so that its size would be known only after it has filled the memory.
         """
         encoding = self.headers.get("content-encoding", "identity").lower()
         if encoding != "identity":
@@ -42,7 +42,7 @@ class JsonRequest(Request):
         return await self.arrived()  # type: ignore[return-value] # only `decoded` reads it
 
     async def arrived(self) -> Octets:
-        """Return the whole body, whatever its encoding."""
+        """Return the whole body as it was received, without a check of its Content-Encoding."""
         return await super().body()
 
     async def json(self) -> Any:
@@ -54,10 +54,10 @@ class JsonRequest(Request):
         return await self.decoded(await self.body())
 
     async def decoded(self, body: bytes) -> Any:
-        """Return a decoded body, in the route's model if it is large; a large one is read in a thread.
+        """Return the body decoded: as JSON values, or a large one as the route's model, read in a thread.
 
         Raises:
-          InvalidRequest: as in `json`; or it does not fit the model.
+          InvalidRequest: it has too many values or rows, or does not fit the model.
         """
         memory = memory_of(self.scope)
         if len(body) <= LARGE_BYTES:
@@ -104,10 +104,10 @@ class JsonRoute(APIRoute):
 
 
 def require_few_rows(body: Any, ceiling: int) -> None:
-    """Check the number of rows in the body of a batch or a job; any other body is right.
+    """Check that the body of a batch or a job has at most `ceiling` rows; other bodies pass.
 
     Raises:
-      InvalidRequest: it has too many.
+      InvalidRequest: it has more rows.
     """
     if not isinstance(body, dict):
         return
@@ -139,10 +139,10 @@ def require_rows(rows: int, ceiling: int) -> None:
 
 
 def weigh(body: bytes) -> int:
-    """Return about how many bytes of memory a body takes once it is decoded.
+    """Return an estimate of the bytes of memory that a body takes once it is decoded.
 
     Raises:
-      InvalidRequest: they are more than `DECODED_MB`.
+      InvalidRequest: the estimate is over `DECODED_MB`.
     """
     weight = memory_bytes(body)
     if weight > DECODED_MB << 20:
@@ -151,7 +151,7 @@ def weigh(body: bytes) -> int:
 
 
 def too_many_values(weight: int) -> InvalidRequest:
-    """Return the error of a body that would take `weight` bytes of memory once it is decoded."""
+    """Return the error for a body that would take `weight` bytes of memory, too many, once it is decoded."""
     return InvalidRequest(
         f"the body has so many values that they would take about {weight >> 20} MB; send fewer per request"
     )

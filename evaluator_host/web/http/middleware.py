@@ -266,7 +266,7 @@ async def _nothing() -> Message:
 
 
 def memory_of(scope: Scope) -> Reservation:
-    """Return the memory that is reserved for a request."""
+    """Return the memory reservation of a request, which the middleware made and its handler may enlarge."""
     memory: Reservation = scope[_MEMORY]
     return memory
 
