@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - a table of messages
-"""Says what to do about an error of user code, where the sandbox cannot tell: a table of messages and their hints.
+"""Adds hints to errors of user code that the sandbox could not explain: a table of message patterns and hints.
 
-The first entry whose language, code and message fit decides. A hint of the sandbox stays, unless the entry replaces it.
+The first entry whose language, code and message match is used. It replaces a hint of the sandbox only if it says so.
 """
 
 import re
@@ -245,7 +245,7 @@ _READ: Final = tuple((re.compile(one.message, re.DOTALL), one) for one in _TABLE
 
 
 def advised(error: EvaluationError, code: str, language: Language, contract: Contract) -> EvaluationError:
-    """Return an error with what to do about it, where that is known."""
+    """Return an error with a hint on what to do, if one is known for its message; otherwise the error as it is."""
     code = code[:_READ_CHARS]
     if error.type == "KeyError":
         return replace(error, hint=_NO_VARIABLES) if _reads_variable(error, code) else error
@@ -265,7 +265,7 @@ def advised(error: EvaluationError, code: str, language: Language, contract: Con
 
 
 def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> tuple[Note, ...]:
-    """Return a note where a client of models or of other hosts is missing that could reach none: a pin would not help."""
+    """Return a note if a missing import is a model or HTTP client, which could not connect without a grant anyway."""
     tops = [one.module for one in missing]
     asks_models = not evaluator.models and any(re.match(rf"({_CLIENTS})\b", top) for top in tops)
     fetches = not evaluator.network and any(top.partition(".")[0] in _FETCHERS for top in tops)
@@ -274,7 +274,7 @@ def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> 
 
 
 def with_row_keys(result: EvaluationResult, row: object) -> EvaluationResult:
-    """Return a result whose KeyError names the keys that the row's inputs have."""
+    """Return a result; a KeyError without a hint gets one that lists the keys of the row's inputs or variables."""
     error = result.error
     if error is None or error.hint is not None or error.type != "KeyError" or not isinstance(row, Row):
         return result

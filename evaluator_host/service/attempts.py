@@ -42,7 +42,7 @@ _REQUESTS_BYTES: Final = 1 << 20  # of JSON, of the requests and responses that 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of one call; `loaded` is None when the call had no sandbox at its end."""
+    """The outcome of one call; `loaded` is None when the evaluator did not load or its sandbox was lost."""
 
     context: ResultContext
     outcome: Outcome
@@ -55,14 +55,14 @@ class Attempt:
 
 
 class LostRows:
-    """Counts the losses of rows: their sandbox was lost, or got no processor time. `digest` is their evaluator's."""
+    """Counts how often each row of an evaluator (`digest`) lost its sandbox or got no processor time."""
 
     def __init__(self, digest: str) -> None:
         self._digest = digest
         self._losses: Counter[int] = Counter()
 
     def outcome(self, index: int, error: SandboxLost | HostBusy) -> Failed | None:
-        """Return None when the row should be tried again, else its loss as the outcome."""
+        """Count a loss of the row at `index`; return None to try it again, else the failure that is its outcome."""
         self._losses[index] += 1
         most = _STARVED if isinstance(error, HostBusy) else _LOSSES
         if self._losses[index] >= most:
@@ -76,9 +76,9 @@ class LostRows:
 async def attempt(
     pool: Pool, prepared: Prepared, bind: Callable[[Loaded], Awaitable[Bound]], *, gate: RowGate | None = None
 ) -> Attempt:
-    """Make one call that has a sandbox for itself.
+    """Make one call in a leased sandbox, and repeat it when the sandbox is lost, by the rule of this module.
 
-    `bind` returns the call's body for what was loaded, again for a retry; `gate` serves its requests to granted models.
+    `bind` returns the call's body for the loaded evaluator, anew for a retry; `gate` serves the row's model requests.
 
     Raises:
       Busy: too many calls wait already.
@@ -109,7 +109,7 @@ async def attempt(
 
 
 def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
-    """Return the gate of a row, which tells the pool when the row waits, and asks it when the row may go on."""
+    """Connect a row's gate to the pool, so that the sandbox counts as paused while the row waits; return the gate."""
     if gate is not None:
         gate.on_wait = lambda waits: pool.pause(lease, waits=waits)
         gate.resume = lambda: pool.resume(lease)
@@ -117,7 +117,7 @@ def pausing(pool: Pool, lease: Lease, gate: RowGate | None) -> RowGate | None:
 
 
 def settled(outcome: Outcome, gate: RowGate) -> Outcome:
-    """Return a row's outcome, or the failure that its requests to models ended with, whatever its code made of it."""
+    """Return a row's outcome; if a model request was over a budget or has no recorded answer, return that failure."""
     if gate.problem is None:
         return outcome
     return Failed(gate.problem, outcome.logs, outcome.run_ms, outcome.peak_memory_kb, size_bytes=outcome.size_bytes)
@@ -159,9 +159,9 @@ class _NothingToScore(Exception):
 async def score_together(
     pool: Pool, prepared: Prepared, rows: AsyncIterable[Row | EncodedRow], *, started: float
 ) -> EvaluationResult | None:
-    """Score all rows of an evaluator together; None when it has no such scores, or there are no rows.
+    """Compute corpus scores over all rows in one call; None if the evaluator has none, or there are no rows.
 
-    Rows are drawn only for an evaluator that has such scores, and once: a retry sends the same body.
+    `rows` is read only for an evaluator with corpus scores, and only once: a retry sends the same body.
     """
     bound: Bound | None = None
 
@@ -212,7 +212,7 @@ class Models(ModelCalls, Protocol):
         ...
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> ModelGrant:
-        """Resolve the models that an evaluator was granted, for one call or a part of a job.
+        """Look up the models and keys that an evaluator was granted, for one call or a part of a job.
 
         Raises:
           InvalidRequest: there is no such model, or the operator does not allow it.

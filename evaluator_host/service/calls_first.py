@@ -32,7 +32,7 @@ class CallsFirst:
                 self._none.set()
 
     async def give_way(self) -> None:
-        """Let calls go first if rows have had a slice of the event loop; it costs next to nothing otherwise."""
+        """Wait for running calls if rows of batches have used up their time slice; otherwise return at once."""
         if time.monotonic() < self._slice_until:
             return
         await asyncio.sleep(0)  # calls that have arrived begin now

@@ -1,7 +1,7 @@
 """Answers an editor's questions about Python code, by a program that runs in a sandbox as an evaluator does.
 
-The first question of a workspace about a package set starts a sandbox; later ones use it for any evaluator on that set,
-and it ends when nobody asks, as that of an evaluator does.
+The first question of a workspace about a package set starts a sandbox. Later questions about any evaluator on that set
+use the same one; like an evaluator's sandbox, it ends when it has been idle for a while.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ _ANSWER: Final = TypeAdapter(EditorAnswer)
 async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Json]) -> EditorAnswer:
     """Return the answer to a question about a prepared Python evaluator.
 
-    Of `prepared` only environment, code and files matter; `question` is `{"what", "line", "column", "given"}`, see
-    `runtimes/python/programs/language.py`.
+    Of `prepared` only environment, code and files matter. `question` is `{"what", "line", "column", "given"}`, the body
+    of `POST /v1/editor` without `evaluator`.
 
     Raises:
       InvalidRequest: the evaluator is not in Python, or the question is too long.

@@ -51,12 +51,12 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
 
 
 def own_path(evaluator: Evaluator) -> str:
-    """Return where an evaluator's code lies among its files."""
+    """Return the path of an evaluator's code among its files: `path`, by default `evaluator.py` (`.js`, `.ts`)."""
     return OWN_PATHS[evaluator.language] if evaluator.path is None else evaluator.path
 
 
 def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
-    """Return the path under which a missing module would be found among the files; None when a package has it."""
+    """Return the path that a missing module would have among the evaluator's files; None for a package's module."""
     module, importer = missing.module, missing.file or own_path(evaluator)
     if evaluator.language is not Language.PYTHON:
         relative = module.startswith(("./", "../")) or module in {".", ".."}

@@ -128,7 +128,7 @@ class _Families:
 
 
 def summed(texts: Sequence[bytes], *, ended: Sequence[bytes] = ()) -> bytes:
-    """Return the sum of metrics in the Prometheus text format; of processes that `ended`, only what they counted."""
+    """Return the sum of processes' metrics in the Prometheus text format; those that `ended` add no gauges."""
     families = _Families()
     for text in texts:
         families.add(text, gauges=True)

@@ -1,4 +1,4 @@
-"""Parts of an evaluator with grants: variables for its clients, a gate for each row, and meters of its use."""
+"""Interfaces for evaluators that may use models or the network: variables, a gate for each row, meters of use."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 
 def environment_of(evaluator: Evaluator) -> dict[str, str]:
-    """Return the variables of code with grants; the runner puts the address of its port in the place of `{address}`."""
+    """Return variables that point model and HTTP clients to the runner's port; it replaces `{address}` in them."""
     found = dict(_FOR_MODELS) if evaluator.models else {}
     if evaluator.network:
         direct = "127.0.0.1,localhost" if evaluator.models else ""
@@ -84,14 +84,14 @@ class Meter:
         self.requests += 1
 
     def add(self, used: Used) -> None:
-        """Count what a request used; one that was replayed is counted apart, and was not begun."""
+        """Count the use of an ended request; a replayed one adds to `replayed`, without `begin` before it."""
         self.replayed += used.replayed
         self.input_tokens += used.input_tokens
         self.output_tokens += used.output_tokens
         self.cost = None if self.cost is None or used.cost is None else self.cost + used.cost
 
     def usage(self, wait_s: float) -> ModelUsage:
-        """Return the counts as a result shows them."""
+        """Return the counts as a result shows them; `wait_s` is how long rows waited for answers."""
         return ModelUsage(
             requests=self.requests,
             replayed=self.replayed,
@@ -104,7 +104,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """The rules by which the rows of one call or job use granted models."""
+    """How the rows of one call or job may use models: recorded answers, and the job's budget."""
 
     replay: Replay = Replay.OFF  # whether answers are recorded and reused
     meter: Meter | None = None  # of the job; None for a single call or batch
@@ -114,7 +114,7 @@ NO_TERMS: Final = ModelTerms()
 
 
 class RowGate(Gate, Protocol):
-    """The gate of one row, and what became of it.
+    """Serves one row's requests to granted models and hosts, and tells what it used and why it failed.
 
     Attributes:
       on_wait: Called with True when the row begins to wait for an answer, and with False when it goes on or has ended.
@@ -140,8 +140,8 @@ class RowGate(Gate, Protocol):
 
 
 class ModelGrant(Protocol):
-    """The models that an evaluator was granted, resolved."""
+    """The models and hosts that an evaluator may use, looked up for one call or a part of a job."""
 
     def gate(self) -> RowGate:
-        """Return a new gate, for one row."""
+        """Return a new gate, which serves the requests of one row."""
         ...

@@ -62,7 +62,7 @@ class Prepared:
         return dataclasses.replace(self, request=request)
 
     def with_network(self) -> "Prepared":
-        """Return the evaluator with a request for sandboxes with network; no other calls share these."""
+        """Return the evaluator for sandboxes that have this machine's network, which no other calls share."""
         spec = dataclasses.replace(self.request.spec, network=True)
         request = dataclasses.replace(self.request, digest=f"network {self.request.digest}", spec=spec)
         return dataclasses.replace(self, request=request)
@@ -91,10 +91,10 @@ def prepare(
 ) -> Prepared:
     """Return an evaluator ready to lease a sandbox.
 
-    `check`: it is loaded only, and its imports are looked at. `known` is the installed set that it pins, if any.
+    `check`: only load it and list its imports. `known`: the installed package set that it pins, None without pins.
 
     Raises:
-      InvalidRequest: see `require_fit`.
+      InvalidRequest: it is over a limit, or its language does not have the policy or contract (`require_fit`).
     """
     require_fit(evaluator, settings)
     source = cleaned(evaluator.code, evaluator.language)

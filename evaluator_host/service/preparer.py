@@ -1,7 +1,7 @@
 """Prepares evaluators for calls: installs their pins, and caches the prepared form of recently called ones.
 
-The SDK that an evaluator is written for is found without parsing: one line that imports it is enough. A line that only
-looks like an import does no harm, as light modules that nobody imports change nothing.
+The SDK that an evaluator imports is found by a search for import lines, without parsing. Evaluators then get small
+stand-in modules for that SDK. A line that only looks like an import does no harm: nobody imports the modules then.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class SdkNeeds:
-    """The light modules that an evaluator uses in place of an SDK, and the packages that they need."""
+    """The stand-in modules that an evaluator gets in place of a platform's SDK, and the packages that they need."""
 
     stand_in: StandIn  # the modules
     missing: frozenset[str]  # names of packages that they need and the evaluator does not pin
@@ -57,7 +57,7 @@ class SdkNeeds:
         return tuple(pin.text for pin in shipped_pins(self.shipped, self.missing)) if self.missing else ()
 
     def without(self, packages: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the evaluator's own pins, without those that were added for the light modules."""
+        """Return the evaluator's own pins: `packages` without those that were added for the stand-in modules."""
         return tuple(text for text in packages if text.partition("==")[0] not in self.missing)
 
     def lock(self, target: LockTarget) -> Lock:
@@ -66,7 +66,7 @@ class SdkNeeds:
 
 
 def sdk_needs(evaluator: Evaluator) -> SdkNeeds | None:
-    """Return the light modules that an evaluator needs; None when it imports no SDK, or pins the real one."""
+    """Return the stand-in modules that an evaluator needs; None when it imports no SDK, or pins the real one."""
     if evaluator.language is not Language.PYTHON:
         return None
     sdk = _sdk_of(evaluator)

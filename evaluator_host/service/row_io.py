@@ -107,7 +107,7 @@ async def bind_together(
 ) -> Bound | None:
     """Return the call's body for scoring all rows together, None when there are no rows.
 
-    Rows are held as JSON only, and no more of them than a sandbox takes.
+    Rows are kept only as JSON. If they have more bytes than a sandbox takes, the result holds an error.
     """
     body = bytearray(b'{"together":[')
     empty = len(body)
@@ -223,7 +223,7 @@ async def result(
 
 
 def size_bytes(outcome: Outcome | Skipped) -> int:
-    """Return about how much memory an outcome takes."""
+    """Return about how many bytes of memory an outcome takes."""
     return 0 if isinstance(outcome, Skipped) else outcome.size_bytes
 
 

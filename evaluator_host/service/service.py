@@ -84,7 +84,7 @@ class Service:
     A failure of the user's code is a result, never an exception. Every verb that runs code may raise the errors below.
 
     Attributes:
-      elsewhere: Evaluates a row in another process of this host; returns None where this one has to. None: no others.
+      elsewhere: Evaluates a row in another process of this host, or returns None if this one has to. None without one.
 
     Raises:
       InvalidRequest: the evaluator cannot be taken as it is.
@@ -266,7 +266,7 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score all scored rows of a batch together; None when the evaluator has no such scores."""
+        """Compute corpus scores over the rows of a batch that scored in `results`; None if the evaluator has none."""
         scored = [replace(row, index=at) for at, row in enumerate(rows) if results[at].status is Status.SCORED]
         contract = results[0].evaluator.contract if scored else None
         if not has_corpus_scores(contract):
@@ -281,11 +281,11 @@ class Service:
         workspace: str = DEFAULT_WORKSPACE,
         lock: str | None = None,
     ) -> EvaluationResult | None:
-        """Score rows together, under the limits of one row; each row was scored alone before.
+        """Compute corpus scores over rows that were scored one by one before, in one call under the limits of a row.
 
-        Returns None when the evaluator has no such scores, or there is no row. The result is an error when the rows are
-        more than a sandbox takes at once, 64 MB as JSON. Rows have their positions, and are drawn only when the
-        evaluator has such scores.
+        Returns None when the evaluator has no corpus scores, or there is no row. The result is an error when the rows
+        have over 64 MB as JSON, more than a sandbox takes at once. Each row has its `index`; `rows` is read only for an
+        evaluator with corpus scores.
         """
         started = time.perf_counter()
         prepared = (await self._preparer.prepare(evaluator, workspace, lock=lock)).for_rows_together()
@@ -356,7 +356,7 @@ class Service:
         await self.pool.probe(default_spec(Language.PYTHON))
 
     def info(self) -> HostInfo:
-        """Return the host's version, backend, limits and runtimes; of Python only the default version."""
+        """Return the host's version, backend, limits and runtimes, with the default version of Python only."""
         return host_info(self.settings, self.pool, self.environments)
 
     async def full_info(self) -> HostInfo:

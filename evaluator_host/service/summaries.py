@@ -37,7 +37,7 @@ def summarise(results: Sequence[EvaluationResult], *, seconds: float) -> BatchSu
 
 
 def host_info(settings: Settings, pool: Pool, environments: Environments) -> HostInfo:
-    """Return the description of a host; of Python only the default version."""
+    """Return the version, backend, limits and runtimes of a host, with the default version of Python only."""
     return HostInfo(
         version=__version__,
         backend=pool.backend.name,
@@ -100,7 +100,7 @@ def _problem(prepared: Prepared, error: EvaluationError) -> EvaluationError:
 
 
 def granted(prepared: Prepared) -> dict[str, Any]:
-    """Return what an evaluator was granted, as a check shows it: secrets by name only."""
+    """Return an evaluator's grants for a check report: `{"models", "network", "secrets"}`, secrets by name only."""
     evaluator = prepared.evaluator
     return {"models": evaluator.models, "network": evaluator.network, "secrets": evaluator.secrets}
 
