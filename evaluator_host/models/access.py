@@ -29,7 +29,7 @@ _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes i
 class ModelAccess:
     """Checks and opens the models that jobs call.
 
-    `any_key` tells whether an API key was ever created: from then on, callers are not only the operator.
+    `any_key` tells whether an API key of this host was ever created: then callers may be others than the operator.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ModelAccess:
         self._any_key = any_key
 
     async def require(self, target: Target, workspace_id: str) -> str | None:
-        """Check a job's model, and return its API key or None.
+        """Check a job's model, and return its API key; None for a model without a secret.
 
         Raises:
           InvalidRequest: the target is not valid, or jobs may not call its host.
@@ -58,7 +58,7 @@ class ModelAccess:
 
     @asynccontextmanager
     async def open(self, target: Target, workspace_id: str) -> AsyncIterator[Endpoint]:
-        """Check a job's model again, because settings and secrets may have changed, and open connections to it."""
+        """Check a job's model again, as settings and secrets change; yield its endpoint. Raises as `require` does."""
         key = await self.require(target, workspace_id)
         client = make_http_client(
             self._settings, target.base_url, timeout_s=target.timeout_s, at_once=target.concurrency
@@ -88,7 +88,7 @@ def require_judge_host(settings: Settings, url: str, *, field: str) -> None:
     """Check that the operator lets evaluators ask models at a URL (EVALUATOR_HOST_JUDGE_HOSTS).
 
     Raises:
-      InvalidRequest: it is not valid, or the operator does not; `field` is its field in the request.
+      InvalidRequest: the URL is not valid, or not allowed; `field` is the field of the request that has it.
     """
     parts = require_url(url)
     if not is_listed(parts, set(settings.judge_hosts) - {"*"}):
@@ -101,8 +101,8 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
 
     Args:
       base_url: The URL.
-      field: Its field in the request.
-      path_only: Refuse a query, and the path that the host adds.
+      field: The field of the request that has it, for messages.
+      path_only: Refuse a query, and a path that ends in `/chat/completions`, which the host adds itself.
 
     Raises:
       InvalidRequest: it is not valid.

@@ -81,7 +81,7 @@ def read_text(body: Any) -> Completion:
 
 
 def read_whole(body: Any) -> Completion:
-    """Check a completion response, and return it as a whole only.
+    """Check that a completion response has choices, and return it whole, with no text or tokens taken out of it.
 
     Raises:
       BadAnswer: the answer has no choices.
@@ -102,7 +102,7 @@ def _require_answer(body: Any) -> None:
 
 
 def fault_of(text: str) -> str:
-    """Return the message in an error response: of its error object, or its whole text."""
+    """Return the message in the text of an error response: that of its JSON error object, else the whole text."""
     try:
         body = decode_json(text.encode())
     except (InvalidJson, ValueError):
@@ -164,7 +164,7 @@ class Answer:
 
 
 class Fault(Exception):
-    """A failed attempt. `status` is None without an answer, `again` says whether a retry may help."""
+    """A failed attempt: its HTTP `status` (None without a response), and whether to try `again`, after `wait_s`."""
 
     def __init__(self, message: str, *, status: int | None = None, again: bool, wait_s: float = 0.0) -> None:
         super().__init__(message)
@@ -201,7 +201,7 @@ class Endpoint:
         return await self._ask(_CHAT, {**body, "messages": messages}, read_completion)
 
     async def complete(self, request: dict[str, Json]) -> Answer:
-        """Return the response, in the log, to a request; with `messages` it is a chat completion. Never raises."""
+        """Send a request as it is, a chat completion if it has `messages`; the log has the response. Never raises."""
         path = _CHAT if "messages" in request else _COMPLETIONS
         return await self._ask(path, {**request, "model": self._target.model}, read_whole)
 
@@ -295,7 +295,7 @@ async def read_body(response: httpx.Response, most: int) -> bytes:
 
 
 def pause_s(tries: int) -> float:
-    """Return the seconds to wait after so many attempts: doubled each time, half of it random."""
+    """Return the seconds to wait after `tries` failed attempts: twice as long each time, half of it random."""
     longest = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
     return float(longest * (0.5 + random.random() / 2))  # noqa: S311 - spreads callers, guards nothing
 

@@ -50,7 +50,7 @@ class ModelPlace:
 
 
 class Judges:
-    """Calls models on behalf of evaluators: requests that they hand to the host, and those of granted models.
+    """Calls models on behalf of evaluators: for requests that a row returns to the host, and for granted models.
 
     Args:
       settings: Configured models, allowed hosts, proxy and certificates.
@@ -65,7 +65,7 @@ class Judges:
         self.gateway = Gateway(settings, store, client=partial(self._client, at_once=MODELS_AT_ONCE))
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> Grant:
-        """Resolve the models that an evaluator was granted, as `Gateway.grant`."""
+        """Look up the models and hosts that an evaluator was granted; raises as `Gateway.grant` does."""
         return await self.gateway.grant(evaluator, workspace, terms)
 
     async def reveal(self, evaluator: Evaluator, workspace: str) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Collects the files of its own project that an evaluator imports, by parsing; nothing is run.
 
 Python modules are looked for in the project's root, in its folder `src`, and beside the evaluator; JavaScript and
-TypeScript files by their relative paths. Files in hidden folders, in virtual environments and in build output stay, as
-do links that lead out of the project.
+TypeScript files by their relative paths. Files in hidden folders, virtual environments and build output are not sent,
+nor are links that lead out of the project.
 """
 
 import ast
@@ -57,7 +57,7 @@ def is_sent(folder: Path) -> bool:
 
 
 def find_project(file: Path) -> Project:
-    """Return the project of a file: of the nearest marked root, else of the working directory or its own folder."""
+    """Return the project of a file: the nearest folder with pyproject.toml, .git, …; else the working directory."""
     folder = file.resolve().parent
     for above in (folder, *folder.parents):
         if any((above / mark).exists() for mark in _ROOT_MARKS):
@@ -72,10 +72,10 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     An evaluator that imports none of them stays as it is.
 
     Args:
-      evaluator: What is in the file.
-      file: Its path.
-      project: Where it lies.
-      extra: Further files to send: data that it reads.
+      evaluator: The evaluator whose code is in the file.
+      file: Path of the file.
+      project: The project that the file belongs to.
+      extra: Further files to send, such as data that the code reads.
 
     Raises:
       InvalidRequest: a file leads out of the project or cannot be sent, or there are too many or too large ones.
@@ -103,9 +103,9 @@ def over_size(root: Path, what: str, size: int, files: dict[str, int]) -> str:
 
     Args:
       root: Root folder of the project.
-      what: It is for: `its agent`.
-      size: Of all of it, in bytes.
-      files: Sizes by path.
+      what: What the files belong to, for the message: `its agent`.
+      size: Total size in bytes.
+      files: Size of each file by its path.
     """
     largest = sorted(files, key=lambda name: files[name], reverse=True)[:3]
     return (
@@ -304,11 +304,11 @@ def _candidates(wanted: Path) -> Iterator[Path]:
 
 
 def imported_names(text: str, package: str) -> Iterator[str]:
-    """Yield the names that may be modules of every import, but for those that only type checkers follow.
+    """Yield the names of modules that a program may import, except under `if TYPE_CHECKING`.
 
     Args:
       text: The program.
-      package: Its package, dotted; empty for none.
+      package: Dotted name of its package, for relative imports; empty for none.
     """
     nodes: list[ast.AST] = []
     try:

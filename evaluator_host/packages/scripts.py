@@ -72,7 +72,7 @@ def require_python(required: str, version: str) -> None:
       version: `3.13` or `3.13.2`. With two parts, any last part may satisfy the range.
 
     Raises:
-      InvalidRequest: it does not.
+      InvalidRequest: the version is outside the range.
     """
     allowed = _range(required)
     releases = [version] if version.count(".") > 1 else [f"{version}.0", f"{version}.{_LATE}"]

@@ -37,15 +37,15 @@ class _Statement:
 
 
 def find_slices(code: str, language: str, lines: Collection[int], most: int = MOST_SLICES) -> list[dict[str, str]]:
-    """Return `{"entry", "code"}` for each entry that needs none of the imports in these lines.
+    """Return `{"entry": name, "code"}` for each function or class that needs none of the imports in these lines.
 
-    Entries that another one calls are parts of it, and not offered themselves.
+    Entries that another one calls are parts of it, and not returned themselves.
 
     Args:
       code: The evaluator's text.
       language: `python`, `javascript` or `typescript`.
       lines: Lines of the missing imports, from 1.
-      most: Most slices.
+      most: The largest number of slices to return.
     """
     python = language == Language.PYTHON
     statements = _python(code) if python else _scripts(code)

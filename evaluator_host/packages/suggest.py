@@ -165,7 +165,7 @@ def pin_for(module: str, language: Language) -> str | None:
 async def exact_pins_for(
     modules: Sequence[str], language: Language, *, target: LockTarget, index: IndexSettings, run: Run = processes.run
 ) -> list[str | None]:
-    """Return each module's package pinned to its newest version, or unpinned if the index does not answer."""
+    """Return each module's package at its newest version, unpinned if the index does not answer, None if unknown."""
     names = [pin_for(module, language) for module in modules]
     wanted = list(dict.fromkeys(name for name in names if name and "@" not in name[1:]))
     found = await newest_pins(wanted, language, target=target, index=index, run=run)

@@ -141,7 +141,7 @@ def _clipped(said: str) -> str:
 
 
 def in_turn(turns: Turns, workspace: str) -> Run:
-    """Return a `Run` that starts each process in a turn of a workspace."""
+    """Return a `Run` that waits for a turn of the workspace before it starts a process."""
 
     async def run(command: Command, timeout_s: float) -> Finished:
         async with turns.turn(workspace):
@@ -170,7 +170,7 @@ def known_names() -> dict[str, Any]:
     """Return the tables of `known_names.json`.
 
     `python_packages` and `npm_packages` are those that evaluators import and whose names are easily misspelt, never a
-    whole index. `package_of_module` is beside the table of autopep723. `own_modules` are names that authors give to
+    whole index. `package_of_module` adds to the table of autopep723. `own_modules` are names that authors give to
     their own files far more often than they import the package of that name.
     """
     tables: dict[str, Any] = json.loads(_KNOWN_NAMES.read_text("utf-8"))
@@ -179,13 +179,13 @@ def known_names() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def package_of_module() -> dict[str, str]:
-    """Return the packages of modules that have another name: `cv2` is in opencv-python."""
+    """Return the package of each module whose package has another name: `{"cv2": "opencv-python"}`."""
     table = import_module("autopep723").IMPORT_TO_PACKAGE_MAP  # it has no types, and few calls need it
     return {**cast("Mapping[str, str]", table), **known_names()["package_of_module"]}
 
 
 def close_name(name: str, language: Language) -> str | None:
-    """Return the well-known package that a name probably means: that of the module, or the most similar one."""
+    """Return the well-known package that a name probably means: a module's, or the most similar; None without any."""
     known = known_names()["python_packages" if language is Language.PYTHON else "npm_packages"]
     if name in known:
         return None

@@ -1,6 +1,6 @@
 """One connection of a row: reads one HTTP/1.1 request by h11, and writes one response.
 
-The other end is an enemy. A connection carries one request and is closed after its response, so nothing can hide behind
+The row is untrusted. A connection carries one request and is closed after its response, so nothing can hide behind
 a request. Head, body, and the bodies of all connections of a row together are bounded; nothing of a request to a model
 but its method, path and JSON body reaches the provider.
 """
@@ -26,7 +26,7 @@ _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 class Refused(Exception):
-    """A request that is not answered by whom it asks; `status`, `code` and `str` say why, `again` whether to retry."""
+    """A request that the host refuses; `status`, `code` and `str` say why, `again` whether the caller may retry."""
 
     def __init__(self, status: int, message: str, code: str = "bad_request", *, again: bool = False) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, checked."""
+    """An HTTP request of a row, parsed and checked."""
 
     method: str
     target: str  # path and query
@@ -52,7 +52,7 @@ class Request:
 
 
 class RequestReader:
-    """Reads one request."""
+    """Parses one HTTP/1.1 request from bytes as they arrive, within size limits."""
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class RequestReader:
         return self._http.trailing_data[0]
 
     def feed(self, data: bytes) -> Request | None:
-        """Take bytes; return the request when it is complete.
+        """Add bytes that arrived; return the request once it is complete, None before.
 
         Raises:
-          Refused: they are no request that is taken.
+          Refused: the bytes are not valid HTTP, over a size limit, or a request that rows may not make.
         """
         try:
             self._http.receive_data(data)
@@ -134,7 +134,7 @@ class RequestReader:
 
 
 class Tunnel:
-    """The bytes of a connection after CONNECT, as they come."""
+    """A connection after CONNECT: the bytes from and to the row, not parsed."""
 
     def __init__(self, connection: "Connection", rest: bytes) -> None:
         self._connection = connection
@@ -143,13 +143,13 @@ class Tunnel:
         self.feed(b"")
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the row."""
+        """Add bytes that the row sent."""
         self._arrived += data
         if self._arrived:
             self._event.set()
 
     async def read(self) -> bytes:
-        """Return the next bytes of the row."""
+        """Wait for further bytes of the row, and return them."""
         await self._event.wait()
         data = bytes(self._arrived)
         self._arrived.clear()
@@ -161,10 +161,10 @@ class Tunnel:
         await self._connection.send(data)
 
     async def request(self, first: bytes, to: HostPort) -> Request:
-        """Return the plain HTTP request that the tunnel's bytes are.
+        """Read the tunnel's bytes, of which `first` was read before, as one plain HTTP request to a host.
 
         Raises:
-          Refused: they are none, or it is for another host.
+          Refused: they are not a valid request, or it is for another host.
         """
         self._connection.began = False  # what is refused from here on is answered
         reader = self._connection.reader(within=to)
@@ -174,10 +174,10 @@ class Tunnel:
 
 
 class Connection:
-    """The host's end of one connection.
+    """The host's end of one connection that a row has opened.
 
-    `serve` answers the request, once it is complete; `refuse` answers bytes that are no request; `room` tells whether
-    so many more bytes may be kept, `admits` whether the row may reach a host (None: it may reach none).
+    `serve` is called with the complete request, `refuse` with the error for invalid bytes. `room` tells whether that
+    many more bytes may be kept, `admits` whether the row may reach a host (None: it may reach none).
     """
 
     def __init__(
@@ -204,11 +204,11 @@ class Connection:
     def reader(
         self, *, admits: Callable[[HostPort], bool] | None = None, within: HostPort | None = None
     ) -> RequestReader:
-        """Return a reader of a request on this connection."""
+        """Return a reader for a request on this connection, or for one to the host `within` a tunnel."""
         return RequestReader(self._room, lambda: self._wire.reply(self.number, _CONTINUE), admits=admits, within=within)
 
     def receive(self, data: bytes) -> None:
-        """Take bytes; those that come after the request are dropped, unless it opened a tunnel."""
+        """Handle bytes that the row sent; those after the request are dropped, unless it opened a tunnel."""
         if self._tunnel is not None:
             self._tunnel.feed(data)
         if self._reader is None:
@@ -224,7 +224,7 @@ class Connection:
             self._serve(self, request)
 
     def establish(self) -> Tunnel:
-        """Answer CONNECT, and return what comes after it."""
+        """Answer CONNECT with 200, and return the tunnel for the bytes that follow."""
         self._tunnel = Tunnel(self, self._rest)
         self._send(_ESTABLISHED)
         return self._tunnel
@@ -268,11 +268,11 @@ class Connection:
 
 
 class KeptAnswer(Connection):
-    """A connection of nobody, whose whole response is kept.
+    """Keeps the response to a request that the host itself makes for a row, in place of a connection of the row.
 
     Attributes:
-      status: Of the response.
-      body: Of the response.
+      status: HTTP status of the response; 0 before it is there.
+      body: Body of the response.
     """
 
     def __init__(self, number: int) -> None:
@@ -281,11 +281,11 @@ class KeptAnswer(Connection):
         self.status, self.body = 0, b""
 
     def respond(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:  # noqa: ARG002 - as its class
-        """Keep a response."""
+        """Keep the status and the body of a response."""
         self.status, self.body = status, body
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: there is no connection to close."""
 
 
 def _head(status: int, headers: list[tuple[str, str]]) -> bytes:

@@ -27,7 +27,7 @@ _CHARACTERS_A_TOKEN: Final = 4  # where a provider counts none
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The gate of the row, as far as a request has to do with it."""
+    """Callbacks by which a request to a provider reports to the gate of its row."""
 
     used: Callable[[Used], None]  # called once with what the request used
     # called with a good answer, before the row has the end of it: then the row may be over

@@ -61,10 +61,10 @@ _log = logging.getLogger(__name__)
 
 
 class Gateway:
-    """Opens gates for the rows of evaluators with granted models. Bound to one event loop.
+    """Serves the model and network requests of evaluators with grants. Bound to one event loop.
 
-    `store` is None on the command line, with the operator's models only; `client` returns the HTTP client for a base
-    URL.
+    `store` is None on the command line, where only the operator's models exist; `client` returns the HTTP client for a
+    base URL.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Gateway:
         self.turns = Turns(MODELS_AT_ONCE, per_free=3)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms) -> "Grant":
-        """Resolve the models and other hosts of an evaluator.
+        """Look up the models and other hosts that an evaluator was granted.
 
         Raises:
           InvalidRequest: there is no such model, or the operator does not allow it or a host.
-          NotFound: its secret does not exist.
+          NotFound: a model's secret does not exist.
         """
         if terms.replay is not Replay.OFF and self.recordings is None:
             raise InvalidRequest("answers of models are recorded by a running host only; name one with --url")
@@ -103,7 +103,7 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The models and hosts of one evaluator, for a call or a part of a job. See `service.model_grants.ModelGrant`."""
+    """The models and hosts that an evaluator may use in a call or a part of a job; a `model_grants.ModelGrant`."""
 
     gateway: Gateway
     evaluator: Evaluator
@@ -114,20 +114,20 @@ class Grant:
     day: Meter
 
     def gate(self) -> "RowGate":
-        """Return a new gate, for one row."""
+        """Return a new gate, which serves the requests of one row."""
         return RowGate(self)
 
     def model(self, name: str) -> GrantedModel | None:
-        """Return the model that code calls so, or None."""
+        """Return the model that the code calls by this name; None if it was not granted."""
         return self.models.get(name) or self.models.get(ANY)
 
     def admits(self, to: HostPort) -> bool:
-        """Tell whether code may reach a host."""
+        """Return whether the evaluator was granted a host."""
         return any(one.includes(to) for one in self.hosts)
 
 
 class RowGate:
-    """Serves the connections of one row. See `sandbox.base.Gate`."""
+    """Serves the connections that one row opens to models and hosts; a `sandbox.base.Gate`."""
 
     def __init__(self, grant: Grant) -> None:
         self._grant = grant
@@ -164,11 +164,11 @@ class RowGate:
         return replace(used, connections=self._network_connections, network_bytes=self._network_bytes)
 
     def open(self, wire: Wire) -> None:
-        """Begin to serve the row."""
+        """Begin to serve the row, whose sandbox is reached by `wire`."""
         self._wire = wire
 
     def receive(self, connection: int, data: bytes, *, end: bool) -> None:
-        """Take bytes of a connection."""
+        """Handle bytes that the row sent on a connection; with `end` it has closed the connection."""
         if self._wire is None:
             return
         known = self._connections.get(connection)
@@ -197,9 +197,9 @@ class RowGate:
         self._wire = None
 
     async def ask(self, model: str, request: dict[str, Json]) -> dict[str, Json]:
-        """Return `{"response": …}` to a chat that the row handed to the host, or `{"error": text, "status": number}`.
+        """Send an OpenAI chat request to a granted model; return `{"response": …}` or `{"error": text, "status": int}`.
 
-        The row is in no sandbox meanwhile. Budgets and recorded answers are those of its own requests.
+        The row occupies no sandbox meanwhile. Budgets and recorded answers apply as to requests from the sandbox.
         """
         granted = self._grant.model(model)
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI

@@ -1,4 +1,4 @@
-"""Resolves the models that evaluators were granted, and keeps what workspaces use of them by day."""
+"""Looks up the models that evaluators were granted, and counts their use by workspace and day."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class GrantedModel:
         return self.registered.name
 
     def cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return what so many tokens cost; None when the model has no price."""
+        """Return the cost of these tokens, in the currency of the model's prices; None when it has no price."""
         prices = self.registered.input_price, self.registered.output_price
         if prices[0] is None or prices[1] is None:
             return None
@@ -78,7 +78,7 @@ class ModelDirectory:
         return _stored(await objects.add_object(_KIND, workspace, model.name, _content(model), most=_REGISTERED))
 
     async def change(self, workspace: str, name: str, changes: dict[str, Any]) -> RegisteredModel:
-        """Change fields of a model of a workspace, and return it; raises as `add`, and NotFound without one."""
+        """Change fields of a workspace's model, and return it; raises as `add`, or NotFound without such a model."""
         if self._of_operator(name, None) is not None:
             raise InvalidRequest.of("name", f"{name} is the operator's", "it is changed in EVALUATOR_HOST_MODELS")
         objects = self._kept().objects
@@ -194,13 +194,13 @@ def _content(model: RegisteredModel) -> str:
 
 
 def base_url(model: RegisteredModel) -> str:
-    """Return the URL before the paths of `protocols.Route`."""
+    """Return the URL of a model's API, to which the path of a `protocols.Route` is added."""
     url = model.url.rstrip("/")
     return url.removesuffix("/v1") if model.kind is ModelKind.ANTHROPIC else url.removesuffix("/chat/completions")
 
 
 class DayMeters:
-    """Use of models by each workspace today, on all hosts of the database.
+    """Counts the use of models by each workspace today, on all hosts of the database together.
 
     `store` is None on the command line, where only this process counts.
     """

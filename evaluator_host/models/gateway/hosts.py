@@ -19,7 +19,7 @@ HTTPS: Final = 443
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A name or an address, in lower case and without brackets, and a port; `*.example.com` is every name below."""
+    """A host, by name or address (lower case, no brackets), and a port; `*.example.com` is every name below it."""
 
     host: str
     port: int
@@ -62,7 +62,7 @@ def host_port(text: str, *, port: int) -> HostPort | None:
 
 
 def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Tell whether an address is a host of the public internet, and no way to write another address."""
+    """Tell whether an address is in the public internet, and embeds no other address (as 6to4 and Teredo do)."""
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global and not address.is_multicast
     in_use = address in ipaddress.ip_network("2000::/3")  # so not mapped, translated or compatible IPv4, nor local
@@ -73,9 +73,9 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str], workspace: 
     """Return the hosts that an evaluator may reach.
 
     Args:
-      entries: Of the evaluator: `api.example.com:443`; without a port 443.
-      allowed: Those of the setting.
-      workspace: Id and name of the evaluator's.
+      entries: Those that the evaluator names, `api.example.com:443`; the default port is 443.
+      allowed: Those of the setting EVALUATOR_HOST_NETWORK_HOSTS.
+      workspace: Id and name of the evaluator's workspace.
 
     Raises:
       InvalidRequest: an entry names no host, or the operator does not allow it.
@@ -97,7 +97,7 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str], workspace: 
 
 
 def entries_for(allowed: Iterable[str], workspace: tuple[str, str]) -> Iterator[str]:
-    """Yield the entries of a setting that hold for a workspace: `NAME` for all, `WORKSPACE/NAME` for one."""
+    """Yield the names that a setting lists for a workspace (id, name): `NAME` is for all, `WORKSPACE/NAME` for one."""
     for one in allowed:
         whose, _, name = one.rpartition("/")
         if whose in ("", *workspace):

@@ -1,4 +1,4 @@
-"""The APIs that the gateway speaks: which requests it takes, how it refuses, and where answers tell their tokens."""
+"""The model APIs that the gateway speaks: the requests it accepts, the form of errors, token counts in answers."""
 
 import re
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Route:
 
 
 def route_of(path: str) -> Route | None:
-    """Return the route of a POST, or None."""
+    """Return the route of a POST request by its path; None for a path that is no request to a model."""
     if (azure := _AZURE.fullmatch(path)) is not None:
         return Route(ModelKind.OPENAI, f"/{azure[2]}", azure[1])
     found = _PATHS.get(path.removeprefix("/v1"))
@@ -76,7 +76,7 @@ def model_list(kind: ModelKind, names: list[str]) -> bytes:
 
 
 def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json]:
-    """Return what decides an answer: the request without what names its user or its transport."""
+    """Return a request in the form by which recorded answers are found: without user, metadata and transport fields."""
     kept = {name: value for name, value in body.items() if name not in _VOLATILE}
     if not kept.get("stream"):
         kept.pop("stream", None)
@@ -84,7 +84,7 @@ def canonical(route: Route, model: str, body: dict[str, Json]) -> dict[str, Json
 
 
 def tokens_of(body: Any) -> tuple[int, int] | None:
-    """Return the tokens of request and answer that an answer, or one event of it, tells; None when it tells none."""
+    """Return the token counts (of request, of answer) in a response or an event of its stream; None if it has none."""
     if not isinstance(body, dict):
         return None
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
@@ -102,7 +102,7 @@ def _count(value: Any) -> int:
 
 
 def chat_request(kind: ModelKind, request: dict[str, Json]) -> tuple[str, dict[str, Json]]:
-    """Return the path and body of a chat in OpenAI's form, for a provider of this kind."""
+    """Convert a chat request in OpenAI's form to the path and body for a provider of this kind."""
     if kind is ModelKind.OPENAI:
         return "/v1/chat/completions", request
     said = [one for one in request.get("messages", ()) if isinstance(one, dict)]
@@ -117,7 +117,7 @@ def chat_request(kind: ModelKind, request: dict[str, Json]) -> tuple[str, dict[s
 
 
 def chat_response(kind: ModelKind, answer: dict[str, Json]) -> dict[str, Json]:
-    """Return a provider's answer to `chat_request` in OpenAI's form."""
+    """Convert a provider's answer to `chat_request` to OpenAI's form."""
     if kind is ModelKind.OPENAI:
         return answer
     parts = answer.get("content")
@@ -131,7 +131,7 @@ def chat_response(kind: ModelKind, answer: dict[str, Json]) -> dict[str, Json]:
 
 
 class EventStream:
-    """Reads server-sent events that pass by: what they say of tokens.
+    """Splits the server-sent events of an answer that is passed on, and reads the token counts in them.
 
     Args:
       hides_usage: Leave out the last event of a chat, which has the tokens only, since the caller did not ask for it.
@@ -143,7 +143,7 @@ class EventStream:
         self.tokens: tuple[int, int] | None = None  # of request and answer, as far as they are known
 
     def feed(self, data: bytes) -> bytes:
-        """Return the events that are complete now, as they are passed on."""
+        """Add bytes of the answer; return the complete events, to be passed on."""
         whole, mark, self._rest = (self._rest + data).replace(b"\r\n", b"\n").rpartition(b"\n\n")
         if not mark and len(self._rest) > _EVENT_BYTES:
             whole, self._rest = self._rest, b""
@@ -153,7 +153,7 @@ class EventStream:
         return b"".join(event + b"\n\n" for event in whole.split(b"\n\n") if self._passes(event))
 
     def rest(self) -> bytes:
-        """Return what came after the last complete event."""
+        """Return the bytes after the last complete event."""
         return self._rest
 
     def _passes(self, event: bytes) -> bool:

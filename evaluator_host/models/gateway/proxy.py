@@ -44,7 +44,7 @@ def look_up(host: str, port: int) -> list[str]:
 
 
 class Waits(Protocol):
-    """Takes whether the row waits for an answer on a connection."""
+    """Callback that is told whether the row waits for an answer on a connection."""
 
     def __call__(self, *, waits: bool) -> None:
         """Take it."""
@@ -55,8 +55,8 @@ class Proxy:
     """Connects rows to hosts, for all evaluators of one host. Bound to one event loop.
 
     Args:
-      private: Networks that are not public, and that granted names may be in nevertheless.
-      resolve: Looks a name up.
+      private: Networks, `10.0.0.0/8`, in which granted hosts may be although they are not public.
+      resolve: Returns the addresses of a host and port; blocking.
     """
 
     def __init__(self, private: Sequence[str], *, resolve: Resolve = look_up) -> None:
@@ -65,15 +65,15 @@ class Proxy:
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="lookup")  # a slow name keeps nobody else
 
     def close(self) -> None:
-        """End the threads that look names up."""
+        """Stop the threads that look names up."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @asynccontextmanager
     async def connect(self, to: HostPort) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """Connect to an address of a name that was checked.
+        """Connect to a host at an address that was checked; yields a reader and a writer.
 
         Raises:
-          Refused: it has no address that rows may reach, or does not answer.
+          Refused: the host has no address that rows may reach, or does not answer.
         """
         reader, writer = await self._open(to)
         try:
@@ -116,7 +116,7 @@ class Proxy:
 
 @dataclass(slots=True)
 class RowTraffic:
-    """The row of a connection, as far as its traffic has to do with it."""
+    """Callbacks by which proxied traffic counts toward its row, and waits with it."""
 
     count: Callable[[int], None]  # counts bytes; raises Refused when they are more than a row may carry
     waits: Waits  # told whether the row waits for an answer
@@ -125,10 +125,10 @@ class RowTraffic:
 
 
 async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, to: HostPort, row: RowTraffic) -> None:
-    """Serve one request that names another host, which was granted.
+    """Serve one request of a row to another host, which was granted: CONNECT or plain HTTP.
 
     Raises:
-      Refused: nothing was sent to the row yet, and nothing will be.
+      Refused: the host does not answer, or the bytes in the tunnel name another host.
     """
     async with proxy.connect(to) as (reader, writer):
         if request.method != "CONNECT":

@@ -20,7 +20,7 @@ _FIELDS: Final = {"status": int, "content_type": str, "body": str, "input_tokens
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of a model as it goes over the wire."""
+    """A model's HTTP response, as it is recorded and sent again, and its token counts."""
 
     status: int
     content_type: str
@@ -42,7 +42,7 @@ def _canonical(request: dict[str, Json]) -> bytes:
 
 
 class Recordings:
-    """The recorded answers of every workspace. When a workspace has more than `most_bytes`, the oldest make room."""
+    """The recorded answers of all workspaces. The oldest of a workspace are deleted when it has over `most_bytes`."""
 
     def __init__(self, store: Models, *, most_bytes: int) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class Recordings:
             yield encode_json({**head, **decode_json(one.content.encode())}) + b"\n"
 
     async def import_lines(self, workspace: str, lines: AsyncIterable[bytes]) -> int:
-        """Record the answers of an export, in place of those of the same requests; return how many there were.
+        """Record the answers in the lines of an export, which replace answers to the same requests; return the count.
 
         Raises:
           InvalidRequest: a line is no recorded answer; those before it may be recorded.

@@ -1,4 +1,4 @@
-"""The verbs of registered models: add, change, list, test, delete, what they were used for, and recorded answers."""
+"""The operations on registered models: add, change, list, test, delete, use by day, and recorded answers."""
 
 import time
 from dataclasses import replace
@@ -66,7 +66,7 @@ class ModelService:
         return ModelTest(error is None, said, error, latency_ms, used.input_tokens, used.output_tokens, used.cost)
 
     async def list_usage(self, workspace: str, *, days: int) -> list[DayUsage]:
-        """Return what a workspace used in the last days, the newest day first."""
+        """Return a workspace's use of each model in the last `days` days, today included, the newest first."""
         since = datetime.now(UTC).date() - timedelta(days=days - 1)
         return await self.store.list_usage(workspace, since=since.isoformat())
 

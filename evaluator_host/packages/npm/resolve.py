@@ -218,7 +218,7 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
 
 
 def from_outside(said: str) -> PackagesFailed | None:
-    """Return the error when npm refuses a package that is not the registry's; None for any other message."""
+    """Return the error if npm's output says that it refused a package from outside the registry, else None."""
     if (outside := _OUTSIDE.search(said)) is None:
         return None
     what = f"a package from outside the registry ({outside['kind']}), which is not allowed"

@@ -107,7 +107,7 @@ def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ..
     """Parse uv's requirements output: pinned names, hashes and comments; addresses and options are refused.
 
     Raises:
-      PackagesFailed: there is another line.
+      PackagesFailed: a line pins no package, or a package has no hash.
     """
     versions: dict[str, str] = {}
     hashes: dict[str, list[str]] = {}
@@ -173,7 +173,7 @@ class NoWheel(PackagesFailed):
 
     @classmethod
     def for_pin(cls, pin: Pin, target: LockTarget, near: Sequence[str]) -> "NoWheel":
-        """Return the error that names the package and the two ways to solve it."""
+        """Return the error for a pin, with two ways out: a pin in `near`, which has a wheel, or source builds."""
         where = f"Python {target.runtime} on linux {target.machine}"
         instead = f"Pin {' or '.join(near)}, which has one, or let" if near else "Let"
         detail = (
@@ -223,7 +223,7 @@ def last_cause(said: str) -> str:
 
 @lru_cache(maxsize=64)
 def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
-    """Return the lock of some packages in a lock file, with all their dependencies."""
+    """Return the lock of the packages `roots` and their dependencies, at the versions of a requirements lock file."""
     known = _read(file)
     names = _needed(roots, known)
     packages = tuple(replace(known[name], requested=name in roots) for name in sorted(names))
@@ -232,7 +232,7 @@ def shipped_lock(file: Path, roots: frozenset[str], target: LockTarget) -> Lock:
 
 @lru_cache(maxsize=64)
 def shipped_pins(file: Path, roots: frozenset[str]) -> tuple[Pin, ...]:
-    """Return the pins of some packages in a lock file."""
+    """Return pins of the packages `roots`, at the versions of a requirements lock file."""
     known = _read(file)
     return tuple(Pin(name, known[name].version) for name in sorted(roots))
 

@@ -32,7 +32,7 @@ _LEGACY: Final = {"manylinux2014": 17, "manylinux2010": 12, "manylinux1": 5}
 
 
 def main(given: Path) -> None:
-    """Read a question from a file and print the answer."""
+    """Read `{"name", "index", "runtime", "machine", "glibc"}` from a JSON file; print the versions as JSON."""
     asked = json.loads(given.read_text("utf-8"))
     name = canonicalize_name(asked["name"])
     page = _fetched(f"{asked['index'].rstrip('/')}/{name}/", asked)
@@ -41,7 +41,7 @@ def main(given: Path) -> None:
 
 
 def usable(files: Iterable[tuple[str, str | None]], runtime: str, machine: str, glibc: list[int]) -> list[str]:
-    """Return the versions with wheels that a runtime can load, newest first, final ones before pre-releases."""
+    """Return the versions in `(file name, Requires-Python)` with a wheel for a runtime, newest first, finals before."""
     tags = frozenset(_tags(runtime, machine, glibc))
     versions: set[Version] = set()
     for file_name, requires in files:
