@@ -35,7 +35,7 @@ class Call(Generic[T]):
       path: From the root of the host, with the query.
       answer: Type that the JSON body of the answer is read as; `NoneType` ignores the body.
       body: JSON as bytes, or pieces that are streamed.
-      headers: Beside those of every request.
+      headers: Headers in addition to those of every request.
     """
 
     method: str
@@ -87,7 +87,7 @@ def evaluator_headers(evaluator: Evaluator | str) -> tuple[tuple[str, str], ...]
 
 
 def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
-    """Return the field `cases` as older hosts take it: not at all when it has its default."""
+    """Return `{"cases": cases}`, or `{}` for None: older hosts refuse the field."""
     return {} if cases is None else {"cases": cases}
 
 
@@ -196,7 +196,7 @@ def http_options(url: str, *, key: str | None, timeout_s: float | None) -> dict[
     """Return the arguments of an httpx client for the host at a URL.
 
     Raises:
-      InvalidRequest: the key cannot be one. The message does not repeat it.
+      InvalidRequest: the key is malformed. The message does not repeat it.
     """
     headers = {"Content-Type": "application/json"}
     if key is not None:

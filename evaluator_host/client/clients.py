@@ -35,7 +35,7 @@ def _replay_body(replay: Replay) -> dict[str, Json]:
 
 
 class HostVerbs(Verbs[TransportT]):
-    """Methods of a client: evaluating, checking, and the groups of stored things.
+    """Methods of a client to evaluate, check and migrate, and groups of methods for what the host stores.
 
     Args:
       transport: Sends the calls.
@@ -131,7 +131,7 @@ class HostVerbs(Verbs[TransportT]):
 
         Args:
           evaluator: The code and its settings, or the name of a stored one.
-          cases: Rows with `expect`, and `case`, a name; None: those of the stored one.
+          cases: Test cases: rows with `expect`, and `case` as their name; None for those of the stored evaluator.
 
         Raises:
           NotFound: there is no evaluator of that name.
@@ -224,7 +224,7 @@ class HostVerbs(Verbs[TransportT]):
 
     @verb
     async def usage(self) -> UsageReport:
-        """Return what the workspace of the caller's key stores, in bytes, and what it may store."""
+        """Return the bytes that the workspace of the caller's key stores, and its quota."""
         return await self._transport.send(Call("GET", "/v1/usage", UsageReport))
 
     @verb

@@ -131,14 +131,14 @@ class JobVerbs(Verbs[TransportT]):
         With `replay=Replay.PREFER` the job itself uses these answers again. Errors are those of `create`.
 
         Args:
-          evaluators: As in `create`.
-          dataset: As in `create`.
-          mapping: As in `create`.
-          target: As in `create`.
+          evaluators: Evaluators with their code, and names of stored ones (`exact-match@3`).
+          dataset: Name of a data set, rows, or an eval set, as in `create`.
+          mapping: Row fields by column or template: `{"outputs": "answer", "correct_answer": "gold"}`.
+          target: A model that makes the outputs first.
           limit_samples: Rows of the job, from the first on.
-          shard: Which of them the job scores, as in `create`; the first rows are of all.
-          isolation: As in `create`.
-          replay: As in `create`.
+          shard: Which of them the job scores, as in `create`; the rows to score now are the first of all.
+          isolation: `BATCH` lets rows share a process, for speed.
+          replay: Whether answers of granted models are recorded and reused.
           budget: What the whole job may use of granted models.
           rows: Rows to score now.
         """
@@ -319,7 +319,7 @@ class JobVerbs(Verbs[TransportT]):
         Args:
           job_id: Id of the job.
           limit: Rows, at most.
-          filters: As in `rows`.
+          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, … as in `rows`.
         """
         found: list[JobRow] = []
         async with aclosing(self._rows(job_id, filters)) as rows:
@@ -336,7 +336,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Args:
           job_id: Id of the job.
-          filters: As in `rows`.
+          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, … as in `rows`.
         """
         async with aclosing(self._rows(job_id, filters)) as rows:
             async for row in rows:
@@ -478,7 +478,7 @@ def job_body(
     name: str | None = None,
     **config: Any,
 ) -> dict[str, Any]:
-    """Return the body of a new job; fields of `config` with their defaults are left out, as older hosts take it."""
+    """Return the body of a new job without `config` fields that have their defaults: older hosts know fewer."""
     defaults = {None, Executor.LOCAL, Replay.OFF, Failures.EXCLUDE}
     body = {
         "evaluators": [evaluator_body(one) for one in evaluators],

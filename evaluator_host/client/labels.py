@@ -81,8 +81,8 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
         Args:
           name: Name of the queue.
           index: Number of the row.
-          label: true or false, a number, or a choice; None lets it wait again.
-          skip: Leave the row out.
+          label: true or false, a number, or a choice; None removes the label, so that the row waits again.
+          skip: Whether the row is skipped: it gets no label.
           note: Text for people.
           by: The person; a host with keys takes the key's name.
 

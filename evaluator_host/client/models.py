@@ -62,7 +62,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def usage(self, *, days: int = 30) -> list[DayUsage]:
-        """Return what the workspace used of each model by day (UTC), the newest day first.
+        """Return the workspace's use of each model by day (UTC), the newest day first.
 
         Args:
           days: How many days, today included.
@@ -86,7 +86,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def import_answers(self, answers: Iterable[dict[str, Json]]) -> RecordedAnswers:
-        """Record the answers of an export, in place of those of the same requests.
+        """Record the answers of an export; they replace recorded answers to the same requests.
 
         Args:
           answers: As `export_answers` yields them.

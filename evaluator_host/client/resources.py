@@ -155,7 +155,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
     @verb
     async def scores(self, name: str, *, dataset: str | None = None, limit: int = 100) -> list[EvaluatorScore]:
-        """Return what the versions of an evaluator scored in completed jobs, the newest first: its trend.
+        """Return the scores of an evaluator's versions in completed jobs, the newest job first.
 
         Args:
           name: Name of the evaluator.
@@ -289,7 +289,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           limit: Rows, at most.
 
         Raises:
-          InvalidRequest: a condition is none.
+          InvalidRequest: a condition is not valid.
         """
         pairs = [("text", text), ("first", first), ("limit", limit), *(("where", one) for one in where)]
         asked = urlencode([*pairs, *([("sort", sort)] if sort else [])])
@@ -310,7 +310,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
 
     @verb
     async def columns(self, name: str) -> list[ColumnFacts]:
-        """Return what the columns of a data set hold: kinds, missing and frequent values, ranges."""
+        """Return statistics of each column of a data set: kinds, missing and frequent values, ranges."""
         return await self._transport.send(Call("GET", self._path(name, "columns"), list[ColumnFacts]))
 
     @verb
@@ -377,11 +377,11 @@ class SecretVerbs(NamedVerbs[TransportT, SecretReport]):
         """Store a secret; an existing secret of that name is replaced.
 
         Args:
-          name: What targets and judges name it by.
+          name: Name by which targets, models and judges refer to it.
           value: 8 to 8192 characters of ASCII on one line.
 
         Raises:
-          InvalidRequest: the name or the value cannot be one.
+          InvalidRequest: the name or the value is not valid.
         """
         call = Call("PUT", self._path(name), SecretReport, encode({"value": value}))
         return await self._transport.send(call)

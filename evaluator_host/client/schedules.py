@@ -42,7 +42,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
         Args:
           name: Name of the schedule.
-          paused: Whether it runs nothing for now.
+          paused: Whether it is paused, so that it makes no jobs.
           cron: Another expression.
           timezone: Another time zone.
 
@@ -54,7 +54,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
 
     @verb
     async def run(self, name: str) -> JobReport:
-        """Make the job of a schedule now, and return it."""
+        """Create a job of a schedule now, and return it."""
         return await self._transport.send(Call("POST", self._path(name, "run"), JobReport))
 
 
@@ -66,7 +66,7 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
     @verb
     async def create(self, name: str, rule: AlertRule) -> AlertReport:
-        """Keep a message, and send it to a webhook if the rule names one, when a figure goes out of bounds.
+        """Create an alert: a message, also to a webhook if the rule names one, when a figure goes out of bounds.
 
         Args:
           name: Name of the alert.
@@ -87,8 +87,8 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
 
         Args:
           name: Name of the alert.
-          paused: Whether it watches nothing for now.
-          acknowledged: Whether the pages count it no longer as firing, until its next message.
+          paused: Whether it is paused, so that it watches nothing.
+          acknowledged: Whether it was seen: pages do not count it as firing until its next message.
         """
         body = encode({"paused": paused, "acknowledged": acknowledged})
         return await self._transport.send(Call("PATCH", self._path(name), AlertReport, body))

@@ -86,7 +86,7 @@ class Transport(ABC):
 
     @abstractmethod
     async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return the result of a function that reads or writes a file."""
+        """Call a function that reads or writes a file, without blocking an event loop, and return its result."""
 
 
 class SyncTransport(Transport):
@@ -120,7 +120,7 @@ class SyncTransport(Transport):
         time.sleep(seconds)  # noqa: ASYNC251 - never on an event loop
 
     async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return the result of a function that reads or writes a file."""
+        """Call a function that reads or writes a file, and return its result."""
         return function(*args, **kwargs)
 
 
@@ -154,7 +154,7 @@ class AsyncTransport(Transport):
         await asyncio.sleep(seconds)
 
     async def call_blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return the result of a function that reads or writes a file; it runs in a thread."""
+        """Call a function that reads or writes a file in a thread, and return its result."""
         return await asyncio.to_thread(function, *args, **kwargs)
 
 
@@ -269,7 +269,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
     @verb
     async def delete(self, name: str) -> None:
-        """Delete the one of this name; what refers to it stays, see the class."""
+        """Delete the one of this name. Jobs and evaluators that use it stay; the class says what becomes of them."""
         await self._transport.send(Call("DELETE", self._path(name), NoneType))
 
     def _path(self, name: str, rest: str = "") -> str:

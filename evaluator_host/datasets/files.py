@@ -66,7 +66,7 @@ class RowsFolder:
         return stage
 
     def keep(self, stage: Path, dataset_id: str) -> None:
-        """Make a filled folder the rows of a data set."""
+        """Move a folder that `write_rows` has filled to where the rows of a data set are kept."""
         stage.rename(self.path / dataset_id)
 
     def rows(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -105,15 +105,15 @@ class RowsFolder:
         return self.path / dataset_id
 
     def page(self, dataset_id: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows as JSON lines, from row `first` on; fewer when they have 16 MB."""
+        """Return at most `limit` rows as JSON lines, from row `first` on; fewer once they have 16 MB."""
         return [line for _, line in next(line_chunks(self.lines(dataset_id, first=first), limit, _PAGE_BYTES), [])]
 
     def some(
         self, dataset_id: str, numbers: Iterable[int], *, most_bytes: int | None = None
     ) -> dict[int, dict[str, Any]]:
-        """Return the rows with the given numbers; neighbouring rows are read together.
+        """Return the rows with the given numbers (from 0), by number; neighbouring rows are read together.
 
-        Leaves out the rows that follow once the rows have more than `most_bytes`.
+        Once the rows read so far have more than `most_bytes` bytes, the remaining ones are left out; None for no limit.
         """
         found: dict[int, dict[str, Any]] = {}
         held = 0
@@ -169,7 +169,7 @@ class RowsFolder:
 
 
 def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max_row_bytes: int) -> DatasetFacts:
-    """Write the valid records of an uploaded file into a folder, as `write_rows`."""
+    """Write the records of an uploaded file into a folder as `write_rows` does; add notes on how it was read."""
     notes: list[str] = []
     with upload.open("rb", buffering=_READ_BYTES) as file:
         records = read_records(file, format_, max_row_bytes=max_row_bytes, note=notes.append)
@@ -178,7 +178,7 @@ def write_upload(stage: Path, upload: Path, format_: Format, max_bytes: int, max
 
 
 def line_chunks(lines: Iterator[tuple[int, bytes]], rows: int, max_bytes: int) -> Iterator[list[tuple[int, bytes]]]:
-    """Yield numbered lines in lists that end at a number of rows, or at the row that reaches a number of bytes."""
+    """Yield numbered lines in lists of at most `rows`; a list also ends with the line that reaches `max_bytes`."""
     chunk: list[tuple[int, bytes]] = []
     size = 0
     for number, line in lines:

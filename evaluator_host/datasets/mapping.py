@@ -1,9 +1,9 @@
 """Maps a record of a file to a row: each field from a column or from a template over the columns.
 
 A record with an object under `inputs` (or `variables`) is a row as the API takes it. Any other record is flat: every
-column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria`, and a list
-of `messages`, are these too. A record may also have the criteria of several evaluators; each evaluator then gets its
-own.
+column is in `inputs`, `outputs` (or `output`) is also the outputs, and objects under `trace` and `criteria` and a list
+under `messages` are the fields of these names. A record may also have separate criteria for several evaluators; each
+evaluator then gets its own.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class Mapping:
 
     @classmethod
     def parse(cls, pairs: Iterable[str]) -> "Mapping":
-        """Return the mapping that a list of `FIELD=SOURCE` texts describes, on the machine of their author.
+        """Parse `FIELD=SOURCE` texts. Their templates are compiled in this process, so it is for the user's own texts.
 
         Raises:
           InvalidRequest: a text has another form, or sets an unknown field, or a template is not valid.
@@ -72,7 +72,7 @@ class Mapping:
 
     @property
     def templates(self) -> list[tuple[str, str]]:
-        """The fields whose sources are templates, with these."""
+        """`(field, template)` for each field whose source is a template."""
         return [(field, source) for field, source in self.sources if is_template(source)]
 
     @classmethod
@@ -184,7 +184,7 @@ def given_to(row: Row, record: dict[str, Any], names: AbstractSet[str], *, outpu
 
     Args:
       row: The mapped record.
-      record: A record with criteria by evaluator.
+      record: The record, whose `criteria` are an object by name of the evaluator.
       names: Names of the evaluator, one of which may have criteria there.
       outputs_come: Whether a model writes the outputs.
     """

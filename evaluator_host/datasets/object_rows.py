@@ -21,13 +21,13 @@ _AGAIN_WITHIN: Final = timedelta(seconds=20)  # a refusal is tried again; silenc
 
 
 class Bucket:
-    """The objects of a storage that hosts share. Blocking.
+    """An S3-compatible bucket that hosts share. Blocking.
 
     Args:
       url: `s3://bucket/prefix`. Credentials and endpoint are in the environment, as AWS names them.
 
     Raises:
-      Misconfigured: the URL is none, or `evaluator-host[s3]` is not installed.
+      Misconfigured: the URL is not valid, or `evaluator-host[s3]` is not installed.
     """
 
     def __init__(self, url: str) -> None:
@@ -71,10 +71,10 @@ class Bucket:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Convert what the storage refuses during the block.
+        """Convert errors of the storage client during the block.
 
         Raises:
-          StoreUnavailable: it does not answer, refused, or has no such object.
+          StoreUnavailable: the storage does not answer, refused, or has no such object.
         """
         failures: tuple[Any, ...] = (FileNotFoundError, self.obstore.exceptions.BaseError)
         try:
@@ -88,11 +88,11 @@ class ObjectRows(RowsFolder):
     """The rows of all data sets of a database, in a bucket; the folder holds this host's copies. Blocking.
 
     Args:
-      folder: For uploads under way, and copies.
-      url: As `Bucket` takes it.
+      folder: Local folder for uploads under way, and for copies.
+      url: `s3://bucket/prefix`.
 
     Raises:
-      Misconfigured: as `Bucket`.
+      Misconfigured: the URL is not valid, or `evaluator-host[s3]` is not installed.
     """
 
     def __init__(self, folder: Path, url: str) -> None:
@@ -132,7 +132,7 @@ class ObjectRows(RowsFolder):
         return True
 
     def missing(self, dataset_ids: Iterable[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Return none: every host of the database reads the bucket, which is not asked for each of them."""
+        """Return an empty list: every host of the database can read the bucket, so no data set is looked up."""
         return []
 
     def file(self, dataset_id: str) -> Path:

@@ -43,10 +43,10 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> "Condition":
-        """Return the condition that a text names.
+        """Parse a condition such as `city=Rome`.
 
         Raises:
-          InvalidRequest: it names none.
+          InvalidRequest: the text is not a condition.
         """
         found = _CONDITION.fullmatch(text)
         if found is None:
@@ -57,7 +57,7 @@ class Condition:
         return cls(found["column"].strip(), found["sign"], found["value"].strip())
 
     def holds(self, row: dict[str, Any]) -> bool:
-        """Return whether a row meets it. A value that is a number is compared as a number where it can be."""
+        """Return whether a row meets the condition. `<` and `>` compare numbers, `=` numbers or texts, `~` texts."""
         value = value_at(row, self.column)
         if self.sign in ("=", "!="):
             return (_text(value) == self.value or _number(value) == _number(self.value) is not None) == (
@@ -76,8 +76,8 @@ def search_rows(
 ) -> FoundRows:
     """Return the rows of a file of JSON lines that have a text and meet all conditions.
 
-    `sort` is a column, after `-` descending, rows without a value last; `first` of the found rows are left out. Fewer
-    than `limit` come when they have 4 MB.
+    `sort` is a column, with `-` before it for descending order; rows without a value come last. The first `first` found
+    rows are left out. At most `limit` rows are returned, fewer once they have 4 MB.
     """
     places, numbers, keys = array("Q"), array("Q"), list[tuple[Any, ...]]()
     wanted = text.lower()
@@ -107,8 +107,8 @@ def search_rows(
 def compare_rows(file: Path, other: Path, first: int, limit: int) -> RowChanges:
     """Return how the rows of `other` differ from those of `file`, in the order of `other`.
 
-    A row that was removed where one was added counts as changed. The first `first` are left out. Fewer than `limit`
-    come when their rows have 4 MB.
+    A row that was removed where one was added counts as changed. The first `first` differences are left out. At most
+    `limit` are returned, fewer once their rows have 4 MB.
     """
     old, new = _Lines.of(file), _Lines.of(other)
     found, kinds, held = list[RowChange](), Counter[str](), 0
@@ -166,7 +166,7 @@ def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int
 
 
 def describe_columns(file: Path) -> list[ColumnFacts]:
-    """Return what the columns of a file of JSON lines hold, in the order of their first appearance; at most 200."""
+    """Return statistics of at most 200 columns of a file of JSON lines, in the order of their first appearance."""
     columns: dict[str, _Column] = {}
     rows = 0
     with file.open("rb") as lines:
@@ -241,10 +241,10 @@ def edit_rows(
     max_bytes: int,
     max_row_bytes: int,
 ) -> DatasetFacts:
-    """Write the edited rows of a file of JSON lines into a folder, as `write_rows`.
+    """Write the rows of a file of JSON lines, edited, into a folder as `write_rows` does; rows count from 0.
 
     Raises:
-      InvalidRequest: there is no row of such a number, or no row is left.
+      InvalidRequest: a row to change or remove does not exist, or no row is left.
     """
     gone = frozenset(removed)
     unknown = {*changed, *gone}

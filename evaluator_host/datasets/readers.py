@@ -52,7 +52,7 @@ Note: TypeAlias = Callable[[str], object]
 def read_records(
     file: BinaryIO, format_: Format, *, max_row_bytes: int, note: Note = lambda _: None
 ) -> Iterator[Record]:
-    """Yield the records of a file. An Excel file, another encoding or separator is recognised, and told to `note`.
+    """Yield `(line, record)` of a file. `note` gets a sentence when the file has another encoding or separator.
 
     Raises:
       InvalidRequest: the file is not of this format, or is damaged so that reading cannot go on.

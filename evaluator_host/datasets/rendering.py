@@ -96,7 +96,7 @@ def _decoded_lines(answer: bytes) -> list[Any]:
 
 
 def template_faults(templates: Sequence[str]) -> list[str | None]:
-    """Return what is wrong with each template, or None."""
+    """Return the error message for each template that is not valid, None for others."""
     return [_fault(template) for template in templates]
 
 
@@ -109,13 +109,13 @@ def _fault(template: str) -> str | None:
 
 
 def row_fields(mapping: Mapping, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of the row that a record maps to."""
+    """Return the fields of the row that a record maps to, by name: `{"inputs": {…}, "outputs": …, …}`."""
     row = to_row(record, mapping)
     return {name: getattr(row, name) for name in ROW_FIELDS}
 
 
 def rendered_lines(data: bytes, function: Callable[[Any, dict[str, Any]], Any], given: Any) -> bytes:
-    """Return a line `{"made": …}` or `{"fault": …}` for each record, or for the first ones when these take long."""
+    """Call `function(given, record)` for JSON lines; return lines `{"made"}` or `{"fault"}`, fewer if it takes long."""
     end_s = time.process_time() + _BATCH_S
     made: list[bytes] = []
     size = 0

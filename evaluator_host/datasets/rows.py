@@ -28,17 +28,17 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of `of` parts of a file: the rows whose index leaves `number` when it is divided by `of`."""
+    """One of `of` parts of a file: the rows for which `index % of == number`."""
 
     number: int = 0
     of: int = 1
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
-        """Return the shard that a text such as `3/16` names.
+        """Parse a shard such as `3/16`: number 3 of 16, counted from 0.
 
         Raises:
-          InvalidRequest: it names none.
+          InvalidRequest: the text has another form, or its number is too large.
         """
         found = re.fullmatch(r"(\d{1,7})/(\d{1,7})", text.strip(), re.ASCII)
         if found is None or not int(found[1]) < int(found[2]):
@@ -50,11 +50,11 @@ class Shard:
         return index % self.of == self.number
 
     def count(self, rows: int) -> int:
-        """Return how many of so many rows are in this shard."""
+        """Return how many of a file's `rows` rows are in this shard."""
         return len(range(self.number, rows, self.of))
 
     def closing_line(self, *, rows: int, bad_lines: int) -> bytes:
-        """Return the last line of a shard's results: which shard it is, and what its whole file has."""
+        """Return the last line of a shard's results: the shard, and the rows and bad lines of the whole file."""
         return encode_json({"shard": str(self), "rows": rows, "bad_lines": bad_lines}) + b"\n"
 
     def __str__(self) -> str:

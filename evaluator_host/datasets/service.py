@@ -62,7 +62,7 @@ class DatasetService:
     ) -> DatasetReport:
         """Store the rows of a file that arrives in chunks, without the whole file in memory.
 
-        With `replace` it takes the name from the data set that has it, whose rows jobs keep.
+        With `replace` it replaces the data set of that name; jobs over the old one keep its rows.
 
         Raises:
           InvalidRequest: the name is not valid, or the file has another format or no row.
@@ -169,7 +169,7 @@ class DatasetService:
         return [_report(dataset) for dataset in await self.store.list_datasets(workspace_id)]
 
     async def lines(self, workspace_id: str, name: str, first: int, *, limit: int) -> list[bytes]:
-        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer when they have 16 MB."""
+        """Return at most `limit` rows of a data set as JSON lines, from row `first` on; fewer once they have 16 MB."""
         dataset = await self.store.get_dataset(workspace_id, name)
         return await asyncio.to_thread(self.folder.page, dataset.id, first, limit=limit)
 
@@ -206,10 +206,10 @@ class DatasetService:
         first: int = 0,
         limit: int = 100,
     ) -> FoundRows:
-        """Return the rows that have a text and meet all conditions, see `datasets.queries`.
+        """Return the rows that contain a text and meet all conditions (`where`, `sort` as in `datasets.queries`).
 
         Raises:
-          InvalidRequest: a condition is none.
+          InvalidRequest: a condition is not valid.
           LimitExceeded: the search takes too much processor time or memory.
         """
         conditions = [Condition.parse(one) for one in where]
@@ -229,7 +229,7 @@ class DatasetService:
         return await asyncio.to_thread(_read_changes, found)
 
     async def describe_columns(self, workspace_id: str, name: str) -> list[ColumnFacts]:
-        """Return what the columns of a data set hold.
+        """Return statistics of each column of a data set: kinds, missing and frequent values, ranges.
 
         Raises:
           LimitExceeded: counting takes too much processor time or memory.
