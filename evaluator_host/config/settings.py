@@ -150,7 +150,7 @@ def _processes(proc: Path = Path("/proc")) -> int:
 
 
 def memory_for_requests_mb() -> int:
-    """Return half of the memory in MB that is left when the host has what it needs without requests, at least 96."""
+    """Return the MB of memory for requests: half of what this process may use beyond an idle host's, at least 96."""
     return max(96, (usable_memory_mb() - _IDLE_HOST_MB) // 2)
 
 
@@ -161,7 +161,7 @@ def plain_database_url() -> SecretStr | None:
 
 
 def otel_variable(name: str, default: str) -> str:
-    """Return the value of a standard variable of OpenTelemetry, such as `OTEL_TRACES_EXPORTER`."""
+    """Return a standard variable of OpenTelemetry, such as `OTEL_TRACES_EXPORTER`; `default` if it is not set."""
     return os.environ.get(name) or default
 
 
@@ -183,18 +183,18 @@ class ModelEndpoint(BaseModel):
 
 
 class WireOptions(BaseModel):
-    """Settings of one wire.
+    """Settings of one wire: routes by which another platform calls this host as one of its own evaluators.
 
     Attributes:
       secret: Text that the platform sends as its key, or signs bodies with; without it a key of this host is needed.
       signature_header: Name of the header with the signature, where the platform's differs from the wire's.
-      workspace: Whose the calls are that prove the secret.
+      workspace: Workspace to which calls with the secret belong.
       tenants: Workspaces by the platform's own tenants: `{"org/project": "team-a", "org/*": "team-b", "*": "default"}`.
       packages: Pins for code without pins of its own, by `python` or `javascript`.
       timeout_s: Time limit of a row; it ends before the platform gives up in any case.
       memory_mb: Memory limit of the sandboxes.
       body_kb: Size limit of a body.
-      upstream: Where requests go that the platform sends to the same address and the wire does not answer.
+      upstream: URL to which requests are forwarded that the platform sends here and the wire does not answer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -188,7 +188,7 @@ async def run_job(
     ] = None,
     limit: Annotated[int | None, Field(ge=1, description="Rows, from the first on; all by default.")] = None,
 ) -> dict[str, Any]:
-    """Score a data set with stored evaluators and return the figures at the end; `explain_failures` has the rest."""
+    """Score a data set with stored evaluators, and return the figures. `explain_failures` says why rows failed."""
     jobs = _client(context).jobs
     job = await jobs.create(evaluators, dataset, mapping=mapping, limit_samples=limit)
     async with aclosing(jobs.watch(job.id)) as reports:

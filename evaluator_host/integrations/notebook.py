@@ -23,7 +23,7 @@ _SHOWN = 20
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add the magic to a notebook."""
+    """Add the cell magic `%%evaluator` to a notebook; IPython calls it for `%load_ext`."""
     magic = _EvaluatorMagic(shell)
     atexit.register(magic.close)
     shell.register_magic_function(magic.run, "cell", "evaluator")  # type: ignore[arg-type] # its types know functions only

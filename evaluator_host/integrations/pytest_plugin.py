@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredEvaluator:
-    """One evaluator in a test."""
+    """An evaluator in a test: scores rows, and asserts on their scores."""
 
     name: str  # the name of its file, in the report
     evaluator: "Evaluator | str"  # its code and settings, or the name of a stored one
@@ -141,7 +141,7 @@ def evaluation_engine(pytestconfig: pytest.Config) -> "Iterator[Client | Sandbox
 def make_evaluator(
     request: pytest.FixtureRequest, evaluation_engine: "Client | SandboxPool"
 ) -> Callable[..., ScoredEvaluator]:
-    """A function that makes an evaluator of a file, as `evaluator_fixture` does."""
+    """A function `make(source, *, name, **fields)` that returns a `ScoredEvaluator`; see `evaluator_fixture`."""
 
     def note(name: str, value: object) -> None:
         request.node.user_properties.append((name, value))

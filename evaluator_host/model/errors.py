@@ -64,7 +64,7 @@ _TO_DO: Final = {
 
 
 def refusal_of(error: OSError, *, named: bool = True) -> str:
-    """Return what the operating system refused, its path for the operator (`named`), and what to do."""
+    """Return as text what the operating system refused, with the path if `named`, and what to do."""
     path = f" ({error.filename})" if named and error.filename else ""
     said = error.strerror or str(error) or type(error).__name__
     return f"{said}{path}: {_TO_DO.get(error.errno or 0, 'try again later')}"
@@ -113,7 +113,7 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
 
     @classmethod
     def of(cls, field: str, message: str, hint: str | None = None, *, what: str = "") -> "InvalidRequest":
-        """Return the refusal of one field; `what` is what cannot be taken because of it."""
+        """Return the error for one invalid field; `what` names the thing that is refused because of it: `target`."""
         detail = f"the {what} cannot be taken: {message}" if what else message
         return cls(detail, problems=(Problem(field, message, hint),))
 

@@ -109,11 +109,11 @@ class EvaluatorSettings:
     """Settings of an evaluator that its contract reads.
 
     Attributes:
-      correct_answer_key: Of evaluate-v1.
-      entry: Which function or class, when there are several; `*` for all of them.
+      correct_answer_key: Contract `evaluate-v1`: the input that is passed as the argument `correct_answer`.
+      entry: Name of the function or class to call, if there are several; `*` for all of them.
       config: Arguments of a class, or its configuration.
-      score_output: Which output of several is the score; of all entries, whose score it is.
-      repair: Run code that does not parse as it was probably meant, if only one text fits (`Fix.unique`).
+      score_output: Name of the output that is the score, or with entry `*` of the entry whose score it is.
+      repair: Whether code that does not parse is run as it was probably meant, if only one text fits (`Fix.unique`).
     """
 
     correct_answer_key: str = "correct_answer"
@@ -165,8 +165,8 @@ class Evaluator:
       models: Names of the registered models that the code may ask, or `name-in-the-code=registered-name`.
       budget: What one row may use of them.
       network: Other hosts that the code may reach, `api.example.com:443` or `*.example.com:443`.
-      secrets: Variables of the code that hold secrets of the workspace: the secret's name by that of the variable.
-      judge: The form that the code was made of (`evaluators.judges`); None for code of one's own.
+      secrets: Names of workspace secrets, each by the environment variable in which the code gets its value.
+      judge: The definition of a judge from which the code was generated (`evaluators.judges`); None for other code.
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
       path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
@@ -193,7 +193,7 @@ class Evaluator:
 
     @property
     def connects(self) -> bool:
-        """Whether it may ask models or other hosts."""
+        """Whether the code may connect to models or other hosts."""
         return bool(self.models or self.network)
 
     @property
@@ -216,7 +216,7 @@ class Row:
     Attributes:
       index: Position in a data set; None for that among the rows of one call.
       response: The whole response of the job's model that wrote `outputs`; None where no model did.
-      answers: What models answered to what the evaluator asked for this row, by the name of each request.
+      answers: Answers of models to the requests that the evaluator made for this row, by the name of each request.
       requests: These requests with their responses, `{"request": {…}, "response": {…}}`, in the order of the answers.
       messages: A conversation, `{"role", "content", "tool_calls"?}` each. They are also `inputs["messages"]`, and the
         text of the assistant's last one is `outputs` where there are none.
@@ -242,7 +242,7 @@ class Row:
 
 
 def last_answer(messages: list[Json]) -> str | None:
-    """Return the text of the last message of a conversation, if the assistant wrote it."""
+    """Return the text of the last message of a conversation; None if the assistant did not write it."""
     last = messages[-1] if messages else None
     if not isinstance(last, dict) or last.get("role") not in ("assistant", "ai", "model"):
         return None
@@ -258,9 +258,9 @@ class EncodedRow:
 
     Attributes:
       fields: Fields of `Row` as JSON, by name; fields that are left out have their defaults.
-      index: As in `Row`.
-      answers: As in `Row`.
-      requests: As in `Row`.
+      index: Position in a data set; None for that among the rows of one call.
+      answers: Answers of models to the evaluator's requests for this row, by name, as in `Row`.
+      requests: These requests with their responses, as in `Row`.
     """
 
     fields: dict[str, Octets]
@@ -270,7 +270,7 @@ class EncodedRow:
 
     @property
     def body(self) -> bytes:
-        """The fields as one object."""
+        """The fields as one JSON object."""
         return b"{%b}" % b",".join(b"".join((f'"{name}":'.encode(), text)) for name, text in self.fields.items())
 
     def __reduce__(self) -> tuple[Any, ...]:

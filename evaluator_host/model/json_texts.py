@@ -23,20 +23,20 @@ _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]")
 
 
 class NotPlain(ValueError):
-    """Only a decoder can tell what a text is: it is not JSON, or it has numbers or levels that decoders differ in."""
+    """The text has to be decoded: it is not JSON, or has numbers or nesting that decoders read differently."""
 
 
 def part(text: memoryview) -> Octets:
-    """Return a part of a text; a short one as bytes of its own, which cost the garbage collector nothing."""
+    """Return a slice of a text, copied to `bytes` if it is short: these cost the garbage collector nothing."""
     return bytes(text) if len(text) <= _SHORT_BYTES else text
 
 
 def plain_fields(text: Octets) -> dict[str, Octets]:
-    """Return the JSON text of each field of an object that every decoder reads alike; of fields with one name the last.
+    """Return the JSON text of each field of an object, by name; of fields with the same name, the last.
 
     Raises:
-      NotPlain: it is no such object. Valid JSON is refused if it may have numbers beyond a double's range, or over 200
-        levels, counting brackets in strings.
+      NotPlain: it is not a JSON object, or decoders may differ on it: it may have numbers beyond a double's range, or
+        over 200 levels, counting brackets in strings.
     """
     _require_utf_8(text)
     fields = field_texts(text)

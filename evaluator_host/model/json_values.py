@@ -86,7 +86,7 @@ def memory_bytes(data: bytes) -> int:
 
 
 def takes_more_memory(data: bytes, most_bytes: int) -> bool:
-    """Whether JSON takes more memory than `most_bytes` once it is decoded, by `memory_bytes`; counts only if it may."""
+    """Whether JSON takes over `most_bytes` of memory once it is decoded (`memory_bytes`); quick for short texts."""
     return len(data) * _MOST_WEIGHT > most_bytes and memory_bytes(data) > most_bytes
 
 

@@ -77,7 +77,7 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class FixCandidate:
-    """Code as it may have been meant, and its unified diff to the pasted code without fences and the like."""
+    """Code as it may have been meant, and its unified diff to the pasted code without code fences and the like."""
 
     code: str
     diff: str
@@ -282,7 +282,7 @@ class ModelUsage:
         return ModelUsage(**counts, cost=cost, wait_ms=self.wait_ms + other.wait_ms)
 
     def scaled(self, factor: float) -> "ModelUsage":
-        """Return the usage of so many times as much work, in whole requests, tokens and bytes."""
+        """Return this usage multiplied by a factor, with whole numbers of requests, tokens and bytes."""
         counts = {name: round(getattr(self, name) * factor) for name in _USAGE_COUNTS}
         cost = None if self.cost is None else round(self.cost * factor, 9)
         return ModelUsage(**counts, cost=cost, wait_ms=round(self.wait_ms * factor, 3))

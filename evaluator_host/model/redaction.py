@@ -11,7 +11,7 @@ SHORTEST: Final = 8  # a shorter one would mask ordinary words
 
 
 class Redactor:
-    """Replaces secrets by `[masked]`, in every form that an endpoint may echo; one below `SHORTEST` stays as it is."""
+    """Replaces secrets by `[masked]` in every form that an endpoint may echo, except those shorter than `SHORTEST`."""
 
     def __init__(self, *secrets: str | None) -> None:
         known = {form for secret in secrets if secret and len(secret) >= SHORTEST for form in _forms(secret)}

@@ -95,7 +95,7 @@ class EvaluateBatches:
         Args:
           concurrency: Workers: as many as nodes, or the fewest and the most.
           batch_size: Rows of one call: 250 take a quarter of a second in isolation `row`.
-          resource: What nodes with sandboxes were started with (`--resources`); None for any node.
+          resource: Ray resource that nodes with sandboxes have, see `ray start --resources`; None for any node.
         """
         from ray.data import ActorPoolStrategy  # noqa: PLC0415 - an extra
 

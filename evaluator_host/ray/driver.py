@@ -33,7 +33,7 @@ _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluato
 
 
 class Worker:
-    """An actor with the pool of its node, which has the settings of the environment there."""
+    """A Ray actor that evaluates rows in the sandbox pool of its node, with settings from that node's environment."""
 
     def probe(self) -> str | None:
         """Return why no sandbox can be started on this node; None if one can."""
@@ -46,7 +46,7 @@ class Worker:
     def evaluate(
         self, evaluator: Evaluator, rows: Sequence[Given], isolation: str, lock: str | None
     ) -> list[EvaluationResult] | tuple[str, str]:
-        """Return the result of each row, or code and detail of what kept this node from evaluating them."""
+        """Return the result of each row, or `(error code, detail)` when this node cannot evaluate them."""
         try:
             stream = shared_pool({}).evaluate_stream(evaluator, rows, isolation=Isolation(isolation), lock=lock)
             found = dict(stream)
@@ -78,7 +78,7 @@ class _Node:
 
 
 class Driver:
-    """Gives chunks to nodes, and their results to the host."""
+    """Hands the host's chunks of rows to workers on the nodes, and writes the results to `out`."""
 
     def __init__(self, ray: Any, out: BinaryIO) -> None:
         self._ray = ray
@@ -90,7 +90,7 @@ class Driver:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, source: asyncio.StreamReader) -> None:
-        """Work until the host closes its end, or says `end`."""
+        """Read chunks from the host and have them evaluated, until the input ends or the message `end` comes."""
         watching = asyncio.create_task(self._watch())
         try:
             while True:
@@ -251,7 +251,7 @@ class Driver:
 
 
 def send(out: BinaryIO, message: tuple[Any, ...]) -> None:
-    """Write a frame for the host."""
+    """Write a message to the host as one frame: its length, then its pickle."""
     content = pickle.dumps(message)
     out.write(LENGTH.pack(len(content)) + content)
     out.flush()
@@ -287,5 +287,5 @@ async def _main(address: str) -> None:
 
 
 def main() -> None:
-    """Drive the cluster whose address is the first argument."""
+    """Run a driver for the Ray cluster at the address in the first command-line argument."""
     asyncio.run(_main(sys.argv[1]))

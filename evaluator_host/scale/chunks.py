@@ -47,7 +47,7 @@ class Chunk:
 
 
 class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
-    """The columns of each record, with its key."""
+    """A list of `(key, columns)`, one for each record of a chunk, with the columns of `ChunkScorer.columns`."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ChunkScorer:
         `metrics` is a JSON object as text, so that every row of a table has the same columns.
 
         Raises:
-          HostError: as `__call__`.
+          HostError: packages cannot be installed, or no sandbox can be started, as in `__call__`.
         """
         mapping = RowMapping.parse([f"{name}={source}" for name, source in self.mapping.items()])
         rows: list[Row] = []

@@ -119,11 +119,11 @@ class AsyncSandboxPool:
 
         Args:
           evaluator: The code and its settings.
-          inputs: `{"question": …, "correct_answer": …}`, any names.
-          outputs: Any JSON value: the output to score.
-          trace: `{"spans": {id: {"name", "attributes", "children"}}}`.
-          variables: Arguments of contract `main`, by name.
-          criteria: Evaluation criteria of the test case, for dialects that have them.
+          inputs: Columns of the test case by name: `{"question": …, "correct_answer": …}`.
+          outputs: The output to score, any JSON value.
+          trace: The application's trace, `{"spans": {id: {"name", "attributes", "children"}}}`.
+          variables: Arguments by name, for code that defines `main` instead of `evaluate`.
+          criteria: Evaluation criteria of the test case, which evaluators of some platforms take.
           messages: A conversation, `[{"role": …, "content": …}]`.
 
         Raises:

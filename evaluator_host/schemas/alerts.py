@@ -60,7 +60,7 @@ class AlertRule:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryReport:
-    """A message of an alert."""
+    """A message of an alert, and its delivery to the webhook."""
 
     id: Annotated[str, Doc("Sent as `webhook-id`; the same in each attempt.")]
     type: Annotated[str, Doc("`alert.firing`, `alert.resolved` or `alert.test`.")]

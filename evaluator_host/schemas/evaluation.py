@@ -71,7 +71,7 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class EditorName:
-    """A name that fits at the cursor; `kind` is `function`, `class`, `property`, or `name` of what is imported."""
+    """A name that fits at the cursor; `kind` is `function`, `class`, `property`, …, or `name` for imported names."""
 
     name: str
     kind: str

@@ -11,7 +11,7 @@ from evaluator_host.model.outcome import ModelUsage
 
 
 class JobStatus(StrEnum):
-    """The state of a job, see `store.job` for the transitions."""
+    """The state of a job; `completed`, `failed` and `cancelled` are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -34,7 +34,7 @@ class Executor(StrEnum):
 
 
 class NodeState(StrEnum):
-    """State of a node of a cluster that works for a job."""
+    """The state of a node that evaluates rows of a job on a Ray cluster."""
 
     STARTING = "starting"
     READY = "ready"

@@ -69,12 +69,12 @@ class Expected:
     """One outcome that counts as stopped. An attack lists several where the outcome depends on the machine.
 
     Attributes:
-      status: Of the result; None when the host refuses the evaluator (InvalidRequest, before any sandbox).
-      score: Exact score when scored; not looked at otherwise.
-      codes: Any of these when failed; empty allows every code.
+      status: Status of the result; None when the host refuses the evaluator (InvalidRequest, before any sandbox).
+      score: Exact score of a result with status `scored`; ignored for others.
+      codes: Error codes, any of which a failed result may have; empty allows every code.
       mentions: Text that the error's message contains. `{load_timeout_s}` stands for the host's setting.
-      truncated: Whether the logs were cut; None is not looked at.
-      log: Exact standard output; None is not looked at.
+      truncated: Whether the logs were cut; None for either.
+      log: Exact standard output; None for any.
     """
 
     status: Status | None
@@ -95,7 +95,7 @@ class Attack:
 
     Attributes:
       name: Unique; lower-case words joined by hyphens. Begins with `javascript-` for languages other than Python.
-      group: The target.
+      group: The part of the system that it targets.
       code: The whole program.
       why: The guard that stops it, in one sentence.
       expected: Any of these outcomes means that it was stopped.

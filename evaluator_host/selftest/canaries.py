@@ -49,7 +49,7 @@ class Canaries:
     model_url: str = ""
 
     def granting(self, settings: Settings) -> Settings:
-        """Return the settings with that model, under the name `canary`, and with its host for evaluators to reach."""
+        """Return settings that also let evaluators ask the model at `model_url`, as `canary`, and reach a listener."""
         model = ModelEndpoint(base_url=self.model_url, key=SecretStr(self.secret))
         hosts = {"network_hosts": (self.inputs["granted"],), "network_private": ("127.0.0.1/32",)}
         return settings.model_copy(update={"models": {MODEL: model}, **hosts})

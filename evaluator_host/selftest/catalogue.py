@@ -198,7 +198,7 @@ def _text(program: Path) -> str:
 
 
 def expand(text: str) -> str:
-    """Return a text with each `{{'x' * 100}}` replaced by that many of them."""
+    """Return a text in which each `{{'x' * 100}}` is replaced by `x` a hundred times."""
     return _REPEATED.sub(_repeated, text)
 
 

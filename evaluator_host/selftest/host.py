@@ -53,11 +53,11 @@ class Request(BaseModel):
 
     Attributes:
       path: `{job}` stands for the job that a request before it made.
-      body: `{{'x' * 100}}` stands for that many.
+      body: The body; `{{'x' * 100}}` in it stands for `x` a hundred times.
       file: Name of a body in `hostile_files.FILES`, in place of `body`.
       times: How often it is sent.
-      streams: How many event streams to open at once and to hold for a second, instead.
-      follow: Wait for the job that it makes.
+      streams: Number of event streams to open at once and hold for a second, in place of `times` requests.
+      follow: Whether to wait for the job that it makes.
     """
 
     model_config = ConfigDict(extra="forbid")

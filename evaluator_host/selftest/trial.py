@@ -45,7 +45,7 @@ class Verdict(StrEnum):
 
 
 class TimedOut(str):
-    """A problem that is only an unexpected time-out or a busy host, which the machine can cause too."""
+    """A problem that may be the machine's fault, not the attack's: an unexpected time-out, or a busy host."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class AttackResult:
 
     Attributes:
       problems: Each difference from what must be; empty when the attack was stopped.
-      outcome: The result of the hostile row, in short.
+      outcome: A short description of the hostile row's result.
     """
 
     attack: Attack
