@@ -26,19 +26,19 @@ class EvalOutput:
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return how the code shows that it is Coze Loop's: by the name of its function."""
+    """Return `(step, reason)` if the code defines `exec_evaluation`, the function of Coze Loop; else None."""
     return (dialects.NAMED, f"function {_NAME}") if _NAME in outline.functions and name in (None, _NAME) else None
 
 
 def names() -> dict[str, Any]:
-    """Return what code may use without importing it."""
+    """Return the class that code may use without importing it, by name."""
     from dataclasses import dataclass
 
     return {"EvalOutput": EvalOutput, "dataclass": dataclass}
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; its result becomes `{"score", "reason"}`."""
+    """Return the entry for `exec_evaluation`; its result becomes `{"score", "reason"}`."""
     found = entry.find_function(namespace, name or _NAME, ("turn",))
     found.convert = _plain
     return found

@@ -19,5 +19,5 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry."""
+    """Return the entry for the function `evaluate` of four parameters, or for the named one."""
     return entry.find_function(namespace, name or "evaluate", entry.EVALUATE_V1)

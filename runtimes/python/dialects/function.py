@@ -52,7 +52,7 @@ _decode = jsontext.decoder(binding.AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the function whose parameters say what they are given."""
+    """Return `(step, reason)` if the names of a function's parameters say which column each gets; else None."""
     if name is None:
         names = _chosen(outline)
     else:
@@ -64,7 +64,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether a function has a parameter for the output, and is not one that is called by position.
+    """Return whether a function has a parameter for the output, and is not of a dialect that calls by position.
 
     Args:
       function: The function.
@@ -99,7 +99,7 @@ def _by_position(function: Function, roles: dict[str, str]) -> bool:
 
 
 def roles_of(names: list[str]) -> dict[str, str]:
-    """Return what the parameters of a function mean, for those whose names say it."""
+    """Return the role (output, truth, …) of each parameter whose name tells it, by name."""
     found = {one: role for one in names if (role := _ROLES.get(_plain(one)))}
     if _OUTPUT not in found.values():
         other = next((one for text in _TEXTS for one in names if _plain(one) == text), None)
@@ -139,7 +139,7 @@ def _has_methods(node: Any) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; it gets what its parameters say.
+    """Return the entry for the function; each parameter gets the column that its name stands for.
 
     Raises:
       Failure: there is no such function, or there are several.

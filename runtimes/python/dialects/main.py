@@ -22,7 +22,7 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the entry; keys of the objects in its arguments can be read as attributes."""
+    """Return the entry for `main`, or the named function; it can read keys of JSON objects as attributes."""
     found = entry.find_function(namespace, name or "main")
     found.decode = _decode
     return found

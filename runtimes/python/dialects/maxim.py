@@ -20,7 +20,7 @@ _OWN = {
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the function `validate`, if it takes an output and the code has no other entry."""
+    """Return `(step, reason)` if a function `validate` takes an output and the code has no other entry; else None."""
     found = outline.functions.get(_ENTRY)
     if found is None or name not in {None, _ENTRY} or (name is None and outline.has_own_entry):
         return None
@@ -30,7 +30,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; it gets what it names."""
+    """Return the entry for `validate`; it gets the fields of the row that its parameters name."""
     found = entry.find_function(namespace, name or _ENTRY)
     found.bind = lambda args: binding.bind(found, args[0])
     return found

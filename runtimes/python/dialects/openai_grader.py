@@ -19,7 +19,7 @@ _PARAMETERS = ("sample", "item")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return how the code shows that it is a grader: by its function `grade` with two parameters."""
+    """Return `(step, reason)` if the code has a function `grade` with two parameters; else None."""
     found = outline.functions.get(_NAME)
     if found is None or name not in (None, _NAME) or found.positional != len(_PARAMETERS) or found.variadic:
         return None
@@ -31,7 +31,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; it gets the sample and the item."""
+    """Return the entry for the grader function, which gets the sample and the item."""
     found = entry.find_function(namespace, name or _NAME, _PARAMETERS)
     found.bind = _bind
     return found

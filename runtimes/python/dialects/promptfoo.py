@@ -29,7 +29,7 @@ _FIELDS = {"vars", "pass", "pass_", "providerResponse", "logProbs"}
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the name `get_assert`, or the shape of an inline assert."""
+    """Return `(step, reason)` if the code defines `get_assert`, or looks like an inline assert; else None."""
     if name in {None, _ENTRY} and _ENTRY in outline.functions:
         return dialects.NAMED, f"function `{_ENTRY}`"
     functions = [one for one in outline.functions.values() if name in {None, one.name} and _is_assert(one)]
@@ -55,12 +55,12 @@ def _is_assert(function: Function) -> bool:
 
 
 def source(code: str) -> str:
-    """Return nothing to run for an inline assert: it is compiled as a function, or anew for each row."""
+    """Return the code to run at load: none for an inline assert, which is compiled as a function or for each row."""
     return "" if _is_inline(code) else code
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function, or one that runs the inline assert.
+    """Return the entry for `get_assert`, or for a function that runs the inline assert.
 
     Raises:
       Failure: there is no such function, or the inline assert cannot be compiled.

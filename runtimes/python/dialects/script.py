@@ -1,7 +1,7 @@
 """Implements dialect `script`: the code is a program that runs from its first line to its last for each row.
 
-The program is the evaluator's code, or that of the row: rows may so share a sandbox that was started before. It gets
-arguments, variables of the environment and a standard input; what it made is its exit code, and what it printed.
+The program is the evaluator's code, or comes with the row, so that rows can share a sandbox that was started before. It
+gets arguments, environment variables and a standard input; its result is its exit code and what it printed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def source(code: str) -> str:
-    """Return nothing to run at the load."""
+    """Return the code to run at load: none."""
     return ""
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return what runs the program.
+    """Return the entry, which runs the program.
 
     Raises:
       Failure: the policy is `restricted`, which programs cannot be run with.

@@ -1,4 +1,4 @@
-"""Implements dialect `vertex`: a function `evaluate(instance)`, or one of another name, which gets plain texts."""
+"""Implements dialect `vertex`: a function `evaluate(instance)`; one of another name gets its texts as plain strings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Content(dict):  # type: ignore[type-arg]
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return how `evaluate` shows that it takes an instance: by its one parameter."""
+    """Return `(step, reason)` if `evaluate`, or another function, has one parameter named `instance`; else None."""
     fitting = [one for one in outline.functions.values() if one.parameters == ["instance"] and not one.variadic]
     chosen = [one.name for one in fitting if one.name == (name or "evaluate")]
     if chosen:
@@ -42,7 +42,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; prompt, response and reference of its instance can be read in both ways."""
+    """Return the entry for the function; texts of its instance can be read as `["text"]` and `["parts"][0]["text"]`."""
     if name is None and not entry.is_function(namespace.get("evaluate")):
         name = _only(namespace)
     found = entry.find_function(namespace, name or "evaluate", ("instance",))

@@ -47,7 +47,7 @@ class Arriving:
 
     @property
     def taken(self) -> bool:
-        """Whether nothing is left of it."""
+        """Whether the whole body has been read or moved."""
         return not self.left and not self._chunks
 
     def read(self) -> bool:
@@ -88,7 +88,7 @@ class Outgoing:
     """Bytes that wait to be written to a non-blocking descriptor.
 
     Attributes:
-      size: How many.
+      size: Number of queued bytes.
       full: Whether the descriptor took less than there was.
     """
 

@@ -102,9 +102,9 @@ class Recognised:
     """A dialect that was declared, or recognised before the code ran.
 
     Attributes:
-      dialect: Its module.
-      step: Of the sign; 0 for a declared one.
-      reason: The sign.
+      dialect: Module of the dialect.
+      step: Step of the sign; 0 for a declared dialect.
+      reason: The sign, as text for people.
     """
 
     __slots__ = ("dialect", "reason", "step")
@@ -115,12 +115,12 @@ class Recognised:
         self.reason = reason
 
     def source(self, code: str) -> str:
-        """Return the code to run."""
+        """Return the code to run in place of the evaluator's, with the same lines."""
         source = getattr(self.dialect, "source", None)
         return code if source is None else source(code)
 
     def names(self) -> dict[str, Any]:
-        """Return what the code may use without importing it."""
+        """Return the objects that the code may use without importing them, by name."""
         names = getattr(self.dialect, "names", None)
         return {} if names is None else names()
 
@@ -169,7 +169,7 @@ def _takes_three(outline: Outline, name: str) -> bool:
 
 
 def recognise_outline(outline: Outline, code: str, name: str | None) -> Recognised | None:
-    """Return the dialect of an outline, as `recognise`; `code` has the words that its evaluators have.
+    """Return the dialect that an outline shows, as `recognise` does; `code` is searched for the words of each dialect.
 
     Raises:
       Failure: two dialects match equally.
@@ -205,7 +205,7 @@ def find(
     config: dict[str, Any] | None = None,
     recognised: Recognised | None = None,
 ) -> Entry:
-    """Return the entry that is called for each row.
+    """Return the entry (the function that is called for each row) of an evaluator.
 
     Args:
       namespace: Globals of the code after it has run.

@@ -77,9 +77,9 @@ def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ..
 
 
 def object_of(namespace: dict[str, Any], name: str, config: dict[str, Any]) -> Any:
-    """Return the object that the code itself makes of a class, else one made from the config.
+    """Return an instance of the class `name`: without a config the one that the code makes itself, else a new one.
 
-    A required `name` is the class's own name: platforms' examples leave it to the line that makes the object.
+    If the argument `name` is all that the class requires and the config lacks, it gets the name of the class.
 
     Raises:
       Failure: the class needs arguments that the config lacks.

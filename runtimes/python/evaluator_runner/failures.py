@@ -68,7 +68,7 @@ def from_failure(failure: Failure) -> dict[str, Any]:
 
 
 def from_exception(raised: BaseException, lines: list[str], *, general: str) -> dict[str, Any]:
-    """Return the `error` for an exception of user code; `general` is the code of an ordinary exception."""
+    """Return the `error` for an exception of user code; `general` is the code for exceptions without a special one."""
     if issubclass(type(raised), Failure):  # `isinstance` would trust a forged `__class__`
         return from_failure(raised)  # type: ignore[arg-type]
     code, hint = _classify(raised, general)
@@ -85,7 +85,7 @@ def from_exception(raised: BaseException, lines: list[str], *, general: str) -> 
 
 
 def from_syntax(raised: BaseException, lines: list[str], *, fix: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the `error` for code that does not compile; `fix` is how it was probably meant."""
+    """Return the `error` for code that does not compile; `fix` is a guess at the intended code."""
     if not isinstance(raised, SyntaxError):
         message = {
             ValueError: "the code holds a null byte",

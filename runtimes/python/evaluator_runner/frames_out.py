@@ -83,5 +83,5 @@ def timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
 
 
 def load_timeout(seconds: float, *, what: str) -> tuple[str, str, str]:
-    """Return the same for a load; its time limit is a setting of the host, not a limit of the evaluator."""
+    """Return error code, message and hint for a load that took too long; its limit is a setting of the host."""
     return "timeout", f"{what} did not finish within {seconds:g} s", "do less at module level, outside the function"

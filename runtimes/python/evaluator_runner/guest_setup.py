@@ -182,11 +182,11 @@ def started_more(pid: int) -> str | None:
 def shared_state(control: int) -> str | None:
     """Return what loading left open that rows forked from this process would share: `descriptors`, `memory` or None.
 
-    Rows share the offset of an open file, all of a pipe, socket or eventfd, and what a shared mapping holds. Devices
-    without state, and files that are only mapped to be read, stay.
+    Rows would share the offset of an open file, all of a pipe, socket or eventfd, and the content of a shared mapping.
+    Devices without state, and files that are only mapped to be read, are not reported.
 
     Args:
-      control: The runner's own descriptor.
+      control: The runner's own descriptor, which is not reported.
     """
     try:
         maps = kernel.read_text("/proc/self/maps").splitlines()

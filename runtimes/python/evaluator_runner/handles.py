@@ -321,7 +321,7 @@ class ZygoteHandle:
         return value
 
     def ask(self, command: bytes) -> tuple[int, int]:
-        """Let the zygote reap the current row (`REAP`), or return how that row ended (`LOOK`): (si_code, si_status)."""
+        """Have the zygote reap the row (`REAP`) or look at it (`LOOK`); return how it ended, `(si_code, si_status)`."""
         try:
             self._control.send(command)
         except OSError as error:

@@ -24,14 +24,14 @@ def missing_imports(
 ) -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of every imported module that cannot be found, once each.
 
-    Of a package it is the top-level module; for a namespace that many packages share, the name one level below it. Of
-    an evaluator's own modules it is the whole name. One in a file that came along also has `file`, its path.
+    `module` is the top-level name of a package, or one level more in a namespace that many packages share; of an
+    evaluator's own module it is the whole name. An import in one of `files` also has `file`, the path of that file.
 
     Args:
-      code: The evaluator's own text.
-      filename: Name for it.
-      package: In which its relative imports begin.
-      files: The texts that came with it, by path.
+      code: The evaluator's own code.
+      filename: Name of the code in syntax trees.
+      package: Package in which relative imports of the code begin.
+      files: Texts of the files that came with the code, by path.
     """
     files = files or {}
     found: dict[str, dict[str, Any]] = {}

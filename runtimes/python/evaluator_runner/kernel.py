@@ -122,7 +122,7 @@ def is_dead(pid: int) -> bool:
 
 
 def peak_memory_kb(pid: int) -> int | None:
-    """Return the peak resident memory of a running process."""
+    """Return the peak resident memory of a running process, in kB; None when it is not known."""
     try:
         for line in read_text(f"/proc/{pid}/status").splitlines():
             if line.startswith("VmHWM:"):
@@ -133,7 +133,7 @@ def peak_memory_kb(pid: int) -> int | None:
 
 
 def private_memory_kb(pid: int) -> int:
-    """Return the anonymous memory of a process (not backed by a file), 0 when the process is gone."""
+    """Return the anonymous memory of a process (not backed by a file), in kB; 0 when the process is gone."""
     try:
         resident, shared = read_text(f"/proc/{pid}/statm").split()[1:3]
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Lets clients of models and platforms be made while code loads, although their packages are not pinned.
 
-Most evaluators that make a client at the top of their file call it in one function only. What an import of such a
-package gives can be called and read while the code loads; a row that uses it fails with an `ImportError` that names the
-pin. Packages that are installed are never replaced.
+Most evaluators that make a client at the top of their file call it in one function only. Importing such a
+package gives a placeholder, which can be called and read while the code loads; a row that uses it fails with an
+`ImportError` that names the pin. Packages that are installed are never replaced.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _loading = [True]
 
 
 def give_keys(code: str, environment: Any) -> None:
-    """Set the variables that clients of this code read their key from, unless there are such; none is a real key."""
+    """Set placeholders in the variables from which clients in this code read their keys, unless they are set."""
     for word, names in _KEYS.items():
         if word in code:
             for name in names:
@@ -46,7 +46,7 @@ def install(code: str) -> None:
 
 
 def import_or_stand_in(module: str, name: str) -> Any:
-    """Return a module; if it is not installed, something whose use is an `ImportError` that names the pin."""
+    """Return a module; if it is not installed, a placeholder whose use raises an `ImportError` that names the pin."""
     try:
         return __import__(module)
     except ImportError:
@@ -59,7 +59,7 @@ def is_stand_in(module: Any) -> bool:
 
 
 def loaded() -> None:
-    """Note that the code has loaded: from now on a use of such a package is an `ImportError`."""
+    """Record that the code has loaded: from now on the use of a placeholder raises an `ImportError`."""
     _loading[0] = False
 
 

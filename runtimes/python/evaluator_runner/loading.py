@@ -19,7 +19,7 @@ class Loading:
     """A load in progress.
 
     Args:
-      prepared: A process that has been given the job already.
+      prepared: A preimport process that has been given the job already; None to start a new one.
       imported: Whether that process imported packages that the evaluator may not use.
     """
 
@@ -46,7 +46,7 @@ class Loading:
         self._supervisor.watch(self._zygote.fd, self._on_report)
 
     def patience_s(self) -> float:
-        """Return how long the main loop may sleep."""
+        """Return the seconds until the time limit of the load: the main loop may sleep for so long."""
         return self._started + self._timeout_s - time.monotonic()
 
     def check_time(self) -> None:

@@ -104,7 +104,7 @@ class Logs:
         self.err.drain()
 
     def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
-        """Remove and return the kept bytes of both streams; see `LogStream.take`."""
+        """Remove and return the first kept bytes of both streams (None: all), each with whether bytes were cut."""
         return self.out.take(out_bytes), self.err.take(err_bytes)
 
     def discard(self) -> None:

@@ -1,6 +1,6 @@
-"""Reads what a dialect is recognised by from an evaluator's syntax tree, before the code runs.
+"""Reads from an evaluator's syntax tree, before the code runs, the facts by which its dialect is recognised.
 
-That is: names of functions and classes at module level, parameters, and decorators, bases and annotations as dotted
+These are: names of functions and classes at module level, parameters, and decorators, bases and annotations as dotted
 names, resolved through the code's own imports.
 """
 
@@ -26,11 +26,11 @@ class Function:
       line: Its line, from 1.
       parameters: Names of the parameters that may be given by position, then those of the keyword-only ones.
       positional: How many of these may be given by position.
-      positional_only: How many of these, from the first, may only be given so.
+      positional_only: How many of these, from the first, may only be given by position.
       required: Names of the parameters without default.
       variadic: Whether it has `*args` or `**kwargs`.
       annotations: The parameters' annotations as dotted names; an empty text for none.
-      decorators: Its decorators, each as the dotted names that it may be.
+      decorators: For each decorator, the dotted names that it may stand for.
     """
 
     __slots__ = (
@@ -63,7 +63,7 @@ class Function:
         return any(type(one).__name__ == "Attribute" and one.attr == attribute for one in _walk(self.node))
 
     def constants(self) -> Iterator[str]:
-        """Yield the texts in its body."""
+        """Yield the string constants in its body."""
         for one in _walk(self.node):
             if type(one).__name__ == "Constant" and isinstance(one.value, str):
                 yield one.value
@@ -198,7 +198,7 @@ class Outline:
 
 
 def definitions_in(outline: Outline) -> dict[str, list[str]]:
-    """Return the names that each function without required parameters defines in its body and may return."""
+    """Return, by function without required parameters, the functions and classes in its body that it may return."""
     found = {}
     for function in outline.functions.values():
         body = getattr(function.node, "body", None)

@@ -1,6 +1,6 @@
 """Finds the evaluator in code that holds it in another form: in a loader's functions, in a text, below magics.
 
-Looked at only where the code has no entry at module level, so that other evaluators pay nothing.
+It is used only for code without an entry at module level, so that other evaluators pay nothing.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Relay:
                 self._watch(connection)
 
     def take(self, header: dict[str, Any], data: bytes) -> None:
-        """Pass bytes of the host on; do nothing for a connection that is closed."""
+        """Pass bytes from the host on to user code; do nothing for a connection that is closed."""
         connection = self._connections.get(header["connection"])
         if connection is None or connection.closing:
             return
@@ -87,7 +87,7 @@ class Relay:
             self._write(connection)
 
     def end_row(self) -> None:
-        """Close every connection, and those that wait to be taken: the row that made them has its answer."""
+        """Close all connections, also those not yet accepted: the row that made them is over."""
         for connection in list(self._connections.values()):
             self._close(connection)
         while (fd := self._next()) is not None:

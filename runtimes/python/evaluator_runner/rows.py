@@ -142,7 +142,7 @@ class Rows:
         self._retire()
 
     def patience_s(self) -> float | None:
-        """Return how long the main loop may sleep."""
+        """Return the seconds that the main loop may sleep before `check_time` has to run; None without a limit."""
         handle = self._row
         if handle is None:
             return 0.0

@@ -48,7 +48,7 @@ class Signature:
         return names
 
     def needed(self) -> list[str]:
-        """Return the parameters without default."""
+        """Return the names of the parameters without default."""
         return [*self.positional[: self.required], *(one for one, has in self.keyword_only.items() if not has)]
 
     def takes(self, count: int) -> bool:

@@ -68,7 +68,7 @@ def run(job: Job, control: _socket.socket) -> None:
 
 
 def go_on(job: Job, control: _socket.socket, *, furnished: bool) -> None:
-    """Load, report, fork rows; `furnished` says that streams, limits and environment are set already."""
+    """Load, report and fork rows as `run` does; `furnished` says that streams, limits and environment are set."""
     loaded = _load_and_report(job, control.fileno(), furnished=furnished)
     _settle()
     if loaded is not None:

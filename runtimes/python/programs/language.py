@@ -31,7 +31,7 @@ ENVIRONMENT = jedi.InterpreterEnvironment()
 
 
 def no_file(*_given, **_named):
-    """Keep no parsed tree in a file: files are wiped after a question, and one left by the load has each load again."""
+    """Do nothing; replaces jedi's cache on disk, since a file left by the load makes each question load again."""
 
 
 parso.cache._save_to_file_system = parso.cache._load_from_file_system = no_file  # noqa: SLF001 - no setting does that
@@ -78,7 +78,7 @@ def calls(code, given):
 
 
 def shortened(value, depth=4):
-    """Return a value of the same type that is short to write."""
+    """Return a value of the same type whose repr is short; `depth` levels of lists and dicts are kept."""
     if isinstance(value, str):
         return value[:20]
     if isinstance(value, list):
@@ -95,7 +95,7 @@ def completions(asked, line, column):
 
 
 def kind(name):
-    """Return `function`, `class`, `property`, …; of an imported name `name`, since its own kind takes long to find."""
+    """Return `function`, `class`, `property`, …; `name` for imported names, whose own kind takes long to find."""
     return "name" if name.api_type == "module" and name.is_import() else name.api_type
 
 
@@ -109,7 +109,7 @@ def hover(asked, line, column):
 
 
 def signature(asked, line, column):
-    """Return how the function around the cursor is called, and at which parameter the cursor is."""
+    """Return the signatures of the function call around the cursor, and the parameter at the cursor."""
     found = asked.get_signatures(line, column)[:MOST_SIGNATURES]
     return {"signatures": [{"text": one.to_string()[:DOC_CHARS], "parameter": at_cursor(one)} for one in found]}
 
@@ -123,7 +123,7 @@ ANSWERS = {"completions": completions, "hover": hover, "signature": signature}
 
 
 def problems(code):
-    """Return what pyflakes finds, but for names that need no import here; nothing of code that does not parse."""
+    """Return what pyflakes finds, except for names that the host binds; nothing for code that does not parse."""
     try:
         checker = Checker(ast.parse(code), "evaluator.py")
     except (SyntaxError, ValueError, RecursionError):

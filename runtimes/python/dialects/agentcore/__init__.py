@@ -29,12 +29,12 @@ class LambdaContext:
     invoked_function_arn = "arn:aws:lambda:local:000000000000:function:evaluator"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Return the longest time that Lambda gives an evaluator."""
+        """Return the longest time that Lambda gives an evaluator, in milliseconds."""
         return _PATIENCE_MS
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return which function is decorated, or has the name and parameters of a Lambda handler."""
+    """Return `(step, reason)` if a function is decorated, or has name and parameters of a Lambda handler; else None."""
     decorated = outline.decorated_by("bedrock_agentcore", _DECORATOR, of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by {_DECORATOR}"
@@ -46,7 +46,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the handler; it gets the event and a context."""
+    """Return the entry for the handler, which gets the event and a context."""
     found = entry.find_function(namespace, name or _name(namespace), _ARGUMENTS)
     found.bind = _bind
     return found

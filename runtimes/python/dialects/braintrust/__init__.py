@@ -20,7 +20,7 @@ _MOST = 1000
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the name `handler`, if its parameters are those of a scorer; or the scores of an `Eval`."""
+    """Return `(step, reason)` if `handler` has a scorer's parameters, or the code gives scores to `Eval`; else None."""
     scores = _scores_of_eval(outline)
     if scores and name in {None, *scores}:
         return dialects.DECORATED, f"`{name or scores[0]}` is among the scores of an `Eval`"
@@ -33,7 +33,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; what it returns is sent with what only Python can tell."""
+    """Return the entry for the function; its result is sent as `{"value": …}`, or `{"refused": type}` for no score."""
     scores = [] if name is not None or _ENTRY in namespace else _scores_of_eval(Outline(_source(namespace)))
     if len(scores) > 1:
         raise entry.several("scores of an `Eval`", scores)

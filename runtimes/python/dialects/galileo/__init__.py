@@ -36,7 +36,7 @@ _LIGHT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the function `scorer_fn`, or the import of local metrics."""
+    """Return `(step, reason)` if the code defines `scorer_fn`, or imports local metrics; else None."""
     if any(
         one.startswith("galileo") and one.endswith((".LocalMetric", ".LocalMetricConfig")) for one in outline.modules
     ):
@@ -48,7 +48,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the scorer: of the only local metric, else `scorer_fn`.
+    """Return the entry for the scorer: that of the only local metric, else `scorer_fn`.
 
     Raises:
       Failure: there is no scorer, or there are several.

@@ -1,4 +1,4 @@
-"""Implements dialect `inspect`: a function decorated by `scorer` that makes an async function of state and target.
+"""Implements dialect `inspect`: a function decorated by `scorer`, which returns an async function of state and target.
 
 It works with the light modules of this runner.
 """
@@ -40,7 +40,7 @@ _modules = sys.modules
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return which function is decorated as a scorer of the package."""
+    """Return `(step, reason)` if a function is decorated as a scorer of `inspect_ai`; else None."""
     function = outline.decorated_by("inspect_ai", "scorer")
     if function is None or (name is not None and name not in outline.functions):
         return None
@@ -48,10 +48,10 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the scorer that a decorated function makes: that of the name, else the last.
+    """Return the entry for the scorer that a decorated function makes: the function `name`, else the last one.
 
     Raises:
-      Failure: there is none, or what it makes is no async function.
+      Failure: there is no such function, or it does not make an async function.
     """
     found = {key: one for key, one in namespace.items() if callable(one) and _scorer_name(one) is not None}
     if not found or (name is not None and name not in found):

@@ -19,7 +19,7 @@ _CAMEL = {"data_type": "dataType", "config_id": "configId"}
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return how `evaluate` shows that it takes a context: by its one parameter, or by what it reads of it."""
+    """Return `(step, reason)` if `evaluate` has one parameter that is named or read like a context; else None."""
     found = outline.functions.get(name or "evaluate")
     if found is None or len(found.parameters) != 1 or found.variadic:
         return None
@@ -34,14 +34,14 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def names() -> dict[str, Any]:
-    """Return the classes that code may use without importing them."""
+    """Return the classes that code may use without importing them, by name."""
     from evaluator_runner.dialects.langfuse import types
 
     return {name: getattr(types, name) for name in _GIVEN}
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; it gets an `EvaluationContext`, and its result becomes plain values."""
+    """Return the entry for `evaluate`, which gets an `EvaluationContext`; its result is converted to plain values."""
     found = entry.find_function(namespace, name or "evaluate", ("ctx",))
     found.bind = _bind
     found.convert = _plain

@@ -41,7 +41,7 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the name `perform_eval`, or the function whose parameters are those of the SDK."""
+    """Return `(step, reason)` if the code defines `perform_eval`, or a function has the SDK's parameters; else None."""
     if name in {None, _UI} and _UI in outline.functions:
         return dialects.NAMED, f"function `{_UI}`"
     if name is not None:
@@ -76,7 +76,7 @@ def _fits(function: Function) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function; what it returns is sent with what only Python can tell.
+    """Return the entry for the function; its result is sent as `{"value": …}` or `{"refused": type}`.
 
     Raises:
       Failure: there is no such function, there are several, or its parameters are not those of an evaluator.

@@ -34,7 +34,7 @@ _modules = sys.modules
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return which function or class is a scorer of the package."""
+    """Return `(step, reason)` if a function or class is a scorer of the package `mlflow`; else None."""
     function = outline.decorated_by("mlflow", "scorer")
     if function is not None:
         return dialects.DECORATED, f"function `{function.name}`, decorated by mlflow's scorer"
@@ -43,7 +43,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the scorer of that name, else the first one; a class without an object is created from the config.
+    """Return the entry for the scorer `name`, else the first one; a class without an instance is created from `config`.
 
     Raises:
       Failure: the code defines no scorer.

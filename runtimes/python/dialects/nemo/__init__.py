@@ -27,7 +27,7 @@ _modules = sys.modules
 
 
 def applies(namespace: dict[str, Any], name: str | None) -> bool:
-    """Return whether the code defines or binds a metric of the SDK; with `name`, one of that name."""
+    """Return whether the code defines a metric class of the SDK, or an instance; with `name`, one of that name."""
     if SDK not in _modules:
         return False
     metrics = {**_classes(namespace), **_instances(namespace)}
@@ -35,7 +35,7 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the metric: the one of that name, else the last class, else the last instance.
+    """Return the entry for a metric: the one called `name`, else the last class, else the last instance.
 
     Raises:
       Failure: there is no metric, or its class needs arguments that were not given.
@@ -128,7 +128,7 @@ class Metric:
     """A metric as rows call it: a copy of the author's, so that all rows start from the same state.
 
     Attributes:
-      key: Its name in results.
+      key: Name of the metric in results.
     """
 
     def __init__(self, metric: Any) -> None:

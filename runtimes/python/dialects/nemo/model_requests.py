@@ -22,7 +22,7 @@ _modules = sys.modules
 
 
 def completed(response: Any, *, chat: bool | None = None) -> Any:
-    """Return a response as OpenAI's client library does, whichever package the metric imported."""
+    """Return a model's response with all the fields that it has in OpenAI's client library, missing ones as None."""
     from evaluator_runner.dialects.nemo.modules.nemo_evaluator_sdk import openai_types
 
     return openai_types.completed(response, chat=chat)
@@ -51,7 +51,7 @@ class Conversation:
         self._times = {}
 
     def lead(self, metric: Any) -> bool:
-        """Replace the function by which a metric calls models; return whether the metric has one."""
+        """Make a metric call models by `ask`; return whether it has a function to replace for that."""
         inference = _modules.get(_INFERENCE)
         if hasattr(inference, "in_place"):
             inference.in_place = self.ask  # type: ignore[union-attr]
@@ -102,7 +102,7 @@ class Resolver:
     """Returns placeholders for models and keys; the host has the real ones, and the sandbox never sees them.
 
     Args:
-      sdk: Gives its `Model`, and the environment variables of the sandbox, where the code may have set a key.
+      sdk: The SDK's package, with its `Model`, and its secrets in environment variables, which the code may have set.
     """
 
     def __init__(self, sdk: Any) -> None:
@@ -110,7 +110,7 @@ class Resolver:
         self._own = sdk.LocalSecretResolver()
 
     async def resolve_secret(self, secret_ref: Any) -> str:
-        """Return a placeholder for a key."""
+        """Return a key that the code has set itself, or a placeholder for the host's."""
         return await self._own.resolve_secret(secret_ref) or _KEY_OF_THE_HOST
 
     async def resolve_model(self, model_ref: Any) -> Any:

@@ -36,7 +36,7 @@ _modules = sys.modules
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return which class is a metric of the package."""
+    """Return `(step, reason)` if a class is a metric of the package `opik`; else None."""
     found = outline.subclass_of("opik", *_BASES)
     if found is None or (name is not None and name not in outline.classes):
         return None
@@ -44,7 +44,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the metric of that name, else the first by name, as Opik does.
+    """Return the entry for the metric `name`, else the first in alphabetical order, as Opik does.
 
     Raises:
       Failure: the code defines no such class, or no metric.

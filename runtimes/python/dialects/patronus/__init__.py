@@ -23,7 +23,7 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the decorated function, or the class of an evaluator."""
+    """Return `(step, reason)` if a function is decorated as an evaluator, or a class is one; else None."""
     decorated = outline.decorated_by("patronus", "evaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by patronus' evaluator"
@@ -34,7 +34,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the function or the method `evaluate` of a class; it gets what it names of an experiment's row.
+    """Return the entry for the function, or a class's `evaluate`; it gets the fields of a row that it names.
 
     Raises:
       Failure: there is no evaluator, or there are several.

@@ -22,7 +22,7 @@ _FIELDS = ("name", "score", "label", "explanation", "kind", "direction")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the decorated function, or `evaluate` whose parameters are Phoenix's."""
+    """Return `(step, reason)` if a function is decorated, or `evaluate` has the parameters of Phoenix; else None."""
     decorated = outline.decorated_by("phoenix", "create_evaluator", of=name)
     if decorated is not None:
         return dialects.DECORATED, f"`{decorated.name}` is decorated by create_evaluator"
@@ -36,7 +36,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the evaluator object, or the function; it gets those of its parameters that the row has.
+    """Return the entry for the evaluator object or function; it gets those of its parameters that the row has.
 
     Raises:
       Failure: there is no evaluator, there are several, or a parameter has another name.

@@ -28,7 +28,7 @@ _DECORATORS = ("discrete_metric", "numeric_metric", "ranking_metric")
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return which function is decorated as a metric of the package."""
+    """Return `(step, reason)` if a function is decorated as a metric of the package `ragas`; else None."""
     function = outline.decorated_by("ragas", *_DECORATORS) or _not_imported(outline)
     if function is None or (name is not None and name not in outline.functions):
         return None
@@ -42,7 +42,7 @@ def _not_imported(outline: Outline) -> Function | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the metric of that name, else the first one.
+    """Return the entry for the metric `name`, else the first one.
 
     Raises:
       Failure: the code defines no such metric.

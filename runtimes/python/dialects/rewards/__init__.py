@@ -26,7 +26,7 @@ _decode = jsontext.decoder(AttributeDict)
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the parameters that show a reward function, or a rubric of verifiers."""
+    """Return `(step, reason)` if a function has the parameters of a reward, or there is a rubric of verifiers."""
     if name is None and outline.has_own_entry:
         return None
     found = [one for one in outline.functions.values() if one.name not in _OWN and name in {None, one.name}]
@@ -50,7 +50,7 @@ def _takes_rollout(function: Function, *, imported: bool) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return an entry that calls the named reward function, those of the only rubric, or all.
+    """Return the entry that calls the reward function `name`, else those of the only rubric, else all.
 
     Raises:
       Failure: there is no reward function, or there are several for verl.

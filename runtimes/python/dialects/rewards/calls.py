@@ -1,4 +1,4 @@
-"""Calls reward functions as their platforms do, with rows of the platform or of ours."""
+"""Calls reward functions as their platforms do, with rows in the form of the platform or of this host."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BATCHED = {_VERL_BATCH, _TRL, _EASY_BATCH}
 
 
 class Refused(Exception):
-    """Says why a platform does not take what a function returned."""
+    """The platform would not accept what a reward function returned; `str` says why."""
 
 
 def style_of(names: list[str]) -> str | None:
@@ -63,9 +63,9 @@ class Reward:
     """One reward function.
 
     Attributes:
-      names: Its parameters.
-      style: How it is called.
-      weight: What its reward is multiplied by in the sum.
+      names: Names of its parameters.
+      style: The calling convention of its platform, see `style_of`.
+      weight: Factor of its reward in the sum.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Reward:
         return await value if hasattr(type(value), "__await__") else value
 
     def reads_messages(self, namespace: dict[str, Any]) -> bool:
-        """Return whether the function, or one of ours that it calls, reads `content` or `role` of something."""
+        """Return whether the function, or one that it calls in the same code, reads a `content` or a `role`."""
         codes = [getattr(self.call, "__code__", None)]
         seen = set()
         while codes:

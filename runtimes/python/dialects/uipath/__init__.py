@@ -38,7 +38,7 @@ def applies(namespace: dict[str, Any], name: str | None) -> bool:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> Entry:
-    """Return the evaluator with that name or id, or the only one.
+    """Return the entry for the evaluator whose name or id is `name`, or for the only one.
 
     Raises:
       Failure: there is no such evaluator, there are several, or its class is invalid.

@@ -56,7 +56,7 @@ def span_recorder():
 
 
 def simulate(mocks):
-    """Set what the agent's simulated functions answer.
+    """Set the answers of the agent's simulated functions.
 
     Raises:
       RuntimeError: the real package is pinned, whose simulation is not driven from here.
@@ -85,7 +85,7 @@ def load():
 
 
 def given(function, inputs):
-    """Return the arguments of a call: none, or the inputs converted to the first parameter's type."""
+    """Return the arguments to call the agent with: none, or the inputs converted to the first parameter's type."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
         return []
@@ -97,7 +97,7 @@ def given(function, inputs):
 
 
 def made(wanted, value):
-    """Return an object converted to a model, dataclass or annotated class; for other types as it is."""
+    """Return a dict converted to `wanted` if this is a model, dataclass or annotated class; else return it as it is."""
     if not inspect.isclass(wanted) or not isinstance(value, dict) or issubclass(wanted, dict):
         return value
     if hasattr(wanted, "model_validate"):
@@ -129,7 +129,7 @@ def plain(value):
 
 
 def told(error):
-    """Return an exception as text: its frames in the agent's own files, and its message."""
+    """Return the text of an exception: its traceback in the agent's own files, and its message."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(ROOT)]
     where = [f"{os.path.relpath(one.filename, ROOT)}:{one.lineno} in {one.name}" for one in frames[-3:]]
     said = f"{type(error).__name__}: {error}"

@@ -30,7 +30,7 @@ OpCallError.__module__ = "weave.trace.op"
 
 
 def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
-    """Return the class of a scorer, or the function that is an op."""
+    """Return `(step, reason)` if a class is a scorer of `weave`, or a function is an op; else None."""
     kind = outline.subclass_of("weave", "Scorer")
     if kind is not None and (name is None or name in outline.classes):
         return dialects.DECORATED, f"class `{name or kind}`, a Scorer of weave"
@@ -39,7 +39,7 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
-    """Return the scorer; it gets the output, and the columns of the row that it names.
+    """Return the entry for the scorer, which gets the output and the columns of the row that it names.
 
     Raises:
       Failure: there is no scorer, or there are several.

@@ -1,6 +1,6 @@
 """Restores the indentation of Python code that lost all of it, where only one block structure keeps the rules.
 
-The answer of a search is bounded: by the size of the text, by the statements that it places, by the size of its result.
+A search is bounded by the size of the text, the number of statements that it places, and the size of its result.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _within(code: str) -> dict[int, int | None]:
 
 
 def diff_of(before: str, after: str) -> str:
-    """Return the unified diff between two texts of as many lines."""
+    """Return the unified diff between two texts with the same number of lines."""
     old, new = before.split("\n"), after.split("\n")
     changed = [at for at, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
     parts = ["--- as pasted", "+++ fixed"]

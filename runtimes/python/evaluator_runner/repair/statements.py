@@ -27,7 +27,7 @@ _BEFORE = {
 
 
 class NotRead(Exception):
-    """The text is no list of statements without indentation: a statement is indented, or is wrong by itself."""
+    """The text is not a list of statements without indentation: one is indented, or does not parse by itself."""
 
 
 class Statement:
@@ -42,14 +42,14 @@ class Statement:
       node: Its syntax tree; of a clause such as `else`, the tree of a whole statement around it.
       loads: Names that it uses when it is executed.
       stores: Names that it binds.
-      parameters: Of a function.
+      parameters: Names of its parameters, for a function.
       end: `return`, `raise`, `continue` or `break` if nothing can follow it in its block; of a compound statement in
         one line, of its body.
       returns_value: Whether it returns a value.
       returns: Whether it has a `return`.
       yields: Whether it makes its function a generator.
       awaits: Whether only an async function can have it.
-      endless: Of `while True`; of a `with` that may swallow exceptions; of a `case` that takes everything.
+      endless: Whether it is a `while True`, a `with` that may swallow exceptions, or a `case` that takes everything.
     """
 
     def __init__(self, first: int, last: int, text: str, head: str, *, opens: bool) -> None:
@@ -201,7 +201,7 @@ def read_statements(code: str) -> list[Statement]:
     """Return the statements of a text in which none is indented.
 
     Raises:
-      NotRead: one is indented, or is wrong by itself.
+      NotRead: a statement is indented, or does not parse by itself.
     """
     if len(code) > MOST_CHARS:
         raise NotRead

@@ -103,8 +103,8 @@ class Structures:
       strict: Keep all rules; otherwise only those of the language and that all code can be reached.
 
     Attributes:
-      found: Of each structure the depths of the statements.
-      complete: There is no other structure.
+      found: The structures, each as the depths of its statements.
+      complete: Whether there is no other structure.
     """
 
     def __init__(self, units: list[Statement], *, strict: bool = True) -> None:

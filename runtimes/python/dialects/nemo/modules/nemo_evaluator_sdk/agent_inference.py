@@ -16,14 +16,14 @@ _TIMEOUT_S = 120.0
 
 
 class AgentAnswerError(RuntimeError):
-    """An agent's answer has no output."""
+    """Raised when an agent's answer has no output."""
 
 
 def parse_path(path: str) -> list[tuple[bool, str | int]]:
     """Return the steps of a JSONPath, each with whether it goes to any depth: `$.a[0]['b c'][*]..d`.
 
     Raises:
-      ValueError: it has something else.
+      ValueError: the path has other syntax.
     """
     at = 1 if path.startswith("$") else 0
     text = path if at else f"${'' if path.startswith('[') else '.'}{path}"
@@ -43,7 +43,7 @@ def find_path(value: Any, path: str) -> list[Any]:
     """Return the values at a JSONPath.
 
     Raises:
-      ValueError: it is no such path, or reaches too many values.
+      ValueError: the path is not valid, or reaches too many values.
     """
     found = [value]
     for deep, name in parse_path(path):
@@ -88,10 +88,10 @@ def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
 
 
 def payload_of(body: dict[str, Any] | str, request: dict[str, Any]) -> dict[str, Any]:
-    """Return what is sent to an agent.
+    """Return the JSON body to send to an agent.
 
     Args:
-      body: Template of it; `request` for the request as it is, `input_message` for the user's last message alone.
+      body: Template of the body; `request` in it is the request, `input_message` the text of the user's last message.
       request: The rendered prompt template, with `messages` or `prompt`.
 
     Raises:
@@ -144,7 +144,7 @@ def read_stream(
 
     Raises:
       AgentAnswerError: no event has an output, or one is an error.
-      ValueError: the path is none.
+      ValueError: the path is not valid.
     """
     parts: list[str] = []
     value = last = trajectory = error = None

@@ -19,14 +19,14 @@ class MetricType(str, Enum):
 
 
 class AgentFormat(str, Enum):
-    """How an agent is talked to."""
+    """The API by which an agent is called."""
 
     GENERIC = "generic"
     NEMO_AGENT_TOOLKIT = "nemo_agent_toolkit"
 
 
 class ModelFormat(str, Enum):
-    """How a model is talked to."""
+    """The API by which a model is called."""
 
     NVIDIA_NIM = "nim"
     OPEN_AI = "openai"

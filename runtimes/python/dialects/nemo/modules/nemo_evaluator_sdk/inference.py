@@ -24,7 +24,7 @@ class ClientInferenceError(RuntimeError):
     """A model refused a request.
 
     Attributes:
-      status_code: Of HTTP.
+      status_code: HTTP status code of the response.
     """
 
     def __init__(self, message: str, status_code: int) -> None:
@@ -66,9 +66,9 @@ async def make_inference_request(
     Faults that may pass are tried again, after twice as long each time.
 
     Args:
-      model: Where, and which.
-      request: What is sent, `extra_body` merged into it.
-      max_retries: After the first try.
+      model: The model: its URL, name and headers.
+      request: Body of the request; its `extra_body` is merged into it.
+      max_retries: Number of tries after the first; None for no more.
       client: An `httpx.AsyncClient`; None for one of its own.
       api_key: Bearer token.
       default_headers: Sent along with the model's own.

@@ -10,7 +10,7 @@ from .values.models import Model, ModelRef
 
 @runtime_checkable
 class SecretResolver(Protocol):
-    """Knows secrets."""
+    """Looks up secrets by reference."""
 
     async def resolve_secret(self, secret_ref: SecretRef) -> str | None:
         """Return a secret, or None when there is none of that name."""
@@ -19,7 +19,7 @@ class SecretResolver(Protocol):
 
 @runtime_checkable
 class ModelResolver(Protocol):
-    """Knows models."""
+    """Looks up models by reference."""
 
     async def resolve_model(self, model_ref: ModelRef) -> Model:
         """Return the model that a reference names."""

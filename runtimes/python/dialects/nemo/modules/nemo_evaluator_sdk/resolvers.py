@@ -23,17 +23,17 @@ class LocalModelResolver:
         self._models: dict[str, Model] = {}
 
     def register_model(self, model_ref: ModelRef, model: Model, *, replace: bool = False) -> None:
-        """Bind a reference.
+        """Register a model under a reference.
 
         Raises:
-          ValueError: it is bound already.
+          ValueError: the reference has a model already, and `replace` is false.
         """
         if model_ref.root in self._models and not replace:
             raise ValueError(f"Model reference '{model_ref.root}' is already registered.")
         self._models[model_ref.root] = model
 
     def get_model(self, model_ref: ModelRef) -> Model:
-        """Return the model.
+        """Return the model that is registered under a reference.
 
         Raises:
           ValueError: nothing is registered under that name.
@@ -44,7 +44,7 @@ class LocalModelResolver:
         return self._models[model_ref.root]
 
     def unregister_model(self, model_ref: ModelRef) -> Model:
-        """Unbind a reference and return its model.
+        """Remove a reference, and return the model that was registered under it.
 
         Raises:
           ValueError: nothing is registered under that name.
@@ -53,7 +53,7 @@ class LocalModelResolver:
         return self._models.pop(model_ref.root)
 
     async def resolve_model(self, model_ref: ModelRef) -> Model:
-        """As `get_model`."""
+        """Return the model of a reference, as `get_model` does."""
         return self.get_model(model_ref)
 
     def _require(self, model_ref: ModelRef, *advice: str) -> None:

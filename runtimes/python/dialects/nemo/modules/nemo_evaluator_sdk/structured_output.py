@@ -23,7 +23,7 @@ _PROBE = {
 
 
 class StructuredOutputMode(str, Enum):
-    """How an API accepts a schema; for `unsupported` the prompt asks for it."""
+    """How an API accepts a JSON schema for the answer; if it is `unsupported`, the prompt describes the schema."""
 
     OPENAI_RESPONSE_FORMAT = "openai_response_format"
     ROOT_GUIDED_JSON = "root_guided_json"

@@ -7,4 +7,4 @@ RewardFunc = object
 
 
 class State(dict):
-    """What is known of a rollout."""
+    """The state of a rollout, a dict."""

@@ -29,8 +29,8 @@ class LocalBackend:
     """Runs metrics in this process.
 
     Attributes:
-      secret_resolver: Where metrics find their secrets.
-      model_resolver: Where they find their models.
+      secret_resolver: Looks up the secrets of metrics.
+      model_resolver: Looks up the models of metrics.
     """
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ def _policy(
 
 
 def filtered(result: EvaluationResult, fields: tuple[str, ...] | None) -> EvaluationResult:
-    """Return a result that writes only these fields of its figures."""
+    """Return a result whose figures are written with these fields only; None for all."""
     if not fields:
         return result
     scores = [score.with_fields(frozenset(fields)) for score in result.aggregate_scores.scores]

@@ -10,7 +10,7 @@ def resolve_params(params: RunConfig | None = None, target: object = None) -> Ru
     """Return the configuration of a run.
 
     Raises:
-      TypeError: it is that of another kind of run.
+      TypeError: `params` is for another kind of run.
     """
     if isinstance(target, Model):
         if type(params) is RunConfigOnline:

@@ -23,7 +23,7 @@ class Evaluator:
     """Runs metrics, in this process unless a backend is given.
 
     Args:
-      client: Has `evaluate` and `evaluate_benchmark`, both async or neither.
+      client: The backend: an object with `evaluate` and `evaluate_benchmark`, both async or neither.
     """
 
     def __init__(self, client: Any = None) -> None:
@@ -46,24 +46,24 @@ class Evaluator:
         on_error: OnError = "raise",
         row_timeout_s: float | None = None,
     ) -> Result:
-        """Return what one metric says of a data set, or what several say.
+        """Return the result of one metric over a data set, or the results of several.
 
         Args:
-          metrics: One, or a list.
+          metrics: One metric, or a list of them.
           dataset: Rows, or a file of them.
-          config: Pace; `RunConfigOnlineModel` with a target.
+          config: Parallelism and limits of the run; a `RunConfigOnlineModel` if there is a target model.
           target: A `Model` that makes the outputs first.
-          field_mapping: Which column is which field.
-          prompt_template: What the target is asked: a text, or a request such as `{"messages": […]}`.
+          field_mapping: The column of each canonical field, such as the reference.
+          prompt_template: Template of the request to the target: a text, or an object such as `{"messages": […]}`.
           aggregate_fields: Figures that are written; None for all.
-          preprocess_hooks: Change requests to the target.
-          postprocess_hooks: Change its answers.
+          preprocess_hooks: Functions that change requests to the target.
+          postprocess_hooks: Functions that change its answers.
           on_error: `row`: a row that fails has `metric_errors`, and the others are scored; `raise`: it ends the run.
-          row_timeout_s: For the scores of a row. In this process, code that never awaits is not stopped by it.
+          row_timeout_s: Time limit for scoring a row. In this process it does not stop code that never awaits.
 
         Raises:
           EvaluationError: a row failed.
-          TypeError: no metric, or a configuration of another kind of run.
+          TypeError: `metrics` has no metric, or `config` is for another kind of run.
         """
         options: dict[str, Any] = {
             "dataset": dataset,
@@ -90,7 +90,7 @@ class Evaluator:
     def run_sync(
         self, metrics: Metric | Sequence[Metric], dataset: DatasetInput | str | Path, **options: Any
     ) -> Result:
-        """As `run`, from code that is not async; also where an event loop runs."""
+        """Call `run` from code that is not async, even where an event loop is running; blocks until it ends."""
         return _run_to_end(lambda: self.run(metrics, dataset, **options))
 
     async def _asked(self, method: str, **options: Any) -> Result:

@@ -26,8 +26,8 @@ class Policy:
     Attributes:
       parallelism: Rows at once, on one event loop.
       fail_fast: The first row that fails ends the run.
-      timeout_s: For a row; code that blocks the event loop is not stopped by it.
-      in_declared_order: Outputs come as they are declared, rather than as they are returned.
+      timeout_s: Time limit for a row; it does not stop code that blocks the event loop.
+      in_declared_order: Whether outputs have the order of their declarations, not that in which they are returned.
     """
 
     parallelism: int = 8

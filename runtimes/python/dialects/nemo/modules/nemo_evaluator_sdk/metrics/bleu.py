@@ -13,7 +13,7 @@ __all__ = ["BLEUMetric"]
 
 
 class BLEUMetric(BLEU):
-    """0 to 100. Over all rows only the first reference of each counts."""
+    """Scores 0 to 100, per row and over all rows; the latter uses only the first reference of each row."""
 
     def model_post_init(self, context: Any, /) -> None:
         """Import sacrebleu before the first row."""

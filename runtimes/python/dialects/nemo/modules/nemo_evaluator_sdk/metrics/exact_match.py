@@ -11,7 +11,7 @@ __all__ = ["ExactMatchMetric"]
 
 
 class ExactMatchMetric(ExactMatch):
-    """1 or 0."""
+    """Scores 1 if the texts are equal, else 0."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
         """Declare `exact-match`."""

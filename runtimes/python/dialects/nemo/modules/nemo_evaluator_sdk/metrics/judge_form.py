@@ -31,7 +31,7 @@ Answer with one JSON object: {% if explains %}"reason", a short text; then {% en
 
 
 class JudgeForm(LLMJudgeMetric):
-    """One score, with the judge's reason as a diagnostic.
+    """A metric with one score by a judge, whose reason is a diagnostic.
 
     Attributes:
       form: The whole form.
@@ -81,7 +81,7 @@ class JudgeForm(LLMJudgeMetric):
 
 
 def judge(form: dict[str, Any]) -> JudgeForm:
-    """Return the metric of a form, as the host completes it."""
+    """Return the metric for a judge's form, which the host has completed."""
     from ..templates import render_template
 
     name, labels, scale = form["name"], form["labels"], form["scale"]

@@ -35,7 +35,7 @@ _NO_MAX_TOKENS = "'max_tokens' is not supported with this model"
 
 
 class LLMJudgeMetric(LLMJudge):
-    """One number per score; of a rubric also the label of its level."""
+    """Scores rows by a model: one number per score, and the label of the level for a rubric."""
 
     job_type: SupportedJobTypes = SupportedJobTypes.ONLINE
 
@@ -50,7 +50,7 @@ class LLMJudgeMetric(LLMJudge):
         """Derive the format of the judge's answer from the scores.
 
         Raises:
-          ValueError: an answer of the given schema has no such scores.
+          ValueError: the given schema has no place for one of the scores.
         """
         self._own_prompt = self.prompt_template is not None
         self.structured_output = self.structured_output or schema_of_scores(self.scores)
@@ -77,11 +77,11 @@ class LLMJudgeMetric(LLMJudge):
 
     @property
     def inference_fn(self) -> InferenceFn:
-        """How the judge is asked."""
+        """The function that calls the judge."""
         return self._ask or make_inference_request
 
     def apply_evaluation_job_params(self, params: RunConfig) -> None:
-        """Take note of whether a model makes the outputs."""
+        """Store whether a model makes the outputs in this run, or they exist already."""
         self.job_type = SupportedJobTypes.ONLINE if isinstance(params, RunConfigOnline) else SupportedJobTypes.OFFLINE
 
     def model_refs(self) -> dict[str, ModelRef]:
@@ -89,22 +89,22 @@ class LLMJudgeMetric(LLMJudge):
         return {"model": self.model} if isinstance(self.model, ModelRef) else {}
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:
-        """Take the judge that is referred to."""
+        """Replace the reference to the judge by the model that it names."""
         if isinstance(self.model, ModelRef):
             self.model = await model_resolver.resolve_model(self.model)
         if self.structured_output and isinstance(self.model, Model):
             self._mode = default_structured_output_mode(self.model.format)
 
     def secrets(self) -> dict[str, SecretRef]:
-        """Return the judge's key, if it has one."""
+        """Return the reference to the judge's key by the name of its variable; empty if it has none."""
         secret = self.model.api_key_secret if isinstance(self.model, Model) else None
         return {} if secret is None else {secret.root.replace("-", "_").replace("/", "_"): secret}
 
     async def resolve_secrets(self, secret_resolver: SecretResolver) -> None:
-        """Take the judge's key.
+        """Look up the judge's key and keep it.
 
         Raises:
-          ValueError: there is none.
+          ValueError: there is no secret of that name.
         """
         secret = self._required_model().api_key_secret
         if secret is not None:
@@ -113,7 +113,7 @@ class LLMJudgeMetric(LLMJudge):
                 raise ValueError(f"Missing secret '{secret.root}' for API key authentication with LLM judge.")
 
     async def preflight(self) -> None:
-        """Find out how a NIM takes a schema."""
+        """Find out by trial how the judge accepts a JSON schema for its answer, if it is a NIM."""
         model = self._required_model()
         if model.format == ModelFormat.NVIDIA_NIM and self.structured_output:
             self._mode = await detect_mode(model, self.inference_fn, api_key=self._api_key)

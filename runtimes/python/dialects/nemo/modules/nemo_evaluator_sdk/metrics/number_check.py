@@ -25,7 +25,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[float, float], bool]] = {
 
 
 class NumberCheckMetric(NumberCheck):
-    """1.0 or 0.0; NaN when there is no number on one side."""
+    """Scores 1.0 if the comparison holds, else 0.0; NaN when one of the texts has no number."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
         """Declare `number-check`."""

@@ -57,7 +57,7 @@ class Metric(Protocol):
         ...
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Return what every row's result has; asked for each row, so it must be stable."""
+        """Declare the outputs that every row's result has; called for each row, so it must always return the same."""
         ...
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
@@ -67,43 +67,43 @@ class Metric(Protocol):
 
 @runtime_checkable
 class CorpusMetric(Protocol):
-    """Also scores all rows together."""
+    """A metric that also scores all rows together."""
 
     async def compute_corpus_scores(self, inputs: list[MetricInput]) -> MetricResult | None:
-        """Score them, or return None."""
+        """Return the scores over all rows, or None if there are none."""
         ...
 
 
 @runtime_checkable
 class MetricWithSecrets(Protocol):
-    """Needs secrets."""
+    """A metric that needs secrets, such as API keys."""
 
     def secrets(self) -> dict[str, SecretRef]:
-        """Return references by the names of the variables they are for."""
+        """Return references to secrets by the name of the environment variable of each."""
         ...
 
     async def resolve_secrets(self, secret_resolver: SecretResolver) -> None:
-        """Take them, before the first row."""
+        """Look the secrets up and keep them; called before the first row."""
         ...
 
 
 @runtime_checkable
 class MetricWithModels(Protocol):
-    """Needs models."""
+    """A metric that calls models by reference."""
 
     def model_refs(self) -> dict[str, ModelRef]:
-        """Return references by the names of the fields they are for."""
+        """Return references to models by the name of the field of each."""
         ...
 
     async def resolve_models(self, model_resolver: ModelResolver) -> None:
-        """Take them, before the first row."""
+        """Look the models up and keep them; called before the first row."""
         ...
 
 
 @runtime_checkable
 class MetricWithPreflight(Protocol):
-    """Has something to do before the first row."""
+    """A metric with a step to run once before the first row."""
 
     async def preflight(self) -> None:
-        """Do it."""
+        """Run this step."""
         ...

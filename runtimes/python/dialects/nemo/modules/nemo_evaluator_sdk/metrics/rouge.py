@@ -16,7 +16,7 @@ RougeScoreName = Literal["rouge_1_score", "rouge_2_score", "rouge_3_score", "rou
 
 
 class ROUGEMetric(ROUGE):
-    """F-measures from 0 to 1, words reduced to their stems."""
+    """Scores four F-measures from 0 to 1, over words reduced to their stems."""
 
     scores_mapping: ClassVar[dict[RougeScoreName, str]] = {
         "rouge_1_score": "rouge1",

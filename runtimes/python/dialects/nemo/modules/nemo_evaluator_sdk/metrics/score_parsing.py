@@ -12,7 +12,7 @@ _NAN = float("nan")
 
 
 def parse(score: RubricScore | RangeScore, text: str) -> tuple[float, str | None]:
-    """Return the value that an answer gives a score, and the label of its level; ranges have no label.
+    """Return the value of a score in a judge's answer, and the label of its level (None for a range).
 
     Raises:
       ValueError: the value is of a type that no score has.
@@ -35,7 +35,7 @@ def check_schema(score: RubricScore | RangeScore, structured_output: dict[str, A
     """Check that the judge's answer format has the score.
 
     Raises:
-      ValueError: it has not.
+      ValueError: the format lacks it.
     """
     if not structured_output or not isinstance(score.parser, JSONScoreParser):
         return

@@ -21,7 +21,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[str, str], bool]] = {
 
 
 class StringCheckMetric(StringCheck):
-    """1.0 or 0.0."""
+    """Scores 1.0 if the comparison holds, else 0.0."""
 
     def output_spec(self) -> list[MetricOutputSpec]:
         """Declare `string-check`."""

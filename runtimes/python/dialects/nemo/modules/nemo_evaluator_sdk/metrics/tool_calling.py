@@ -14,7 +14,7 @@ __all__ = ["ToolCallingMetric"]
 
 
 class ToolCallingMetric(ToolCalling):
-    """1.0 or 0.0 for the names, and for names with arguments (NaN when these are no JSON); the order does not matter.
+    """Scores 1.0 or 0.0 twice: same functions in any order, and same arguments too (NaN if these are not JSON).
 
     Reference and response are in OpenAI's format. The response is the sample's, else the row's `response`.
     """

@@ -13,7 +13,7 @@ _STRICT = ConfigDict(defer_build=True, extra="forbid")
 
 
 class NatAgentConfig(BaseModel):
-    """How an agent of NeMo Agent Toolkit is asked, and what of its stream is the answer."""
+    """How an agent of NeMo Agent Toolkit is called, and which part of its stream is the answer."""
 
     model_config = _STRICT
 
@@ -25,7 +25,7 @@ class NatAgentConfig(BaseModel):
 
 
 class AgentBase(BaseModel):
-    """What all agents have."""
+    """The fields that all agents have."""
 
     model_config = _STRICT
 

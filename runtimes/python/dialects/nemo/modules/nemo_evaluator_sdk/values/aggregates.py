@@ -12,7 +12,7 @@ class _Strict(BaseModel):
 
 
 class Percentiles(_Strict):
-    """Values below which so many per cent lie."""
+    """The values below which 10, 20, … per cent of all values lie."""
 
     p10: float
     p20: float
@@ -27,7 +27,7 @@ class Percentiles(_Strict):
 
 
 class HistogramBin(_Strict):
-    """How many values lie between two bounds; the upper one belongs to the last bin only."""
+    """The number of values between two bounds; the upper bound is excluded, except in the last bin."""
 
     lower_bound: float
     upper_bound: float
@@ -68,7 +68,7 @@ class AggregateScoreBase(_Strict):
 
 
 class AggregateRangeScore(AggregateScoreBase):
-    """Figures of a number."""
+    """Figures of a score that is a number."""
 
     score_type: Literal["range"] = "range"
     percentiles: Percentiles | None = None
@@ -87,7 +87,7 @@ class RubricScoreStat(BaseModel):
 
 
 class AggregateRubricScore(AggregateScoreBase):
-    """Figures of a rubric; of levels as frequent as each other, `mode_category` is the first by name."""
+    """Figures of a rubric; `mode_category` is the most frequent level, the first by name if several are."""
 
     score_type: Literal["rubric"] = "rubric"
     rubric_distribution: list[RubricScoreStat]
@@ -98,6 +98,6 @@ AggregateScore = AggregateRangeScore | AggregateRubricScore
 
 
 class AggregatedMetricResult(_Strict):
-    """Figures of every score, in the order in which scores first came."""
+    """Figures of every score, in the order in which the scores first appeared."""
 
     scores: list[AggregateScore]

@@ -30,15 +30,15 @@ Judge the answer that you are given, and nothing else. Score {{ scores | join(",
 
 
 class LLMJudge(MetricBase):
-    """Of `LLMJudgeMetric`.
+    """Configuration of `LLMJudgeMetric`.
 
     Attributes:
       model: The judge.
-      scores: What it is asked for, and how that is read from its answer.
+      scores: The scores that the judge gives, and how each is read from its answer.
       prompt_template: A text, or a request such as `{"messages": […]}`; None for one made from the scores.
       structured_output: `{"schema": …}`; None for one made from the scores.
-      system_prompt: Put before the system's message.
-      ignore_request_failure: A judge that does not answer makes NaN.
+      system_prompt: Text that is put before the system message.
+      ignore_request_failure: Whether scores are NaN when the judge does not answer; otherwise the row fails.
     """
 
     type: Literal[MetricType.LLM_JUDGE] = MetricType.LLM_JUDGE

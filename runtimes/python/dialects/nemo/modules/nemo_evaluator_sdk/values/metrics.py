@@ -41,7 +41,7 @@ class MetricBase(BaseModel):
 
 
 class ExactMatch(MetricBase):
-    """Of `ExactMatchMetric`; without `candidate` the output text is compared."""
+    """Configuration of `ExactMatchMetric`; without `candidate` the output text is compared."""
 
     type: Literal[MetricType.EXACT_MATCH] = MetricType.EXACT_MATCH
     reference: str
@@ -49,7 +49,7 @@ class ExactMatch(MetricBase):
 
 
 class F1(MetricBase):
-    """Of `F1Metric`; without `candidate` the output text is compared."""
+    """Configuration of `F1Metric`; without `candidate` the output text is compared."""
 
     type: Literal[MetricType.F1] = MetricType.F1
     reference: str
@@ -57,7 +57,7 @@ class F1(MetricBase):
 
 
 class BLEU(MetricBase):
-    """Of `BLEUMetric`; without `candidate` the output text is compared."""
+    """Configuration of `BLEUMetric`; without `candidate` the output text is compared."""
 
     type: Literal[MetricType.BLEU] = MetricType.BLEU
     references: list[str]
@@ -65,7 +65,7 @@ class BLEU(MetricBase):
 
 
 class ROUGE(MetricBase):
-    """Of `ROUGEMetric`; without `candidate` the output text is compared."""
+    """Configuration of `ROUGEMetric`; without `candidate` the output text is compared."""
 
     type: Literal[MetricType.ROUGE] = MetricType.ROUGE
     reference: str
@@ -73,7 +73,7 @@ class ROUGE(MetricBase):
 
 
 class StringCheck(MetricBase):
-    """Of `StringCheckMetric`."""
+    """Configuration of `StringCheckMetric`."""
 
     type: Literal[MetricType.STRING_CHECK] = MetricType.STRING_CHECK
     operation: StringCheckOperation
@@ -82,7 +82,7 @@ class StringCheck(MetricBase):
 
 
 class NumberCheck(MetricBase):
-    """Of `NumberCheckMetric`; `epsilon` belongs to `absolute difference`."""
+    """Configuration of `NumberCheckMetric`; `epsilon` is for the operation `absolute difference`."""
 
     type: Literal[MetricType.NUMBER_CHECK] = MetricType.NUMBER_CHECK
     operation: NumberCheckOperation
@@ -100,7 +100,7 @@ class NumberCheck(MetricBase):
 
 
 class ToolCalling(MetricBase):
-    """Of `ToolCallingMetric`; the reference renders to a list of tool calls."""
+    """Configuration of `ToolCallingMetric`; the reference renders to a list of tool calls."""
 
     model_config = ConfigDict(defer_build=True, validate_assignment=True)
 

@@ -28,11 +28,11 @@ class InferenceParams(BaseModel):
 
 
 class RunConfig(BaseModel):
-    """Of a run over outputs that are there.
+    """Configuration of a run over existing outputs.
 
     Attributes:
       parallelism: Rows at once, on one event loop.
-      limit_samples: Take only so many rows, from the first.
+      limit_samples: Number of rows to take, from the first; None for all.
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid")
@@ -42,7 +42,7 @@ class RunConfig(BaseModel):
 
 
 class RunConfigOnline(RunConfig):
-    """Of a run in which an agent makes the outputs."""
+    """Configuration of a run in which an agent makes the outputs."""
 
     ignore_request_failure: bool = False
     request_timeout: int | None = None
@@ -50,7 +50,7 @@ class RunConfigOnline(RunConfig):
 
 
 class RunConfigOnlineModel(RunConfigOnline):
-    """Of a run in which a model makes the outputs."""
+    """Configuration of a run in which a model makes the outputs."""
 
     inference: InferenceParams | None = None
     system_prompt: str | None = None

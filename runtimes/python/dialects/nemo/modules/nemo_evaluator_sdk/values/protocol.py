@@ -32,7 +32,7 @@ class CandidateOutput(_Strict):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def as_sample(self) -> dict[str, Any]:
-        """Return it as templates see it, under `sample`."""
+        """Return the output as the dict that templates see under `sample`."""
         known = {name: getattr(self, name) for name in _SAMPLE}
         return {**self.metadata, **{name: value for name, value in known.items() if value is not None}}
 
@@ -116,7 +116,7 @@ class MetricOutputSpec(BaseModel):
         """Return a value as the declared type.
 
         Raises:
-          pydantic.ValidationError: it is none, even leniently read.
+          pydantic.ValidationError: it does not fit the type, even in lax mode.
         """
         return self.value_schema.model_validate(value)
 
@@ -124,7 +124,7 @@ class MetricOutputSpec(BaseModel):
         """Return the value of an output as the declared type.
 
         Raises:
-          ValueError: it is another output, or its value does not fit.
+          ValueError: the output has another name, or its value does not fit the type.
         """
         if output.name != self.name:
             raise ValueError(f"Expected metric output {self.name!r}, got {output.name!r}")
@@ -167,7 +167,7 @@ def validate_metric_result(result: MetricResult, outputs: list[MetricOutputSpec]
     """Check that a result has exactly the declared outputs, each of its declared type; returns it unchanged.
 
     Raises:
-      ValueError: it has not.
+      ValueError: an output is missing, unknown or of another type.
     """
     names = [output.name for output in result.outputs]
     if twice := _duplicates(names):

@@ -149,7 +149,7 @@ class BenchmarkEvaluationResult(_Result):
     per_metric: dict[str, EvaluationResult]
 
     def metric_result(self, metric_key: str) -> EvaluationResult:
-        """Return what one of the metrics said."""
+        """Return the result of one of the metrics."""
         return self.per_metric[metric_key]
 
     def _outputs(self, row: RowScore) -> dict[str, Any]:

@@ -12,7 +12,7 @@ class Parser:
         self.extract_fn = extract_fn
 
     def parse(self, text):
-        """Return what the text says."""
+        """Return the result of `extract_fn` for the text."""
         return self.extract_fn(text)
 
     def parse_answer(self, completion):
@@ -67,7 +67,7 @@ class ThinkParser(Parser):
     """Returns what follows `</think>`; nothing when that is missing."""
 
     def parse(self, text):
-        """Return what the text says."""
+        """Return the result of `extract_fn` for the text after `</think>`, or for an empty text without that."""
         return self.extract_fn(text.split("</think>")[-1].strip() if "</think>" in text else "")
 
     def format_score(self, text):
@@ -80,7 +80,7 @@ class MaybeThinkParser(Parser):
     """Returns what follows `</think>`, or the whole text."""
 
     def parse(self, text):
-        """Return what the text says."""
+        """Return the result of `extract_fn` for the text after `</think>`, or for the whole text without that."""
         return self.extract_fn(text.split("</think>")[-1].strip())
 
     def format_score(self, _text):

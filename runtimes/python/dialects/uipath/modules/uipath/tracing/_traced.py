@@ -35,13 +35,13 @@ def traced(
     """Make calls of a function spans; `span_type="tool"` makes them calls of a tool.
 
     Args:
-      name: Of the spans, and of the tool; the function's own without it.
+      name: Name of the spans and of the tool; None for the function's own.
       run_type: Kept in the span.
       span_type: Kept in the span.
       input_processor: Gets the arguments by name; its result replaces them in the span.
       output_processor: The same for the returned value.
-      hide_input: Keep no arguments.
-      hide_output: Keep no outcome.
+      hide_input: Whether the span has no arguments.
+      hide_output: Whether the span has no outcome.
       recording: False: neither this call nor the calls inside it leave a span.
     """
     if callable(name):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def track_evaluation_metrics(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `evaluate` wrapped in this way."""
+    """Return `evaluate` wrapped so that exceptions become results, and each result has the elapsed time."""
 
     @wraps(func)
     async def tracked(*args: Any, **kwargs: Any) -> Any:

@@ -36,7 +36,7 @@ class BaseEvaluatorJustification(BaseModel):
 
     @classmethod
     def try_from(cls, details: object) -> BaseEvaluatorJustification | None:
-        """Return details as a justification, or None when they are none."""
+        """Return the details of a result as a justification; None when they do not fit."""
         if isinstance(details, cls):
             return details
         try:
@@ -166,7 +166,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
         return _taken_as(self.justification_type, justification, "CANNOT_CONVERT_JUSTIFICATION", "convert")
 
     def reduce_scores(self, results: list[EvaluationResultDto]) -> float:
-        """Return what many results come to: their mean."""
+        """Return the score of many results together: their mean."""
         return sum(result.score for result in results) / len(results) if results else 0.0
 
     @classmethod
@@ -189,7 +189,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
 
     @classmethod
     def generate_json_type(cls) -> dict[str, Any]:
-        """Return what `<name>-types.json` holds."""
+        """Return the content of `<name>-types.json`: the evaluator's type id and three JSON Schemas."""
         return {
             "evaluatorTypeId": cls.get_evaluator_id(),
             "evaluatorConfigSchema": cls.get_config_schema(),

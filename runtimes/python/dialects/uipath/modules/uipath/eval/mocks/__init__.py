@@ -25,7 +25,7 @@ class ExampleCall:
 
 
 def set_behaviors(behaviors: list[dict[str, Any]]) -> None:
-    """Set what simulated functions answer from now on."""
+    """Set the answers of simulated functions, as `mockingStrategy` of a test case describes them."""
     _behaviors[:] = behaviors
     _answered.clear()
 

@@ -41,7 +41,7 @@ class WorkloadExecution(BaseModel):
         return _renamed(values) if isinstance(values, dict) else values
 
     def model_copy(self, *, update: Any = None, deep: bool = False) -> WorkloadExecution:
-        """Return a copy; what to change goes by either name."""
+        """Return a copy, with the fields in `update` replaced; they may have their older names."""
         return super().model_copy(update=_renamed(update) if update else update, deep=deep)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -140,7 +140,7 @@ class EvaluationResultDto(BaseModel):
 
     @classmethod
     def from_evaluation_result(cls, evaluation_result: Any) -> EvaluationResultDto:
-        """Write a result down."""
+        """Return the written form of a result."""
         kind, score = evaluation_result.score_type, evaluation_result.score
         if kind == ScoreType.BOOLEAN:
             score = 100 if score else 0
@@ -153,7 +153,7 @@ class EvaluationResultDto(BaseModel):
 
 
 class EvalItemResult(BaseModel):
-    """A result, and whose it is."""
+    """A result, and the id of its evaluator."""
 
     evaluator_id: str
     result: EvaluationResult
@@ -239,5 +239,5 @@ class UiPathEvaluationError(Exception):
 
     @property
     def as_dict(self) -> dict[str, Any]:
-        """The same as a dict."""
+        """The fields of `error_info` as a dict."""
         return self.error_info.model_dump()
