@@ -102,7 +102,7 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 20,
     url: HostOption = DEFAULT_URL,
 ) -> None:
-    """Print rows that have a text and meet all conditions, one per line, after their numbers."""
+    """Print the rows that contain a text and meet all conditions, one per line after its number."""
     with host(url) as client:
         found = client.datasets.search(name, text, where=where or (), sort=sort, limit=limit)
     for one in found.rows:

@@ -126,7 +126,7 @@ class JobVerbs(Verbs[TransportT]):
         budget: ModelBudget | None = None,
         rows: int = 3,
     ) -> JobEstimate:
-        """Score the first `rows` rows of a job, and return what all of them would use of models.
+        """Score the first `rows` rows of a job, and return an estimate of the models' use by the whole job.
 
         With `replay=Replay.PREFER` the job itself uses these answers again. Errors are those of `create`.
 

@@ -111,7 +111,7 @@ class ObjectRows(RowsFolder):
         super().keep(stage, dataset_id)
 
     def lines(self, dataset_id: str, *, first: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield rows as `RowsFolder.lines`, from the copy or from the bucket."""
+        """Yield rows from `first` on as `(number, JSON line)`, from this host's copy or from the bucket."""
         if super().has_rows(dataset_id) or self._size(dataset_id) <= _CACHED_BYTES:
             self._copied(dataset_id)
             yield from super().lines(dataset_id, first=first)

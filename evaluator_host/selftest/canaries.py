@@ -65,7 +65,7 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
     """Start the listeners and write the secret file on this machine; remove them at the end of the block.
 
     Args:
-      data_dir: Of the host; the file and the socket lie in a folder of it.
+      data_dir: Data directory of the host; the file and the socket lie in a folder below it.
       engine: Address of the container engine in use.
     """
     with _folder(data_dir) as folder:

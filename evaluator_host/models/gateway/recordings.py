@@ -49,12 +49,12 @@ class Recordings:
         self._most_bytes = most_bytes
 
     async def find(self, workspace: str, request: dict[str, Json]) -> Answer | None:
-        """Return the recorded answer to a canonical request, or None."""
+        """Return the recorded answer to a request in canonical form (`protocols.canonical`), or None."""
         content = await self._store.find_answer(workspace, digest_of(request))
         return None if content is None else Answer(**decode_json(content.encode())["answer"])
 
     async def keep(self, workspace: str, model: str, request: dict[str, Json], answer: Answer) -> None:
-        """Record the answer to a canonical request."""
+        """Record the answer to a request in canonical form (`protocols.canonical`)."""
         content = encode_json({"request": request, "answer": asdict(answer)}).decode()
         one = RecordedAnswer(digest_of(request), model, content, datetime.now(UTC))
         await self._store.add_answers(workspace, [one], most_bytes=self._most_bytes)

@@ -1,6 +1,6 @@
 """Finds the caller of a request by its key. Recently used keys are cached, and checked in the database every second.
 
-A database that is a file is asked only when the file was written since. So a warm call costs a hash and a comparison,
+An SQLite database is queried only if its file has changed since then. So a warm call costs a hash and a comparison,
 and a revoked key stops working within about a second, in every process on the same database. A host that has never had
 a key treats every caller as its operator, and listens on loopback only.
 """

@@ -131,7 +131,7 @@ def require_rows(rows: int, ceiling: int) -> None:
     """Check that a batch does not have too many rows.
 
     Raises:
-      InvalidRequest: it is over the ceiling.
+      InvalidRequest: it has more than `ceiling` rows.
     """
     if rows > ceiling:
         problem = Problem("rows", f"{rows} rows are more than this host's limit of {ceiling}", "send fewer per request")
