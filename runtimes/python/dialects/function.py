@@ -1,7 +1,7 @@
-"""Implements dialect `function`: `score(output, expected)`, of any name, whose parameters say what they are given.
+"""Implements dialect `function`: `score(output, expected)`, of any name, called by the names of its parameters.
 
-A parameter that is called as one of the row's columns gets that column; `_ROLES` has the other names. Functions that
-are called by position (`evaluate(inputs, outputs, trace)`) are of another dialect, unless a name contradicts its place.
+A parameter with the name of one of the row's columns gets that column; `_ROLES` has the other names. Functions that are
+called by position (`evaluate(inputs, outputs, trace)`) are of another dialect, unless a name contradicts its place.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Rows:
         self._listener = None if reload else _listener()
 
     def dispatch(self) -> None:
-        """Send the row process all the calls that it may take now, and keep a process waiting."""
+        """Send the row process all the calls that it may take now; fork a process if there is none."""
         if self._row is None:
             self._prepare()
         queue = self._supervisor.queue

@@ -1,4 +1,4 @@
-"""Implements dialect `honeyhive`: functions of experiments, by position, and functions of the hosted editor's event."""
+"""Implements dialect `honeyhive`: functions for experiments (by position), or for the hosted editor (one event)."""
 
 from __future__ import annotations
 

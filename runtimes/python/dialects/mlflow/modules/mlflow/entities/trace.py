@@ -12,7 +12,7 @@ class _Record:
 
 
 class TraceInfo(_Record):
-    """What is known of a trace besides its data."""
+    """Metadata of a trace."""
 
 
 class TraceData(_Record):

@@ -4,7 +4,7 @@ from galileo_core.schemas.fields import Fields
 
 
 class StepType(str):
-    """The kind of a step; a text that has `value`, as a member of an enumeration."""
+    """The kind of a step: a str with an attribute `value`, like a member of an enumeration."""
 
     __slots__ = ()
 
