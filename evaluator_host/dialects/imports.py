@@ -1,6 +1,6 @@
 """Evaluators and rows in another platform's files, and the tables by which dialects read their platform's exports.
 
-Pure: files come as texts, and a file that is needed and was not sent is only named. Runs in a limited process.
+It does no I/O: files are given as texts, and missing ones are reported by path. It runs in a limited process.
 """
 
 import posixpath

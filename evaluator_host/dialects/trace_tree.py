@@ -2,8 +2,8 @@
 
 Documented: `{"spans": {"<span id>": {"name", "start_time", "end_time", "status_code", "attributes": {"ag": {"data",
 "metrics": {"unit": {"costs", "tokens", "duration": {"total" in seconds}}}}}, "children": […]}}}`. An OTLP/JSON export
-and a flat list of spans are rebuilt in it; in the shape that Agenta stores (spans keyed by name, nested `spans`,
-milliseconds) the documented paths are added. Without that, a latency check reads 0 seconds and scores 1.0.
+and a flat list of spans are converted to it; to the shape that Agenta stores (spans keyed by name, nested `spans`,
+milliseconds) the documented paths are added: without them, a latency check reads 0 seconds and scores 1.0.
 """
 
 from collections import defaultdict, deque

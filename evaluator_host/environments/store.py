@@ -166,7 +166,7 @@ class Environments:
         """Return the report of a package set, found by its key or digest.
 
         Raises:
-          NotFound: there is none.
+          NotFound: there is no such set.
         """
         if (running := self._builds.find_running(name)) is not None:
             return await asyncio.to_thread(running.report, self._folder)
@@ -218,7 +218,7 @@ class Environments:
         """Remove a package set and its lock; the next build resolves it again. Running sandboxes keep their files.
 
         Raises:
-          NotFound: there is none.
+          NotFound: there is no such set.
           InUse: it is being built, or another process of this host uses it.
         """
         if self._builds.find_running(name) is not None:

@@ -125,7 +125,7 @@ class JobRun:
         self._stop.set()
 
     async def run(self) -> None:
-        """Run the job until it is done or must stop, then release it; when cancelled, release it as queued."""
+        """Run the job until it is done or must stop, then release it; if cancelled, put it back in the queue."""
         try:
             status, error = await self._work()
         except NoLongerOurs:

@@ -226,7 +226,7 @@ class Backend(Protocol):
     async def drop_environment(self, digest: str) -> None:
         """Forget the image from `prepare`, because the environment's files were replaced; running sandboxes keep it.
 
-        Idempotent. The next `prepare` or `start` makes it anew.
+        Idempotent. The next `prepare` or `start` builds the image again.
 
         Args:
           digest: `sha256:…` of the environment.

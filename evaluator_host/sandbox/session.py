@@ -385,7 +385,7 @@ class Sandbox:
         return threads and stopped and not self._unanswered
 
     async def settle(self) -> None:
-        """Cancel the unanswered rows of a caller who hung up; without an answer, the sandbox counts as broken."""
+        """Cancel unanswered rows, after their caller hung up; if the runner does not answer, the sandbox is broken."""
         self._flush()
         for call_id in list(self._gates):
             self._close_gate(call_id)
@@ -557,13 +557,13 @@ class Sandbox:
 async def try_sandbox(
     start: Callable[[SandboxSpec], Awaitable[Link]], language: Language, *, backend: str, fix: Callable[[str], str]
 ) -> Finding:
-    """Return the `doctor` finding whether a sandbox starts; what a busy machine keeps from starting has a second try.
+    """Start a sandbox, once more if the machine is busy, and return the `doctor` finding whether its runner came up.
 
     Args:
       start: `Backend.start`, whose errors say what to do.
-      language: Its runner is started.
+      language: Language of the runner to start.
       backend: Name of the backend.
-      fix: Returns what to do about a runner that ended with these words.
+      fix: Returns advice for a runner that did not come up; called with the end of its standard error.
     """
     name, spec = f"{language}{TRIED}", SandboxSpec(language, Environment("", language, ""))
     tries_left = _TRIES

@@ -221,7 +221,7 @@ class Database:
         return self.address.engine is Engine.SQLITE and not await self.fetch_value(text("PRAGMA auto_vacuum"))
 
     async def require_writable(self) -> None:
-        """Check that a host can write: PostgreSQL is not read-only, nobody locks the SQLite file for long.
+        """Check that the host can write: PostgreSQL is not read-only, and no process keeps the SQLite file locked.
 
         Raises:
           StoreUnavailable: the host cannot write, or the database does not answer.

@@ -108,7 +108,7 @@ class Traces(Repository):
         """Check that there is an evaluator of this name.
 
         Raises:
-          NotFound: there is none.
+          NotFound: there is no evaluator of this name.
         """
         query = select(EvaluatorTable.id).where(
             EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name

@@ -43,10 +43,10 @@ class Quota:
     data_dir: Path = Path()  # data directory of the host
 
     def require_disk(self, more_bytes: int = 0) -> None:
-        """Check that the data directory has room for more bytes besides the disk that has to stay free. Blocking.
+        """Check that the disk of the data directory can store more bytes and keep its reserve free. Blocking.
 
         Raises:
-          MachineExhausted: it has not.
+          MachineExhausted: the disk has too little room.
         """
         if not self.reserve_bytes:
             return

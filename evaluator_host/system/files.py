@@ -125,7 +125,7 @@ class FileLock:
         return True
 
     def discard(self) -> None:
-        """Remove the file, unless somebody holds its lock."""
+        """Remove the lock's file, unless a process holds the lock."""
         if self.acquire():
             self._path.unlink(missing_ok=True)
             self.release()

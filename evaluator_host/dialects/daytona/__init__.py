@@ -1,1 +1,1 @@
-"""The part of the API of Daytona by which other platforms run scripts."""
+"""Daytona: the part of its API by which other platforms run scripts."""

@@ -1,1 +1,1 @@
-"""Online evaluators of Laminar."""
+"""Laminar: runs the code of its online evaluators."""

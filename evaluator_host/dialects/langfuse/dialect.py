@@ -51,7 +51,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the returned scores by Langfuse's table of data types; the first number or boolean is the score."""
+    """Read the returned scores by their `dataType`; the first number or boolean is the row's score."""
     if (error := unreadable(returned)) is not None:
         return error
     value = returned.value

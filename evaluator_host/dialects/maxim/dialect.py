@@ -35,7 +35,7 @@ _TEXT_JS: Final = "typeof ({0}) === 'string' ? {0} : JSON.stringify({0} ?? null)
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
-    """Return the values of a call by name, in all spellings of these names."""
+    """Return the arguments by name, each under all accepted spellings, such as `expectedOutput`."""
     bound = bind_native(row, settings, _values, needs="output")
     if isinstance(bound, EvaluationError):
         return bound

@@ -1,1 +1,1 @@
-"""Code execution of Vellum; its metrics are contract `main`."""
+"""Vellum: runs its code execution nodes; its metrics are evaluators of contract `main`."""

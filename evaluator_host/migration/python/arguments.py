@@ -72,7 +72,8 @@ def rewrite_truth(draft: Draft, legacy: Legacy, inputs: str, *, dynamic: bool, e
 def read_column(draft: Draft, legacy: Legacy, parameter: Parameter, *, access: str, in_place: bool) -> str | None:
     """Replace an old parameter by a value from the inputs: at each use if that is safe, or once at the start.
 
-    Returns the statement to insert at the start of the function, or None.
+    `access` is the expression that reads the value; `in_place` allows it at each use. Returns the statement to insert
+    at the start of the function, or None.
     """
     uses = _uses(draft, legacy, parameter)
     if in_place and len(uses) <= _INLINE and all(_fits(draft, legacy, use, access) for use in uses):

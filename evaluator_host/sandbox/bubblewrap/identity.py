@@ -13,7 +13,7 @@ _FEW_UIDS: Final = range(20_000, 60_000)  # in a container whose user namespace 
 
 
 def choose_identity() -> Identity:
-    """Return the user for the next sandbox: nobody in a user namespace; for root, an id used by nothing else."""
+    """Return the user for the next sandbox: `nobody` in a user namespace, or for root an id that nothing else uses."""
     if os.geteuid() != 0:
         return Identity()
     # Random among 247 million. Should two sandboxes draw the same user, their namespaces still separate them.

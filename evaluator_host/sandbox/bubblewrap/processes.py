@@ -134,9 +134,9 @@ def _move_all(init_pid: int, cgroup: Cgroup) -> None:
 def kill_orphans() -> int:
     """Kill first processes of our sandboxes whose bubblewrap died before starting the runner; return how many.
 
-    bubblewrap ties the first process to itself (`--die-with-parent`) only after it has told that process to go on. When
-    it is killed in between, the process waits for ever, in no cgroup and known to nobody. Sandboxes of other programs
-    that use bubblewrap are left alone.
+    bubblewrap ties the first process to itself (`--die-with-parent`) only after it has let that process continue. If
+    bubblewrap is killed in between, the process waits for ever, in no cgroup and known to no host. Sandboxes of other
+    programs that use bubblewrap are left alone.
     """
     killed = 0
     for process in _PROC.glob("[0-9]*"):

@@ -227,11 +227,11 @@ class Attachment(asyncio.Protocol):
 async def attach(endpoint: Endpoint, container: str, *, api_version: str, timeout_s: float) -> Attachment:
     """Attach to a container's streams; call it before the container starts, so that no output is missed.
 
-    `timeout_s` is for connection and answer together.
+    `timeout_s` is the time limit for connecting and attaching together.
 
     Raises:
       AttachFailed: the engine refused.
-      OSError: nobody listens there.
+      OSError: the engine does not listen at this address.
       TimeoutError: the engine did not answer in time.
     """
     query = "stream=1&stdin=1&stdout=1&stderr=1"

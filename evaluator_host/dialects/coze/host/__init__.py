@@ -1,1 +1,1 @@
-"""The requests of Coze Loop to its runtimes."""
+"""The wire `coze`: answers requests that Coze Loop sends to its code runtimes."""

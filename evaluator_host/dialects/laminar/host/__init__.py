@@ -1,1 +1,1 @@
-"""The route of the executor of Laminar."""
+"""The wire `laminar`: answers requests that Laminar sends to its code executor."""

@@ -1,1 +1,1 @@
-"""The grader routes of the API of OpenAI."""
+"""The wire `openai`: the grader routes of OpenAI's API."""

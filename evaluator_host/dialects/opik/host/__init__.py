@@ -1,1 +1,1 @@
-"""The requests of Opik to its Python backend."""
+"""The wire `opik`: answers requests that Opik sends to its Python backend."""

@@ -1,1 +1,1 @@
-"""The route of code execution nodes."""
+"""The wire `vellum`: the route that Vellum's SDK calls for code execution nodes."""

@@ -1,1 +1,1 @@
-"""The routes of webhooks."""
+"""The wire `webhook`: routes by which other platforms score rows with stored evaluators."""
