@@ -1,4 +1,4 @@
-"""Binds the variables of a `main` row to keyword arguments; keys of JSON objects can be read as attributes too."""
+"""Binds a row's variables to the parameters of `main`; keys of JSON objects in them can be read as attributes too."""
 
 from __future__ import annotations
 

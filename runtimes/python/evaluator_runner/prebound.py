@@ -74,7 +74,7 @@ def bind(namespace: dict[str, Any], names: list[str], import_module: Any = __imp
 
 
 def unbind(namespace: dict[str, Any], bound: dict[str, Any]) -> None:
-    """Remove the names, except those that the code has bound to something else."""
+    """Remove from the namespace the names that `bind` bound, unless the code has bound them to something else."""
     for name, module in bound.items():
         if namespace.get(name) is module:
             del namespace[name]

@@ -43,7 +43,7 @@ class Scratch:
         self._write_seed()
 
     def is_empty(self) -> bool:
-        """Return whether the directories hold nothing but the seed."""
+        """Return whether the directories hold nothing but the files of `seed`."""
         if any(self._left_in(directory) for directory in self._directories if directory != self.home):
             return False
         if not self._seeded.get("", set()).issuperset(self._left_in(self.home)):
@@ -52,7 +52,7 @@ class Scratch:
         return all(self._seeded[folder].issuperset(_names(f"{self.home}/{folder}")) for folder in folders)
 
     def wipe(self) -> None:
-        """Remove all files in the directories but the seed; no process may still be writing."""
+        """Remove all files in the directories except those of `seed`; no process may still be writing."""
         self._empty()
         self._write_seed()
 
