@@ -92,7 +92,7 @@ def _project(file: Path, language: Language) -> Project:
 
 
 def evaluator_of(**fields: Any) -> Evaluator:
-    """Return an evaluator with the given fields of `POST /v1/evaluate`, those of its groups (`limits`, …) flat.
+    """Return an evaluator with fields as in `POST /v1/evaluate`; those of `limits`, `settings` and `budget` are flat.
 
     Raises:
       InvalidRequest: a field is unknown or has an invalid value.

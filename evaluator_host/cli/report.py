@@ -81,7 +81,7 @@ class ReportFiles:
         return any((self.junit, self.markdown, self.baseline))
 
     def write(self, results: Path, name: str) -> int:
-        """Write the reports of a `run --out` file; return 1 if the mean fell by more than `max_drop`, else 0.
+        """Write reports on a `run --out` file, titled `name`; return 1 if the mean fell by over `max_drop`, else 0.
 
         Raises:
           InvalidRequest: a file cannot be read or written.

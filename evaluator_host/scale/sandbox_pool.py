@@ -146,7 +146,7 @@ class AsyncSandboxPool:
 
         Raises:
           TooLarge: the results take too much memory.
-          HostError: as `evaluate`.
+          HostError: the evaluator, its packages or a sandbox fail, as in `evaluate`.
         """
         started, service, drawn = time.perf_counter(), self._open_service, list(rows)
         results = await service.evaluate_batch(evaluator, drawn, isolation=isolation) if drawn else []
@@ -174,7 +174,7 @@ class AsyncSandboxPool:
           lock: Of the evaluator's packages, as a host exports it; None for what their pins resolve to here.
 
         Raises:
-          HostError: as `evaluate`.
+          HostError: the evaluator, its packages or a sandbox fail, as in `evaluate`.
         """
         stream = self._open_service.evaluate_rows(
             evaluator, rows, isolation=isolation, parallelism=parallelism, lock=lock
@@ -187,7 +187,7 @@ class AsyncSandboxPool:
         """Load an evaluator in a sandbox without running a row.
 
         Raises:
-          HostError: as `evaluate`.
+          HostError: the evaluator, its packages or a sandbox fail, as in `evaluate`.
         """
         return await self._open_service.check(evaluator)
 
@@ -291,7 +291,7 @@ class SandboxPool:
           lock: As in `AsyncSandboxPool.evaluate_stream`.
 
         Raises:
-          HostError: as `evaluate`.
+          HostError: the evaluator, its packages or a sandbox fail, as in `evaluate`.
         """
         source = _RowsOfThread(rows, self._loop)
         stream = self._pool.evaluate_stream(evaluator, source, isolation=isolation, parallelism=parallelism, lock=lock)

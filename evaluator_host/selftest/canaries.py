@@ -39,7 +39,7 @@ class Canaries:
     Attributes:
       inputs: The part of an attack's `inputs` that says where they are.
       secret: Content of the file; must never be in a result.
-      visits: Name of the listener for each connection to one.
+      visits: For each connection that was made to a listener, its name.
       model_url: Base URL of a model whose key is the secret; it answers with that key, and with how often it was asked.
     """
 
