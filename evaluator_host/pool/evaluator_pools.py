@@ -121,7 +121,7 @@ class EvaluatorPool:
 
     @property
     def worth(self) -> float:
-        """Recent leases per sandbox; of evaluators with a low value idle sandboxes are ended first."""
+        """Recent leases per sandbox; the idle sandboxes of evaluators with a low value are ended first."""
         return self.uses / max(1, self.size)
 
     def pop_waiter(self) -> Waiter | None:

@@ -43,7 +43,7 @@ class PoolLimits:
 
 
 class Capacity:
-    """Counts sandboxes and their memory: of one without a running row what it uses now, of any other its limit.
+    """Counts sandboxes and their memory: a sandbox that rests counts with its present use, any other with its limit.
 
     One sandbox always fits, even if its limit is larger than the pool's memory.
 

@@ -45,7 +45,7 @@ async def start_sandbox(backend: Backend, spec: SandboxSpec, *, grace_s: float) 
 
 
 class Preimporter:
-    """Has prewarmed sandboxes fork the process for the evaluator, and import packages there if that saves time.
+    """Prepares prewarmed sandboxes: their runner forks a process for rows, and imports packages if that saves time.
 
     A package set whose import failed is not tried again for half an hour.
     """

@@ -98,7 +98,7 @@ class Tally:
         return float(f"{self.mean * (self.scores / count):.12g}") if count else None
 
     def pass_rate(self, *, failures_are_zero: bool) -> float | None:
-        """Return the share of judged rows that passed, 0 to 1; None without any. Failed rows are left out, or count."""
+        """Return the share of judged rows that passed, None without any; failed rows are left out, or did not pass."""
         return self.passed / (self.judged + (self.failed if failures_are_zero else 0)) if self.judged else None
 
 

@@ -1,7 +1,7 @@
 """Secrets of workspaces by name: encrypted in the database, decrypted only for the request that needs one.
 
 They are encrypted with AES-256-GCM under a key that is not in the database: a setting, or a file in the data directory.
-A sealed secret is bound to its workspace and name: it does not open in another row.
+An encrypted secret is bound to its workspace and name: copied to another row, it cannot be decrypted.
 """
 
 import asyncio

@@ -85,7 +85,7 @@ class Part:
         return open_stored_resources(service, store)
 
     def application(self, drain: ASGIApp, whole: Callable[[], ASGIApp]) -> ASGIApp:  # noqa: ARG002 - for subclasses
-        """Return the ASGI application to serve; `whole()` creates the one that answers every path."""
+        """Return the ASGI application to serve: `whole()` with every path; a subclass may serve a part by `drain`."""
         return whole()
 
     def stop(self) -> None:

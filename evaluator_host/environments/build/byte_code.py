@@ -76,7 +76,7 @@ async def compile_sources(
 
 
 def with_small_packages(files: Path, sources: Sequence[str]) -> set[str]:
-    """Return `sources`, and of packages with at most 300 files all their sources; paths relative to `files`."""
+    """Return `sources`, and all Python files of their packages that have at most 300; paths relative to `files`."""
     wanted = set(sources)
     for package in {source.partition("/")[0] for source in sources if "/" in source}:
         with contextlib.closing(walk(files / package, strict=False)) as entries:

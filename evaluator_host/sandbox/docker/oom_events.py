@@ -65,8 +65,8 @@ def find_counters(pid: int, container: str) -> Counters:
     """Return the cgroup counters of a container.
 
     Args:
-      pid: Of the container's process 1, as the engine numbers it. On a remote engine's word it may be any process here,
-        so a cgroup counts only when `container` is in its path.
+      pid: Process id of the container's process 1, as the engine reports it. With a remote engine it may be that of any
+        process here, so a cgroup is used only if `container` is in its path.
       container: Id of the container.
     """
     try:

@@ -137,7 +137,7 @@ def f1(same: int, mine: int, theirs: int) -> float:
 
 
 def bleu(given: str, wanted: str) -> float:
-    """Return the sentence BLEU of up to four words; a size without a match counts as 0.1 (method 1 of NLTK)."""
+    """Return the sentence BLEU over n-grams of up to 4 words; an n without a match counts as 0.1 (NLTK's method 1)."""
     mine, theirs = given.split(), wanted.split()
     if not mine or not theirs:
         return 0.0
