@@ -322,9 +322,9 @@ def compare(
                 out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
 
 
-@app.command("pause", help="Pause a job. Its results so far are kept.")
-@app.command("resume", help="Continue a paused job.")
 @app.command("cancel", help="Cancel a job. Its results so far are kept.")
+@app.command("resume", help="Continue a paused job.")
+@app.command("pause", help="Pause a job. Its results so far are kept.")
 def control(context: typer.Context, job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Pause, resume or cancel a job."""
     with host(url) as client:

@@ -34,8 +34,8 @@ def show_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json
     print_found(found, schedule_facts, as_json=as_json)
 
 
-@app.command("pause", help="Pause a schedule: it makes no jobs until it is resumed.")
 @app.command("resume", help="Resume a paused schedule.")
+@app.command("pause", help="Pause a schedule: it makes no jobs until it is resumed.")
 def pause_schedule(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Pause or resume a schedule."""
     with host(url) as client:
@@ -139,9 +139,9 @@ def show_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: J
     print_found(found, alert_facts, as_json=as_json)
 
 
-@alerts.command("pause", help="Pause an alert: it watches nothing until it is resumed.")
-@alerts.command("resume", help="Resume a paused alert. It watches jobs and traces that end from now on.")
 @alerts.command("acknowledge", help="Mark an alert as seen: pages do not count it until its next message.")
+@alerts.command("resume", help="Resume a paused alert. It watches jobs and traces that end from now on.")
+@alerts.command("pause", help="Pause an alert: it watches nothing until it is resumed.")
 def change_alert(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Change the state of an alert."""
     with host(url) as client:

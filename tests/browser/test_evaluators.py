@@ -86,6 +86,8 @@ async def test_live_traces_are_opened_and_have_an_address(page: Page, seeds: See
     await page.goto("/evaluators/latency?tab=traces")
     rows = page.get_by_role("region", name="Live traces").locator("tbody tr")
     await expect(rows).to_have_count(3)
+    await expect(rows.first).to_contain_text("2 spans, 2 s")
+    await expect(rows.first.get_by_role("button")).to_contain_text("request <img src=x")
     await rows.first.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
     spans = dialog.get_by_role("list", name="Spans")

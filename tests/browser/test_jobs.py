@@ -215,6 +215,8 @@ async def test_failures_are_grouped_and_lead_to_their_rows(page: Page, seeds: Se
     await expect(failures.first).to_contain_text("1,000")
     await expect(failures.first).to_contain_text(f"row 0 has no output {MARKUP}")
     await expect(failures.last).to_contain_text("ZeroDivisionError")
+    rows = page.get_by_role("region", name="Rows and results").locator("tbody tr")
+    await expect(rows.nth(1)).to_contain_text("ZeroDivisionError: division by zero")
     await picture(page, "job-10000")
     await failures.last.get_by_role("link", name="row 1").click()
     await expect(page.get_by_role("heading", name="Row 1")).to_be_visible()

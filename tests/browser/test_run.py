@@ -10,6 +10,8 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
+from evaluator_host.client import Client
+from evaluator_host.model.evaluator import Evaluator
 from tests.browser.looking import Look, grave_findings, picture
 from tests.browser.writing import CODE, loads, open_workbench, run, score, write
 from tests.server import Server
@@ -234,6 +236,15 @@ async def test_addresses_bring_rows_of_jobs_and_live_traces(page: Page, host: Se
     trace = (await asyncio.to_thread(host.client.get, "/v1/evaluators/browser-address/traces")).json()[0]["number"]
     await page.goto(f"/?evaluator=browser-address&trace={trace}")
     await expect(page.get_by_role("textbox", name="Trace")).to_contain_text("resourceSpans")
+    code = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n"
+    with Client(host.url) as client:  # code that reads what the test row lacks: a row of its newest job comes with it
+        await asyncio.to_thread(client.evaluators.create, "browser-gold", Evaluator(code))
+        rows = [{"gold": "Oslo", "outputs": "Oslo"}]
+        ended = await asyncio.to_thread(client.jobs.create, ["browser-gold"], rows, name="Gold run")
+        await asyncio.to_thread(client.jobs.wait, ended.id)
+    await page.goto("/?evaluator=browser-gold")
+    await expect(page.get_by_role("textbox", name="Inputs")).to_contain_text("Oslo")
+    await expect(score(await run(page))).to_have_text("1")
     await page.goto("/?evaluator=nobody-has-this")
     await expect(page.get_by_role("alert")).to_contain_text("nobody-has-this")
 

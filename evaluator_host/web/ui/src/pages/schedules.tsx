@@ -134,7 +134,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
             <td>
               {one.last_job !== null ? <Link to={`/jobs/${one.last_job}`}>{shortId(one.last_job)}</Link> : <span class="muted">none yet</span>} {one.last_at !== null && <When at={one.last_at} />}
               <p>
-                <Link to={`/jobs?find=${encodeURIComponent(one.name)}`} aria-label={`All its jobs: ${one.name}`}>All its jobs</Link>
+                <Link to={`/jobs?find=${encodeURIComponent(one.name)}`} class="nowrap" aria-label={`All its jobs: ${one.name}`}>All its jobs</Link>
               </p>
               {one.last_error !== null && <p class="cell-error">{one.last_error}</p>}
               {one.missed > 0 && <p class="muted">{one.missed} missed</p>}
@@ -182,7 +182,7 @@ function Messages({ alerts }: { alerts: readonly AlertReport[] }) {
             <li key={one.id}>
               <span class={`chip ${one.type === "alert.firing" ? "chip-fail" : one.type === "alert.resolved" ? "chip-pass" : ""}`}>{one.type.replace("alert.", "")}</span>
               <span class="message-text">
-                {one.text} {one.job !== null && <Link to={`/jobs/${one.job}`}>Open the job</Link>}
+                {one.text} {one.job !== null && <Link to={`/jobs/${one.job}`} class="nowrap">Open the job</Link>}
               </span>
               <span class="muted">
                 <When at={one.created_at} />

@@ -84,7 +84,7 @@ export function EveryEvaluator({ evaluators, chosen, open, onChoose }: { evaluat
   return (
     <details class="plot-data" open={open}>
       <summary>Scores of all {count(evaluators.length)} evaluators</summary>
-      <Table label="Scores of all evaluators" head={heads.map((name, at) => <th key={name} scope="col" class={at > 0 ? "number" : ""}>{name}</th>)}>
+      <Table label="Scores of all evaluators" head={heads.map((name, at) => <th key={name} scope="col" class={at > 0 ? "number" : ""}>{name}</th>)} cards={false}>
         {evaluators.map((one) => (
           <tr key={one.evaluator} class={one.evaluator === chosen ? "row-peeked" : ""}>
             <th scope="row" class="cell-name">

@@ -1,6 +1,6 @@
 /** Loads what the page address names: a stored evaluator, a row of a data set or of a job, a live trace. */
 import { call } from "../api/http";
-import type { EvaluatorReport, JobEvaluator, JobRowDetail, Row, TraceReport } from "../api/types";
+import type { EvaluatorReport, EvaluatorScore, JobEvaluator, JobRowDetail, Row, TraceReport } from "../api/types";
 import { readJson } from "../json";
 import { readsOf } from "../resources/mapping-advice";
 import { type Draft, opened, rowTexts, withStored } from "./draft";
@@ -30,12 +30,15 @@ export async function draftFrom(query: URLSearchParams, before: Draft): Promise<
   return draft;
 }
 
-/** Return the draft with the first row of the evaluator's newest job, if the test row lacks what its code reads. */
+/** Return the draft with the first row of the newest job that it scored, if the test row lacks what its code reads. */
 async function withFittingRow(draft: Draft, report: EvaluatorReport): Promise<Draft> {
   const inputs = readJson(draft.row.inputs);
   const has = inputs.ok && typeof inputs.value === "object" && inputs.value !== null ? Object.keys(inputs.value) : [];
-  if (report.last_job === null || readsOf(report.evaluator, report.contract).every((name) => has.includes(name))) return draft;
-  const row = await call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(report.last_job.job)}/rows/0`).catch(() => null);
+  if (readsOf(report.evaluator, report.contract).every((name) => has.includes(name))) return draft;
+  const points = await call<EvaluatorScore[]>("GET", `/v1/evaluators/${encodeURIComponent(report.name)}/scores`, { query: { limit: 20 } }).catch(() => []);
+  const newest = points.find(({ score }) => score.scored > 0);
+  if (newest === undefined) return draft;
+  const row = await call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(newest.job)}/rows/0`).catch(() => null);
   return row === null || row.given === null ? draft : withRow(draft, row.given);
 }
 
