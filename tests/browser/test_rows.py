@@ -139,7 +139,6 @@ async def test_parameters_and_row_keys_are_completed_first(page: Page) -> None:
     await page.wait_for_timeout(200)
     await page.keyboard.press("Enter")
     await expect(page.locator(".main-editor .cm-line").nth(1)).to_have_text('    return inputs["deep"]')
-    await page.keyboard.press("ControlOrMeta+End")
     await page.keyboard.type('["')
     await expect(chosen).to_contain_text("inner")
     await page.keyboard.press("Escape")

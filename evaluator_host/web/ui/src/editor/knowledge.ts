@@ -1,5 +1,5 @@
 /** What the editor knows of an evaluator besides its grammar: what its parameters get, the keys of the test row, what may be returned. */
-import { type Completion, type CompletionContext, type CompletionResult, type CompletionSource, completeFromList } from "@codemirror/autocomplete";
+import { type Completion, type CompletionContext, type CompletionResult, type CompletionSource, completeFromList, pickedCompletion } from "@codemirror/autocomplete";
 import { globalCompletion, localCompletionSource as pythonLocals } from "@codemirror/lang-python";
 import { localCompletionSource as scriptLocals, snippets } from "@codemirror/lang-javascript";
 import { type EditorState, type Extension, StateEffect, StateField } from "@codemirror/state";
@@ -103,8 +103,17 @@ function keysAt(context: CompletionContext, [, name = "", steps = "", opening = 
   const isDotted = opening.endsWith(".");
   if (isDotted && known.python) return null;
   const keys = Object.entries(value as Record<string, unknown>).filter(([key]) => !isDotted || /^[A-Za-z_$][\w$]*$/.test(key));
-  const options = keys.map(([key, of]): Completion => ({ label: key, detail: preview(of, 40), type: "property", boost: 99 }));
+  const options = keys.map(([key, of]): Completion => ({ label: key, detail: preview(of, 40), type: "property", boost: 99, ...(isDotted ? {} : { apply: withClosing(key, opening) }) }));
   return { from: context.pos - typed.length, options, validFor: /^[\w ]*$/ };
+}
+
+/** Writes a key and goes behind the quote and the bracket that the editor has closed already, so that one writes on. */
+function withClosing(key: string, opening: string): (view: EditorView, completion: Completion, from: number, to: number) => void {
+  const closing = opening.includes("[") ? `${opening.at(-1)}]` : "";
+  return (view, completion, from, to) => {
+    const closed = closing !== "" && view.state.sliceDoc(to, to + closing.length) === closing;
+    view.dispatch({ changes: { from, to, insert: key }, selection: { anchor: from + key.length + (closed ? closing.length : 0) }, userEvent: "input.complete", annotations: pickedCompletion.of(completion) });
+  };
 }
 
 /** The value at a path as it is written in code: `["a"].b[0]`, `.get("a")`. */
