@@ -145,10 +145,9 @@ def show_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: J
 def change_alert(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
     """Change the state of an alert."""
     with host(url) as client:
-        if context.info_name == "acknowledge":
-            found = client.alerts.change(name, acknowledged=True)
-        else:
-            found = client.alerts.change(name, paused=context.info_name == "pause")
+        seen = context.info_name == "acknowledge" or None
+        paused = None if seen else context.info_name == "pause"
+        found = client.alerts.change(name, paused=paused, acknowledged=seen)
     err.print(plain(f"{name}: {_state(found)}"))
 
 

@@ -133,6 +133,7 @@ _TABLE: Final = (
     _Advice(r"Unterminated regular expression", lambda _, code: _JSX if "</" in code else None),
     _Advice(r"\"await\" can only be used", "write `async` before the function", code="syntax_error"),
     _Advice(r"", _looks_like, code="syntax_error", language=Language.JAVASCRIPT, over=True),
+    _Advice(r"", lambda it, code: _looks_like(it, _TYPED.sub("", code)), "syntax_error", Language.TYPESCRIPT),
     _Advice(
         r"invalid syntax",
         lambda _, code: (

@@ -186,6 +186,7 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
 ]
 
 TYPESCRIPT: Final[list[tuple[str, str]]] = [
+    ("def evaluate(inputs, outputs, trace):\n    return 1", "this looks like Python"),
     (JS + "return <b>1</b> }", "JSX is not supported"),
     (JS + "return (inputs as any).a.b }", "a value is undefined"),
     ("import { z } from 'zod';\n" + JS + "return z.number().parse(1) }", "add an exact pin of zod"),
