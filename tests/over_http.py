@@ -131,15 +131,22 @@ def connection_to(server: Server, pid: int) -> socket.socket:
     try:
         while True:
             made = socket.create_connection(("127.0.0.1", server.port), timeout=60)
-            others = made.getsockname()[1]
-            while not (owners := [one for one in _processes(server) if _has(one, _inodes(server.port, others))]):
-                time.sleep(0.01)  # nobody has accepted it yet
-            if owners == [pid]:
+            if owner_of(server, made) == pid:
                 return made
             refused.append(made)
     finally:
         for one in refused:
             one.close()
+
+
+def owner_of(server: Server, connection: socket.socket) -> int:
+    """Return the process of a host that has accepted a connection, once one has."""
+    while True:
+        inodes = _inodes(server.port, connection.getsockname()[1])
+        for pid in _processes(server):
+            if _has(pid, inodes):
+                return pid
+        time.sleep(0.01)
 
 
 def _processes(server: Server) -> list[int]:

@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, NoReturn, Self, cast
 
@@ -57,28 +57,25 @@ class Forker:
         """End all workers that have not ended."""
         self._socket.close()
 
-    async def fork(
-        self, work: Callable[..., object], *args: Any, sockets: Sequence[socket.socket] = ()
-    ) -> tuple[int, socket.socket]:
-        """Start a process that calls `work(channel, *sockets, *args)`; return its id and our end of `channel`.
+    async def fork(self, work: Callable[..., object], *args: Any) -> tuple[int, socket.socket]:
+        """Start a process that calls `work(channel, *args)`; return its id and our end of `channel`.
 
         Args:
           work: A function at the top level of a module.
           args: Values that can be pickled.
-          sockets: Sockets of this process, of which the worker gets copies.
 
         Raises:
           MachineExhausted: this machine can start no process now.
           ForkerEnded: this host can start no workers any more.
         """
-        return await asyncio.to_thread(self._fork, pickle.dumps((work, args)), sockets)
+        return await asyncio.to_thread(self._fork, pickle.dumps((work, args)))
 
-    def _fork(self, request: bytes, sockets: Sequence[socket.socket]) -> tuple[int, socket.socket]:
+    def _fork(self, request: bytes) -> tuple[int, socket.socket]:
         with MachineExhausted.refused("connect to a worker"):
             own, theirs = socket.socketpair()
         with theirs, self._turn:
             try:
-                socket.send_fds(self._socket, [request], [theirs.fileno(), *(one.fileno() for one in sockets)])
+                socket.send_fds(self._socket, [request], [theirs.fileno()])
                 pid = int(self._socket.recv(_PID_BYTES))
             except (OSError, ValueError) as error:
                 own.close()
@@ -92,14 +89,13 @@ class Forker:
 def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
     """Fork a worker for each request, until the host ends."""
     os.setsid()  # Ctrl-C in a terminal is for the host alone
+    # A service manager may send these to all processes; programs started here get them.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(
-            number, _ignore
-        )  # a service manager may send them to all processes; programs started here get them
+        signal.signal(number, _ignore)
     _end_with(host)
     while True:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that none stays a zombie
-        request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 8, socket.MSG_CMSG_CLOEXEC)
+        request, channel, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
         if not request:
             os._exit(0)
         forker = os.getpid()
@@ -110,18 +106,17 @@ def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
         if pid == 0:
             requests.close()
             _end_with(forker)
-            _work(request, descriptors)
-        for descriptor in descriptors:
-            os.close(descriptor)
+            _work(request, *channel)
+        os.close(*channel)
         requests.send(str(pid).encode())
 
 
-def _work(request: bytes, descriptors: Sequence[int]) -> NoReturn:
+def _work(request: bytes, channel: int) -> NoReturn:
     code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         work, args = pickle.loads(request)  # noqa: S301 - from the host
-        work(*(socket.socket(fileno=one) for one in descriptors), *args)
+        work(socket.socket(fileno=channel), *args)
         code = 0
     except BaseException:  # noqa: BLE001 - told as the interpreter does
         traceback.print_exc()

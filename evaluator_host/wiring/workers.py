@@ -149,10 +149,9 @@ class Workers(Part):
 
     async def _keep(self, number: int, folder: str) -> None:
         """Keep a process that answers calls running until cancelled."""
-        stop_s = self._settings.stop_grace_s + _STOP_S
-        inner = self.listeners[0].getsockname()[1]
+        place = (self._listener.getsockname(), number, folder, self.listeners[0].getsockname()[1])
+        live = partial(self._live, number, self._settings.stop_grace_s + _STOP_S, run_calls, *place)
         while not self._stopping:
-            live = partial(self._live, number, stop_s, run_calls, number, folder, inner, sockets=(self._listener,))
             await self._again("calls", live)
 
     async def _again(self, what: str, live: Callable[[], Awaitable[bool]]) -> None:
@@ -171,14 +170,11 @@ class Workers(Part):
             steady = time.monotonic() - began > _STEADY_S
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    async def _live(
-        self, number: int, stop_s: float, work: Callable[..., None], *args: Any, sockets: tuple[socket.socket, ...] = ()
-    ) -> bool:
+    async def _live(self, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
         """Run a worker process until it ends; return whether it ended as it should."""
         name = self._service.pool.backend.name
         backend = SandboxChoice.NONE if name == "unsandboxed" else SandboxChoice(name)
-        given = (self._settings, backend, self._debug, *args)
-        pid, own = await self._forker.fork(work, *given, sockets=sockets)
+        pid, own = await self._forker.fork(work, self._settings, backend, self._debug, *args)
         channel = await Channel(partial(self._answer, number)).over(own)
         self._workers[number] = worker = _Worker(pid, channel)
         try:
@@ -225,10 +221,10 @@ def run_jobs(channel: socket.socket, settings: Settings, backend: SandboxChoice,
 
 def run_calls(
     channel: socket.socket,
-    listener: socket.socket,
     settings: Settings,
     backend: SandboxChoice,
     debug: bool,  # noqa: FBT001
+    address: tuple[Any, ...],  # of the host's first listening socket
     *place: Any,
 ) -> None:
     """Answer calls in this process until the host stops; `place` has `CallProcess`'s number, folder and port."""
@@ -236,7 +232,11 @@ def run_calls(
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)
         await part.connect(channel)
-        await part.leave(await _refusal_of(serve_http(settings, listener, stop=part.stopping, part=part)))
+        # It listens once the service is open. Of a socket that processes share, one of them takes most connections.
+        with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind(address)
+            await part.leave(await _refusal_of(serve_http(settings, listener, stop=part.stopping, part=part)))
 
     _run(serve, debug=debug)
 

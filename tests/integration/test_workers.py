@@ -2,18 +2,21 @@
 
 import os
 import signal
+import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
+from tests import forked
 from tests.keyed import eventually
-from tests.over_http import calling_processes
+from tests.over_http import calling_processes, owner_of
 from tests.server import Server, new_home
 
 EVALUATORS, CALLERS, EACH = 4, 6, 12
@@ -94,9 +97,25 @@ def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
         assert client.get(f"/v1/jobs/{job['id']}").json()["progress"]["done"] == 50_000
 
 
+def test_connections_are_spread_over_the_processes(host: Server) -> None:
+    """Each has a socket of its own at the port: of one that they share, the kernel gives most to one of them."""
+    with ExitStack() as stack:
+        made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
+        held = Counter(owner_of(host, one) for one in made)
+    assert set(held) == {host.process.pid, *calling_processes(host)}
+    assert min(held.values()) >= 5, "as 40 tosses of a coin fall but once in a million times"
+
+
+def test_a_second_host_is_refused_the_port(host: Server, tmp_path: Path) -> None:
+    ended = forked.run(["serve", "--port", str(host.port), "--data-dir", str(tmp_path)])
+    assert ended.returncode == 2
+    assert f"port {host.port} of 127.0.0.1 is in use" in ended.stderr
+
+
 def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(host: Server) -> None:
     (first,) = calling_processes(host)
     os.kill(first, signal.SIGKILL)
+    eventually(lambda: not psutil.pid_exists(first))  # what waited for it is reset
     many(host)
     until = time.monotonic() + 30
     while calling_processes(host) in ([], [first]) and time.monotonic() < until:
