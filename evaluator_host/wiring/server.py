@@ -231,7 +231,7 @@ class _Server(uvicorn.Server):
 
 async def serve_http(
     settings: Settings,  # the operator's settings
-    listener: socket.socket,  # A TCP socket that already listens. It is closed at the end.
+    listener: socket.socket,  # A bound TCP socket, which may listen already. It is closed at the end.
     *,
     greet: Callable[[str], object] | None = None,  # called with each line of the greeting, once requests are accepted
     # setting it stops the host as the first signal does: calls under way get `settings.stop_grace_s` to end
