@@ -142,10 +142,14 @@ class Alerts:
 
         Jobs that ended during a pause are never checked. A pause acknowledges too; the next message ends that.
         """
-        since = None if paused is None else datetime.now(UTC)
-        given: dict[str, Any] = {"acknowledged": paused or acknowledged, "paused": paused, "since": since}
-        changes = {field: value for field, value in given.items() if value is not None}
-        return _report(await self._change(workspace_id, name, lambda kept: replace(kept, **changes)))
+
+        def changed(kept: _Alert) -> _Alert:
+            seen = kept.acknowledged if acknowledged is None else acknowledged
+            if paused is None:
+                return replace(kept, acknowledged=seen)
+            return replace(kept, acknowledged=seen or paused, paused=paused, since=datetime.now(UTC))
+
+        return _report(await self._change(workspace_id, name, changed))
 
     async def test_alert(self, workspace_id: str, name: str) -> AlertReport:
         """Send a message of the type `alert.test`, and return the alert; its newest delivery says how that went."""
