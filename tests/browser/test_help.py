@@ -22,6 +22,16 @@ async def test_anything_is_found_by_a_few_letters(page: Page) -> None:
     assert await page.title() == "Contracts · Help · Evaluator Host"
 
 
+async def test_pages_are_found_before_what_is_written_about_them(page: Page) -> None:
+    await page.goto("/jobs")
+    await expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    await page.keyboard.press("ControlOrMeta+k")
+    await page.get_by_role("combobox", name="Find a page").fill("key")
+    await expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("API keys")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+
+
 async def test_the_documentation_is_read_inside(look: Look) -> None:
     page = await look.page(width=390, height=844)
     await page.goto("/jobs")

@@ -8,7 +8,7 @@ import { Facts, PageHead, Panel } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
 import { SpanTree } from "../resources/span-tree";
 import type { JobReport, JobRow, JobRowDetail, RequestLog } from "../api/types";
-import { Value } from "../resources/value";
+import { ByColumn, Value } from "../resources/value";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
@@ -65,7 +65,7 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
         ) : (
           <>
             <Panel title="Inputs">
-              <Columns value={given.variables ?? given.inputs} />
+              <ByColumn label="Inputs" value={given.variables ?? given.inputs} />
             </Panel>
             <Panel title="Outputs">
               <Value label="Outputs" value={given.outputs} />
@@ -100,21 +100,6 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
           <OneResult key={one.evaluator} row={one} use={use} />
         ))}
       </div>
-    </div>
-  );
-}
-
-/** Inputs by column, where they are an object. */
-function Columns({ value }: { value: unknown }) {
-  if (value === null || typeof value !== "object" || Array.isArray(value) || Object.keys(value).length === 0) return <Value label="Inputs" value={value} />;
-  return (
-    <div class="record-stack">
-      {Object.entries(value).map(([name, one]) => (
-        <section key={name} class="named-value">
-          <h3>{name}</h3>
-          <Value label={name} value={one} />
-        </section>
-      ))}
     </div>
   );
 }

@@ -92,8 +92,9 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
   };
   const found = useLoaded(load, [route, at, turn]);
   const row = found.value;
-  const [note, setNote] = useState("");
-  useEffect(() => setNote(row?.note ?? ""), [row?.index, row?.note]);
+  // With the number of its row: a key that comes before the next row is drawn must not take the comment along.
+  const [written, setWritten] = useState<{ row: number; note: string } | null>(null);
+  const note = row !== null && written?.row === row.index ? written.note : (row?.note ?? "");
   useEffect(() => {
     if (row !== null && !seen.includes(row.index)) setSeen([...seen, row.index]);
   }, [row?.index]);
@@ -152,7 +153,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
         {row !== null && (
           <Panel title={`Row ${count(row.index)}`} class="label-panel">
             <Choices queue={queue} row={row} choices={choices} busy={busy} verbs={verbs} />
-            <TextArea label="Comment" rows={2} value={note} onValue={setNote} class="label-note" hint="Kept with the label." />
+            <TextArea label="Comment" rows={2} value={note} onValue={(text) => setWritten({ row: row.index, note: text })} class="label-note" hint="Kept with the label." />
             {error !== null && <ErrorNote error={error} />}
             <div class="page-actions">
               <Button small disabled={before === undefined} aria-keyshortcuts="k" onClick={verbs.previous}>

@@ -16,7 +16,7 @@ import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
 import { trailTo } from "./trail";
 import { type Columns, isFinal, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
-import { Value } from "./value";
+import { ByColumn, Value } from "./value";
 
 const PAGE = 50;
 const MOST_RESULTS = 500; // in a page of all evaluators
@@ -418,7 +418,7 @@ function Peek({ job, index, lines }: { job: JobReport; index: number; lines: rea
             </section>
             <section>
               <h3>Inputs</h3>
-              <Value label="Inputs" value={given ? (given.variables ?? given.inputs) : detail.row} />
+              <ByColumn label="Inputs" value={given ? (given.variables ?? given.inputs) : detail.row} />
             </section>
           </>
         )}

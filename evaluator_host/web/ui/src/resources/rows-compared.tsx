@@ -12,7 +12,7 @@ import { Link, setQuery } from "../router";
 import { columnsInLine, count, figure, oneLine, wordsOf } from "./format";
 import { Panel, Verdict } from "./parts";
 import type { ChangePage, JobRow, JobRowDetail } from "../api/types";
-import { Value } from "./value";
+import { ByColumn, Value } from "./value";
 
 /** A job that is compared. */
 export interface Side {
@@ -96,7 +96,7 @@ function Texts({ sides, found }: { sides: readonly Side[]; found: Found }) {
       </dl>
       <section class="named-value">
         <h3>Inputs</h3>
-        <Value label="Inputs" value={inputsOf(found)} />
+        <ByColumn label="Inputs" value={inputsOf(found)} />
       </section>
       <Differing title="Outputs" sides={sides} texts={found.map(outputsOf)} />
       <Differing title="Reasons" sides={sides} texts={found.map((one, at) => reasonsOf(one, sides[at]!))} />

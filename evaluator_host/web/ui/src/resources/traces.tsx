@@ -103,10 +103,22 @@ function TraceTable({ traces }: { traces: readonly TraceReport[] }) {
   );
 }
 
+/** What an application was asked and answered: attributes of OpenInference, and as the host keeps them. */
+const SAID = [
+  ["input.value", "inputs"],
+  ["output.value", "outputs"],
+] as const;
+
+function keptOf(attributes: Record<string, unknown>): Record<string, unknown> {
+  const { ag } = attributes as { ag?: { data?: Record<string, unknown> } };
+  return ag?.data ?? {};
+}
+
 /** A trace by the name of its first span, with how long it took. */
 function TraceName({ trace }: { trace: TraceReport }) {
   const spans = spansOf(trace.trace);
   const root = spans?.roots[0];
+  const said = root === undefined ? [] : SAID.map(([key, kept]) => root.attributes[key] ?? keptOf(root.attributes)[kept]).filter((one) => one !== undefined && one !== null).map((one) => oneLine(one, 160));
   return (
     <>
       <button type="button" class="link-button" title={trace.trace_id} onClick={() => setQuery({ trace: String(trace.number) })}>
@@ -117,6 +129,7 @@ function TraceName({ trace }: { trace: TraceReport }) {
         {spans !== null && ` · ${counted(spans.count, "span")}`}
         {root !== undefined && root.duration !== null && `, ${milliseconds(root.duration)}`}
       </p>
+      {said.length > 0 && <p class="clamped muted trace-said">{said.join(" → ")}</p>}
     </>
   );
 }

@@ -27,6 +27,23 @@ export function Value({ label, value, empty = "nothing" }: { label: string; valu
   );
 }
 
+/** Shows the inputs of a row by column; what is no object, as a value. */
+export function ByColumn({ label, value }: { label: string; value: unknown }) {
+  if (value === null || typeof value !== "object" || Array.isArray(value) || Object.keys(value).length === 0) return <Value label={label} value={value} />;
+  return (
+    <dl class="columns" aria-label={label}>
+      {Object.entries(value).map(([name, one]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <Value label={name} value={one} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 function cut(text: string, most: number): { text: string; left: number } {
   return text.length <= most ? { text, left: 0 } : { text: text.slice(0, most), left: text.length - most };
 }
