@@ -44,3 +44,7 @@ async def test_an_alert_on_a_job_fires_on_every_page_until_it_is_acknowledged(pa
         await expect(badge).not_to_contain_text("alert fires")
         assert await grave_findings(page) == []
         client.alerts.delete("too-low")
+        client.labels.create("of-the-low-one", job=job.id)
+        await page.goto("/labels")
+        await expect(page.get_by_role("row", name="of-the-low-one").get_by_role("link", name="low one")).to_be_visible()
+        client.labels.delete("of-the-low-one")

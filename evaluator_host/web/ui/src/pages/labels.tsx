@@ -6,7 +6,7 @@ import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { shortId } from "../resources/format";
+import { JobLink } from "../resources/job-link";
 import { QueueDialog } from "../resources/queue-dialog";
 import { QueueProgress } from "../resources/queue-progress";
 import { PageHead, When } from "../resources/parts";
@@ -67,7 +67,7 @@ export default function LabelsPage({ query }: PageProps) {
 }
 
 export function QueueSource({ queue }: { queue: LabelQueue }) {
-  if (queue.job !== null) return <Link to={`/jobs/${queue.job}`}>{`job ${shortId(queue.job)}`}</Link>;
+  if (queue.job !== null) return <JobLink id={queue.job} />;
   return queue.dataset === null ? <span class="muted">a deleted data set</span> : <Link to={`/datasets/${encodeURIComponent(queue.dataset)}`}>{queue.dataset}</Link>;
 }
 
