@@ -351,13 +351,12 @@ def refuse_bytes(engine: SyncEngine) -> SyncEngine:
 
 
 def _engine(address: Address, connections: int) -> AsyncEngine:
+    pool: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": _WAIT_S}
     if address.engine is Engine.POSTGRESQL:
         made = create_async_engine(
             address.url,
+            **pool,
             hide_parameters=True,
-            pool_size=connections,
-            max_overflow=0,
-            pool_timeout=_WAIT_S,
             pool_pre_ping=True,  # replaces connections that the server has closed
             connect_args={"connect_timeout": 10, "application_name": "evaluator-host"},
         )
@@ -366,15 +365,14 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
     there = {"mode": "rw", "uri": "true"}  # one that was removed is not made again, empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
+        **pool,
         hide_parameters=True,
-        pool_size=connections,
-        max_overflow=0,
-        pool_timeout=_WAIT_S,
         connect_args={"timeout": _WAIT_S, "isolation_level": None},  # `_begin_sqlite` sends BEGIN, not the driver
     )
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
     event.listen(engine.sync_engine, "invalidate", _roll_back)
+    event.listen(engine.sync_engine, "handle_error", _replace_connections)
     return engine
 
 
@@ -390,6 +388,11 @@ def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
     if error is not None:
         with suppress(Exception, asyncio.CancelledError):  # it is closed next
             connection.rollback()
+
+
+def _replace_connections(failed: Any) -> None:
+    """Replace all connections after a refused write: one opened while its file was read-only would never write."""
+    failed.is_disconnect |= "readonly database" in str(failed.original_exception)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -1,8 +1,11 @@
 """Transactions and snapshots, addresses, and what a database that does not serve looks like to its callers."""
 
 import asyncio
+import os
 import sqlite3
-from collections.abc import AsyncIterator
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -45,6 +48,33 @@ async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> N
     async with store.database.transaction() as connection:
         await connection.execute(insert(WorkspaceTable), row("kept"))
     assert await names(store) == ["default", "kept"]
+
+
+async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_path: Path) -> None:
+    """SQLite opens a file that it may not write for reading, and that connection never writes, whatever changes."""
+    async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
+        with not_writable(tmp_path / "host.db"):
+            later = Database(store.database.address)
+            assert await later.fetch_values(select(WorkspaceTable.name)) == ["default"]
+            with pytest.raises(StoreUnavailable, match="readonly database"):
+                await later.change_rows(insert(WorkspaceTable).values(row("early")))
+        await later.change_rows(insert(WorkspaceTable).values(row("late")))
+        assert await names(store) == ["default", "late"]
+        await later.close()
+
+
+@contextmanager
+def not_writable(file: Path) -> Iterator[None]:
+    """Keep everybody from writing to a file; its mode does not keep root."""
+    file.chmod(0o444)
+    if os.geteuid() == 0:
+        subprocess.run(["chattr", "+i", file], check=True)
+    try:
+        yield
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["chattr", "-i", file], check=True)
+        file.chmod(0o644)
 
 
 async def test_a_cancelled_transaction_leaves_nothing_and_no_lock(store: Store) -> None:
