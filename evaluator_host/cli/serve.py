@@ -94,8 +94,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
-        # Set after `bind`, so that another host's port is refused, and further processes of this one can listen, too.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # after `bind`: another host is refused
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()

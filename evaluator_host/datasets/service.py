@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from evaluator_host.datasets.files import RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.datasets.format import Format
 from evaluator_host.datasets.queries import Condition, compare_rows, describe_columns, edit_rows, search_rows
-from evaluator_host.model.errors import InUse, MachineExhausted, NameTaken, NotFound, TooLarge
+from evaluator_host.model.errors import InUse, MachineExhausted, NameTaken, NotFound, StoreUnavailable, TooLarge
 from evaluator_host.model.evaluator import Json
 from evaluator_host.schemas.stored import ColumnFacts, DatasetFacts, DatasetReport, FoundRows, RowChanges
 from evaluator_host.store.datasets import Dataset, Datasets, name_taken, new_dataset_id
@@ -120,11 +120,11 @@ class DatasetService:
           LimitExceeded: reading them takes too much processor time or memory.
         """
         await self.usage.require_room(workspace_id)
-        return await self._add(
-            workspace_id,
-            None,
-            lambda stage: self._written(workspace_id, function, stage, *args, input_bytes=input_bytes),
-        )
+
+        def write(stage: Path) -> Awaitable[DatasetFacts]:
+            return self._written(workspace_id, function, stage, *args, input_bytes=input_bytes)
+
+        return await self._add(workspace_id, None, write)
 
     async def _add(
         self,
@@ -145,8 +145,9 @@ class DatasetService:
                 await asyncio.to_thread(remove, stage)
         try:
             return _report(await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
-        except BaseException:
-            await asyncio.to_thread(self.folder.remove, dataset_id)
+        except Exception as error:
+            if not isinstance(error, StoreUnavailable):  # else it may be stored all the same: a sweep finds out
+                await asyncio.to_thread(self.folder.remove, dataset_id)
             raise
 
     async def _written(

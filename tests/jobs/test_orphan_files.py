@@ -1,24 +1,30 @@
 """The host removes files of a data directory to which no record refers, unless another database may know them."""
 
 import asyncio
+import json
 import logging
 import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from evaluator_host.client import Client
 from evaluator_host.config.settings import Settings
+from evaluator_host.datasets.format import Format
+from evaluator_host.datasets.service import DatasetService
 from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities, Kind, Place
 from evaluator_host.jobs.open import orphan_files
+from evaluator_host.model.errors import NameTaken, StoreUnavailable
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.store.datasets import new_dataset_id
 from evaluator_host.store.store import open_store
+from evaluator_host.system.limited_process import LimitedProcesses
 from evaluator_host.wiring.store import database_findings
 from tests.databases import ENGINES, Databases
 from tests.jobs.desk import ON_EACH_DATABASE
@@ -268,3 +274,40 @@ def age(home: Path) -> None:
 
 def _dead() -> str:
     return f"{this_instance().rpartition('-')[0]}-1"
+
+
+@pytest.mark.parametrize(
+    "ends", [StoreUnavailable("the answer was lost"), asyncio.CancelledError()], ids=["lost", "left"]
+)
+async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
+    database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection, or the caller, goes as the database commits; nobody knows then whether it did."""
+    processes, most = LimitedProcesses(), 1 << 20
+    async with open_store(database_url, tmp_path) as store:
+        folder = orphan_files(Settings(data_dir=tmp_path)).rows
+        datasets = DatasetService(store.datasets, folder, processes, store.usage, max_bytes=most, max_row_bytes=most)
+        add = store.datasets.add_dataset
+
+        async def added(*args: Any, **options: Any) -> None:
+            await add(*args, **options)
+            raise ends
+
+        monkeypatch.setattr(store.datasets, "add_dataset", added)
+        with pytest.raises(type(ends)):
+            await datasets.add_dataset("default", "kept", _lines(), Format.JSONL)
+        assert b"".join(await datasets.rows_json("default", "kept", 0, limit=5)).count(b'"n"') == len(ROWS)
+
+        async def refused(*_: Any, **__: Any) -> None:
+            raise NameTaken("somebody was first")
+
+        monkeypatch.setattr(store.datasets, "add_dataset", refused)
+        with pytest.raises(NameTaken):
+            await datasets.add_dataset("default", "another", _lines(), Format.JSONL)
+        assert len(list(folder.ids())) == 1, "rows that were not stored for sure are removed"
+    await processes.close()
+
+
+async def _lines() -> AsyncIterator[bytes]:
+    for row in ROWS:
+        yield json.dumps(row).encode() + b"\n"

@@ -14,7 +14,7 @@ from evaluator_host.dialects.nemo.host.blobs import BlobFolder
 from evaluator_host.dialects.nemo.host.entities import Entities, Entity, Kind, Order, Place, split_ref
 from evaluator_host.dialects.nemo.host.names import page_kept, require_name, require_path, shown, stamp
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
-from evaluator_host.model.errors import InvalidRequest, NotFound
+from evaluator_host.model.errors import InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.store.usage import StorageUsage
 
 _CHANGEABLE: Final = ("description", "project", "purpose", "metadata", "custom_fields")
@@ -139,8 +139,9 @@ class Filesets:
         before = await self._entities.find_entity(place, key)
         try:
             kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
-        except BaseException:
-            await asyncio.to_thread(self._blobs.remove, blob.id)
+        except Exception as error:
+            if not isinstance(error, StoreUnavailable):  # else it may be stored all the same: a sweep finds out
+                await asyncio.to_thread(self._blobs.remove, blob.id)
             raise
         if before is not None:
             await asyncio.to_thread(self._blobs.remove, before.content["blob"])
