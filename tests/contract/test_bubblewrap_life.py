@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from evaluator_host.config.settings import RUNTIMES_DIR
 from evaluator_host.model.errors import SandboxUnavailable
 from evaluator_host.model.outcome import ErrorCode
 from evaluator_host.sandbox.bubblewrap.descriptors import MEMORY_FILE
@@ -245,12 +246,17 @@ def test_large_messages_both_ways_on_either_loop(runner):
     runner(scenario())
 
 
-async def test_findings_say_what_is_in_force(backend):
+async def test_findings_say_what_is_in_force():
+    """Python's runner is the real one; JavaScript's is the probe's, which does not greet."""
+    backend = new_backend(runtimes_dir=RUNTIMES_DIR)
     findings = {finding.name: finding for finding in await backend.findings()}
-    assert set(findings) == {"bubblewrap", "boundary", "sandbox", "seccomp", "limits"}
-    assert all(finding.ok for finding in findings.values()), findings
-    async with await Probe.start(backend):
-        assert ("watchdog" in findings["limits"].detail) == (not sandbox_cgroups(backend.instance))
+    tried = {"python sandbox", "javascript sandbox"}
+    assert set(findings) == {"bubblewrap", *tried, "user", "seccomp", "boundary", "limits"}
+    assert [name for name, finding in findings.items() if not finding.ok] == ["javascript sandbox"], findings
+    link = await backend.start(spec())
+    assert ("watchdog" in findings["limits"].detail) == (not sandbox_cgroups(backend.instance))
+    await link.destroy()
+    await backend.close()
 
 
 @pytest.mark.timeout(300)

@@ -141,7 +141,7 @@ def test_help_shows_the_form_of_an_option_that_may_be_repeated(title: str) -> No
 
 
 def test_cli_md_has_no_option_that_does_not_exist() -> None:
-    real = {"--help", "--debug"}
+    real = {"--help", "--debug", "--install-completion", "--show-completion"}
     for command in leaf_commands().values():
         real |= {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
     assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= real

@@ -2,7 +2,9 @@ import re
 PATTERN = re.compile(rb"row-[0-9a-f]{24}")
 
 def attack(inputs):
-    return None
+    """Leave copies of many sizes in freed memory: the next row's data would overwrite a single one."""
+    for times in range(1, 60):
+        inputs["row"] * times
 
 def left(inputs):
     """Look through the whole of this process for what an earlier row was given."""
