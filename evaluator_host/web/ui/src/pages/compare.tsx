@@ -7,10 +7,11 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { count, figure, shortId, signed } from "../resources/format";
 import { FindRows, useFoundRows } from "../resources/found-rows";
+import { JobLink } from "../resources/job-link";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
 import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
-import type { Comparison, Difference, JobReport, Pairs } from "../api/types";
+import type { Comparison, Difference, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -24,8 +25,6 @@ export default function ComparePage({ params, query }: PageProps) {
   const ids = { before: params["before"] ?? "", after: params["after"] ?? "" };
   const route = `/v1/jobs/${encodeURIComponent(ids.before)}/compare/${encodeURIComponent(ids.after)}`;
   const found = useLoaded((signal) => call<Comparison[]>("GET", route, { signal }), [ids.before, ids.after]);
-  const named = useLoaded((signal) => Promise.all([ids.before, ids.after].map(async (id) => (await call<JobReport>("GET", `/v1/jobs/${encodeURIComponent(id)}`, { signal })).name)), [ids.before, ids.after]);
-  const names = named.value ?? [];
   const comparisons = found.value ?? [];
   const at = Math.min(Math.max(0, Number(query.get("evaluator")) || 0), Math.max(0, comparisons.length - 1));
   const shown = comparisons[at];
@@ -37,7 +36,7 @@ export default function ComparePage({ params, query }: PageProps) {
         </Link>
       </PageHead>
       <p>
-        From <Link to={`/jobs/${ids.before}`}>{names[0] ?? `job ${shortId(ids.before)}`}</Link> to <Link to={`/jobs/${ids.after}`}>{names[1] ?? `job ${shortId(ids.after)}`}</Link>, row by row.
+        From <JobLink id={ids.before} /> to <JobLink id={ids.after} />, row by row.
       </p>
       {found.error !== null && <ErrorNote title="These jobs cannot be compared" error={found.error} onRetry={found.reload} />}
       {found.value === null && found.loading && <Spinner label="Comparing" />}

@@ -338,7 +338,7 @@ function Keys() {
       <Panel title="Keys are made on the host’s machine">
         <div class="record-stack">
           <p class="muted">
-            Whoever has the host’s files manages its keys, in a terminal there. No page and no route makes, lists or revokes keys, so that a stolen key cannot make itself another one. See{" "}
+            Keys are managed in a terminal there, by anybody who may read the host’s files. No page and no route makes, lists or revokes keys, so that a stolen key cannot make itself another one. See{" "}
             <Link to="/help/api#authentication">Authentication</Link> and <Link to="/help/cli#keys-create-name">the commands</Link>.
           </p>
           <Table label="Commands for keys" head={heads(["To", "Command", ""])}>
