@@ -32,7 +32,7 @@ from evaluator_host.model.errors import (
 from evaluator_host.packages.index import require_authorities
 from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.pythons import own_python, require_glibc
-from evaluator_host.sandbox.session import TRIED
+from evaluator_host.sandbox.trial_start import TRIED
 from evaluator_host.wiring.backends import (
     backend_findings,
     build_images,

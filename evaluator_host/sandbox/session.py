@@ -9,27 +9,19 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from evaluator_host.model.errors import (
-    HostBusy,
-    HostError,
-    IndexUnavailable,
-    MachineExhausted,
-    SandboxLost,
-    SandboxSlow,
-    SandboxUnavailable,
-)
-from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
+from evaluator_host.model.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
+from evaluator_host.model.evaluator import Language, SandboxSpec
 from evaluator_host.model.json_texts import Octets
 from evaluator_host.model.json_values import LARGE_BYTES, encode_json, takes_more_memory
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.model.redaction import Redactor
 from evaluator_host.sandbox import messages
-from evaluator_host.sandbox.base import Finding, Gate, Link, Weight
+from evaluator_host.sandbox.base import Gate, Link, Weight
 from evaluator_host.sandbox.exit_status import ExitStatus, classify_exit
 from evaluator_host.sandbox.linux.work_clock import WorkClock
 from evaluator_host.sandbox.protocol import (
@@ -50,13 +42,7 @@ _LAST_READ_S: Final = 0.01  # for a frame that came in time while the host itsel
 _AHEAD_S: Final = 0.02  # of rows sent ahead: hides the host's own latency
 _START_S: Final = 0.1  # of a row's time: its process or context may have to be made first
 _BEGUN: Final = 0.5  # of its limit; a row that ran for less, by its runner's clock, had not begun in time
-RUNNERS: Final = (Language.PYTHON, Language.JAVASCRIPT)  # a language of each; TypeScript has JavaScript's
-TRIED: Final = " sandbox"  # end of the names of findings of `try_sandbox`
-_TRIES: Final = 2
-_SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
-_PASSES: Final = (
-    "see what else computes here (`top`) or kills processes (`dmesg`), and try again; a host tries again by itself"
-)
+SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
 
@@ -248,7 +234,7 @@ class Sandbox:
                     f"where the machine is not busy: {words[-500:]}"
                 ) from no_answer
             raise SandboxUnavailable(
-                f"a {self.backend} sandbox did not start: {words[-500:]}. {_SEE_DOCTOR}"
+                f"a {self.backend} sandbox did not start: {words[-500:]}. {SEE_DOCTOR}"
             ) from no_answer
         self.runtime = str(frame.header.get("runtime", ""))
 
@@ -552,34 +538,3 @@ class Sandbox:
         if code is ErrorCode.CRASHED and (killed or gave_up):
             raise RunnerGaveUp(failed, killed=killed)
         return failed
-
-
-async def try_sandbox(
-    start: Callable[[SandboxSpec], Awaitable[Link]], language: Language, *, backend: str, fix: Callable[[str], str]
-) -> Finding:
-    """Start a sandbox, once more if the machine is busy, and return the `doctor` finding whether its runner came up.
-
-    Args:
-      start: `Backend.start`, whose errors say what to do.
-      language: Language of the runner to start.
-      backend: Name of the backend.
-      fix: Returns advice for a runner that did not come up; called with the end of its standard error.
-    """
-    name, spec = f"{language}{TRIED}", SandboxSpec(language, Environment("", language, ""))
-    tries_left = _TRIES
-    while True:
-        try:
-            with MachineExhausted.refused("start a sandbox"):
-                sandbox = Sandbox(await start(spec), backend=backend, spec=spec, grace_s=0.0)
-            await sandbox.greet()
-            await sandbox.destroy()
-            return Finding(name, ok=True, detail=f"starts: {sandbox.runtime}")
-        except HostError as error:
-            tries_left -= 1
-            said = error.detail.removesuffix(f" {_SEE_DOCTOR}")
-            if isinstance(error, IndexUnavailable):  # a host starts, for Python
-                return Finding(f"{language} tools", ok=False, detail=said)
-            if not isinstance(error, SandboxSlow | SandboxLost):
-                return Finding(name, ok=False, detail=said, fix=fix(said) if said != error.detail else None)
-            if not tries_left:
-                return Finding(name, ok=False, detail=said, fix=_PASSES)

@@ -49,7 +49,7 @@ from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.linux.rlimits import lower_rlimit, process_limit, sandbox_rlimits
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
 from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
-from evaluator_host.sandbox.session import RUNNERS, try_sandbox
+from evaluator_host.sandbox.trial_start import RUNNERS, try_sandbox
 from evaluator_host.system.supervisor import Supervisor
 
 _ZONES: Final = Path("/usr/share/zoneinfo")

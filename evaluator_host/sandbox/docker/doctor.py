@@ -10,7 +10,7 @@ from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, image_la
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 from evaluator_host.sandbox.docker.policy import EngineFacts
 from evaluator_host.sandbox.isolation_notes import isolation_finding
-from evaluator_host.sandbox.session import RUNNERS, try_sandbox
+from evaluator_host.sandbox.trial_start import RUNNERS, try_sandbox
 
 _BUILD: Final = "run `evaluator-host images build`"
 
