@@ -1,8 +1,9 @@
-"""An HTTP server of our own on a loopback port, whose every answer a test decides."""
+"""Servers of our own whose every answer a test decides: of HTTP on a loopback port, and of bytes on any socket."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -43,3 +44,22 @@ def answering(answer: Answer) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def saying(answer: bytes | None, server: socket.socket) -> Iterator[None]:
+    """Send the same bytes to each who asks a listening socket, and hang up; accept nobody when `answer` is None."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                with closing(server.accept()[0]) as connection:
+                    if connection.recv(65536) and answer:
+                        connection.sendall(answer)
+
+    if answer is not None:
+        threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown(socket.SHUT_RDWR)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from evaluator_host.config.settings import SandboxChoice, SandboxStart, Settings
 from evaluator_host.model.evaluator import Environment, Evaluator, Language, Row, SandboxSpec
 from evaluator_host.sandbox.bubblewrap import template
@@ -51,6 +53,17 @@ def evaluate(inputs, outputs, trace):
     }))
     return 1.0
 """
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The templates that a test starts."""
+    made = []
+    start = template.Template.__init__
+    monkeypatch.setattr(
+        template.Template, "__init__", lambda own, *of, **more: made.append(own) or start(own, *of, **more)
+    )
+    return made
 
 
 def changed(data_dir: Path, start: SandboxStart = SandboxStart.TEMPLATE) -> Settings:
@@ -128,12 +141,7 @@ async def test_has_the_package_set_of_its_evaluator(tmp_path):
     await backend.close()
 
 
-async def test_a_template_that_dies_is_replaced_and_its_sandboxes_are_lost_not_failed(tmp_path, monkeypatch):
-    started = []
-    start = template.Template.__init__
-    monkeypatch.setattr(
-        template.Template, "__init__", lambda own, *of, **more: started.append(own) or start(own, *of, **more)
-    )
+async def test_a_template_that_dies_is_replaced_and_its_sandboxes_are_lost_not_failed(tmp_path, started):
     async with open_service(changed(tmp_path), prewarm=False) as service:
         assert (await service.evaluate(Evaluator(OK), Row())).score == 1.0
         os.kill(started[0]._process.pid, signal.SIGKILL)
@@ -143,12 +151,9 @@ async def test_a_template_that_dies_is_replaced_and_its_sandboxes_are_lost_not_f
     assert all(one.lost for one in started)
 
 
-async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes_on(tmp_path, monkeypatch, caplog):
-    started = []
-    start = template.Template.__init__
-    monkeypatch.setattr(
-        template.Template, "__init__", lambda own, *of, **more: started.append(own) or start(own, *of, **more)
-    )
+async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes_on(
+    tmp_path, started, monkeypatch, caplog
+):
     monkeypatch.setattr(template, "_START_S", 1.0)
     async with open_service(changed(tmp_path), prewarm=False) as service:
         assert (await service.evaluate(Evaluator(OK), Row())).score == 1.0

@@ -9,7 +9,6 @@ import socket
 import sqlite3
 import subprocess
 import sysconfig
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from evaluator_host.store.schema import head, migrate
 from evaluator_host.store.store import open_store
 from evaluator_host.system.tree import temporary_folder
 from tests import forked
+from tests.answering import saying
 from tests.conftest import DATA_DIR
 from tests.faults.test_first_sandbox import busy_machine
 from tests.ordinary_user import ordinary_user_command
@@ -394,17 +394,7 @@ def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | 
     server = machine.undo.enter_context(closing(socket.socket(socket.AF_UNIX)))
     server.bind(str(path))
     server.listen()
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                with closing(server.accept()[0]) as connection:
-                    if connection.recv(65536) and answer:
-                        connection.sendall(answer)
-
-    if answer is not None:
-        threading.Thread(target=serve, daemon=True).start()
-    machine.undo.callback(server.shutdown, socket.SHUT_RDWR)
+    machine.undo.enter_context(saying(answer, server))
     machine.environment = {"EVALUATOR_HOST_DOCKER_HOST": f"unix://{path}", "EVALUATOR_HOST_SANDBOX": "docker"}
     program = (
         "from evaluator_host.sandbox.docker.engine import Engine\nEngine.__init__.__kwdefaults__['timeout_s'] = 1\n"

@@ -5,9 +5,8 @@ import os
 import re
 import signal
 import socket
-import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from evaluator_host.sandbox.linux.cgroup_discovery import cgroup_mounts
 from tests import forked
+from tests.answering import saying
 from tests.conftest import DATA_DIR
 from tests.databases import Databases
 from tests.faults.scene import scene
@@ -48,19 +48,8 @@ def doctor(port: int, *arguments: str, **environment: str) -> dict[str, dict[str
 @contextmanager
 def listening(answer: bytes | None) -> Iterator[int]:
     """Listen with a program that answers so whatever it is asked; None for one that never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    with closing(server.accept()[0]) as connection:
-                        if connection.recv(65536) and answer:
-                            connection.sendall(answer)
-
-        if answer is not None:
-            threading.Thread(target=serve, daemon=True).start()
+    with socket.create_server(("127.0.0.1", 0)) as server, saying(answer, server):
         yield server.getsockname()[1]
-        server.shutdown(socket.SHUT_RDWR)
 
 
 def http(status: str, body: str) -> bytes:
