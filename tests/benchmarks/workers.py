@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from evaluator_host import __main__ as command
 from evaluator_host.model.evaluator import SandboxSpec
@@ -94,7 +95,7 @@ def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
 
 
 def _load(port: int, pid: int) -> Spent:
-    """Make calls over new connections, which are opened while the host is busy: any of its processes accepts them."""
+    """Make calls over new connections, which are opened while the host is busy; the kernel spreads them over its processes."""
     with ExitStack() as stack:
         requests = [_request(number) for number in range(EVALUATORS)]
 
@@ -157,5 +158,5 @@ def _end(answer: bytes) -> int:
 
 
 if __name__ == "__main__":
-    backends.UnsandboxedBackend = AnsweringBackend  # type: ignore[misc]
-    command.main()
+    with patch.object(backends, "UnsandboxedBackend", AnsweringBackend):
+        command.main()
