@@ -132,7 +132,7 @@ class Recognised:
 
     @property
     def imports(self) -> dict[str, str]:
-        """What the code may use of the platform's own package without importing it: `module:name` by name."""
+        """Names of the platform's own package that the code may use without an import: `module:name` by name."""
         imports: dict[str, str] = getattr(self.dialect, "IMPORTS", {})
         return imports
 

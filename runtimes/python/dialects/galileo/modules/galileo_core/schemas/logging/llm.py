@@ -4,7 +4,7 @@ from galileo_core.schemas.fields import Fields
 
 
 class MessageRole(str):
-    """Who wrote a message: a str with an attribute `value`, like a member of an enumeration."""
+    """The author of a message: a str with an attribute `value`, like a member of an enumeration."""
 
     __slots__ = ()
 
