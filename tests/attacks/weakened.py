@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import pytest
 
-from evaluator_host.config.settings import SandboxStart
 from evaluator_host.model.evaluator import SandboxSpec
 from evaluator_host.model.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
 from evaluator_host.model.redaction import Redactor
@@ -114,12 +113,8 @@ def says_what_stopped_it(attack: Attack) -> bool:
 
 @asynccontextmanager
 async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
-    """Run a host for attacks; the few sandboxes that it needs are started when they are needed.
-
-    They start fresh, whatever the environment says: guards are taken from what bubblewrap is told. That an attack works
-    without its guard is a fact about the attack; over sandboxes of a template `test_catalogue.py` sees it stopped.
-    """
-    chosen = settings(backend, load_timeout_s=LOAD_TIMEOUT_S, sandbox_start=SandboxStart.FRESH)
+    """Run a host for attacks; the few sandboxes that it needs are started when they are needed."""
+    chosen = settings(backend, load_timeout_s=LOAD_TIMEOUT_S)
     engine = chosen.engine_address if backend == "docker" else None
     async with (
         placed_canaries(chosen.data_dir, engine=engine) as canaries,
@@ -132,6 +127,9 @@ async def attacked_host(backend: str) -> AsyncIterator[AttackedHost]:
 @contextmanager
 def weakened(guards: AbstractSet[Guard], *, folder: Path) -> Iterator[None]:
     """Start no sandbox with any of these guards.
+
+    Sandboxes start fresh, whatever the settings say: guards are taken from what bubblewrap is told. That an attack works
+    without its guard is a fact about the attack; over sandboxes of a template `test_catalogue.py` sees it stopped.
 
     Args:
       guards: Those to take away.
@@ -158,6 +156,7 @@ def _weaken_bubblewrap(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], fo
         return _weaker_arguments(build(*args, **kwargs), guards, folder)
 
     patch.setattr(bubblewrap, "bubblewrap_args", arguments)
+    patch.setattr(bubblewrap.BubblewrapBackend, "_forks", lambda *_: False)
     if Guard.CAPABILITIES in guards:  # in a user namespace, where they are not those of the machine
         patch.setattr(bubblewrap, "choose_identity", Identity)
     if Guard.ENVIRONMENT in guards:
