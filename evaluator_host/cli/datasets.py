@@ -9,8 +9,7 @@ import typer
 
 from evaluator_host.cli import options
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
-from evaluator_host.cli.remote_host import HostOption, host, named_job
-from evaluator_host.client import DEFAULT_URL
+from evaluator_host.cli.remote_host import ClientOption, named_job
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.schemas.stored import ColumnFacts, DatasetReport
@@ -27,13 +26,12 @@ def upload(
     name: Annotated[str | None, typer.Option(help="Name of the data set.", show_default="the file's")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a data set of this name.")] = False,
     format_: options.FormatOption = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Upload the rows of a file. Lines that are not rows are left out, and reported by number."""
     options.require_file(file)
-    with host(url) as client:
-        made = client.datasets.upload(name or file.stem, file, replace=replace, format=format_)
+    made = client.datasets.upload(name or file.stem, file, replace=replace, format=format_)
     if as_json:
         print_json(made)
         return
@@ -47,19 +45,17 @@ def upload(
 
 
 @app.command(name="list")
-def list_(*, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def list_(*, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """List data sets, newest first."""
-    with host(url) as client:
-        found = client.datasets.all()
+    found = client.datasets.all()
     none = "there are no data sets; upload one with evaluator-host datasets upload FILE"
     print_found(found, _reports, as_json=as_json, none=none)
 
 
 @app.command()
-def show(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def show(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """Show a data set: its columns, its size, its bad lines."""
-    with host(url) as client:
-        found = client.datasets.get(name)
+    found = client.datasets.get(name)
     bad = "\n".join(f"line {one.line}: {one.message}" for one in found.bad_rows)
     rows = (
         ("name", found.name),
@@ -80,12 +76,11 @@ def rows(
     name: _NameArgument,
     *,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows.", show_default="all")] = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
 ) -> None:
     """Print rows as JSON, one per line."""
-    with host(url) as client:
-        for row in itertools.islice(client.datasets.rows(name), limit):
-            sys.stdout.buffer.write(encode_json(row) + b"\n")
+    for row in itertools.islice(client.datasets.rows(name), limit):
+        sys.stdout.buffer.write(encode_json(row) + b"\n")
     sys.stdout.flush()
 
 
@@ -100,11 +95,10 @@ def search(
     ] = None,
     sort: Annotated[str | None, typer.Option(help="A column; `-` before it: descending.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 20,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
 ) -> None:
     """Print the rows that contain a text and meet all conditions, one per line after its number."""
-    with host(url) as client:
-        found = client.datasets.search(name, text, where=where or (), sort=sort, limit=limit)
+    found = client.datasets.search(name, text, where=where or (), sort=sort, limit=limit)
     for one in found.rows:
         sys.stdout.buffer.write(f"{one.index}\t".encode() + encode_json(one.row) + b"\n")
     sys.stdout.flush()
@@ -112,10 +106,9 @@ def search(
 
 
 @app.command()
-def columns(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def columns(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """Show what the columns hold: kinds, missing and frequent values, ranges."""
-    with host(url) as client:
-        found = client.datasets.columns(name)
+    found = client.datasets.columns(name)
     header = ("COLUMN", "PRESENT", "MISSING", "DISTINCT", "KINDS", "MIN", "MAX", "MEAN", "MOST FREQUENT")
     print_found(found, lambda all_: table(header, list(map(_column, all_))), as_json=as_json)
 
@@ -126,12 +119,11 @@ def compare(
     to: Annotated[str, typer.Argument(metavar="OTHER", help="A later version, qa@3, or another data set.")],
     *,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Differing rows to print.")] = 100,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Print the rows that differ between two versions."""
-    with host(url) as client:
-        found = client.datasets.changes(name, to, limit=limit)
+    found = client.datasets.changes(name, to, limit=limit)
     if as_json:
         print_json(found)
         return
@@ -143,10 +135,9 @@ def compare(
 
 
 @app.command()
-def versions(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def versions(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """List the kept versions, newest first."""
-    with host(url) as client:
-        found = client.datasets.versions(name)
+    found = client.datasets.versions(name)
     print_found(found, _reports, as_json=as_json)
 
 
@@ -167,21 +158,20 @@ def edit(
         list[int] | None, typer.Option(metavar="NUMBER", help="With --from-job: a number of a row. Repeatable.")
     ] = None,
     create: Annotated[bool, typer.Option("--create", help="Make the data set if there is none.")] = False,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Change, remove and add rows; the result is the next version."""
     changed = dict(map(_changed_row, set_ or ()))
-    with host(url) as client:
-        rows_of = None if from_job is None else {"job": named_job(client, from_job).id, "rows": row or []}
-        made = client.datasets.edit(
-            name,
-            set=changed,
-            remove=remove or (),
-            add=[options.json_option("--add", one) for one in add or ()],
-            add_from=rows_of,
-            create=create,
-        )
+    rows_of = None if from_job is None else {"job": named_job(client, from_job).id, "rows": row or []}
+    made = client.datasets.edit(
+        name,
+        set=changed,
+        remove=remove or (),
+        add=[options.json_option("--add", one) for one in add or ()],
+        add_from=rows_of,
+        create=create,
+    )
     print_found(made, lambda one: plain(f"{one.name}@{one.version}: {one.rows} rows"), as_json=as_json)
 
 
@@ -199,10 +189,9 @@ def _column(one: ColumnFacts) -> tuple[object, ...]:
 
 
 @app.command()
-def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def delete(name: _NameArgument, *, client: ClientOption) -> None:
     """Delete a data set. Jobs that use its rows keep them."""
-    with host(url) as client:
-        client.datasets.delete(name)
+    client.datasets.delete(name)
     err.print(plain(f"removed {name}"))
 
 

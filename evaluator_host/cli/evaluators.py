@@ -9,8 +9,7 @@ from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.job_tables import OWN_ROWS, SCORE_HEADER, score_cells
-from evaluator_host.cli.remote_host import HostOption, host
-from evaluator_host.client import DEFAULT_URL
+from evaluator_host.cli.remote_host import ClientOption
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.evaluators.cases import case_text
 from evaluator_host.model.errors import InvalidRequest
@@ -68,7 +67,7 @@ def store(
         bool, typer.Option("--require-cases", help="Store it only if the cases beside FILE (NAME.cases.jsonl) hold.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Store an evaluator: its first version for `create`, a further one for `update`."""
@@ -85,13 +84,12 @@ def store(
         case for path in evaluator_files.case_files(file) for case in evaluator_files.read_cases(path, load_settings())
     ]
     how: dict[str, Any] = {"force": force, "cases": cases or None, "require_cases": require_cases, "message": message}
-    with host(url) as client:
-        if context.info_name == "update":
-            how |= {"description": description, "sampling": sampling, "tags": tag}
-            made = client.evaluators.update(name, given.evaluator, **how)
-        else:
-            how |= {"description": description or "", "sampling": 1.0 if sampling is None else sampling}
-            made = client.evaluators.create(name, given.evaluator, tags=tag or (), **how)
+    if context.info_name == "update":
+        how |= {"description": description, "sampling": sampling, "tags": tag}
+        made = client.evaluators.update(name, given.evaluator, **how)
+    else:
+        how |= {"description": description or "", "sampling": 1.0 if sampling is None else sampling}
+        made = client.evaluators.create(name, given.evaluator, tags=tag or (), **how)
     _say(made, as_json=as_json)
 
 
@@ -99,12 +97,11 @@ def store(
 def list_(
     *,
     tag: Annotated[str | None, typer.Option(help="Only those that have this tag.")] = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """List the newest version of each evaluator, by name, with its last job."""
-    with host(url) as client:
-        found = client.evaluators.all(tag=tag)
+    found = client.evaluators.all(tag=tag)
     none = "there are no evaluators; create one with evaluator-host evaluators create NAME FILE"
     _list(found, as_json=as_json, none=none if tag is None else f"no evaluator has the tag {tag}")
 
@@ -117,23 +114,21 @@ def describe(
     sampling: _SamplingOption = None,
     tag: _TagOption = None,
     no_tags: Annotated[bool, typer.Option("--no-tags", help="Remove all tags.")] = False,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Change description, sampling rate or tags of an evaluator, without a new version."""
     tags = [] if no_tags else tag
     if description is None and sampling is None and tags is None:
         raise InvalidRequest("nothing to change: give --description, --sampling, --tag or --no-tags")
-    with host(url) as client:
-        made = client.evaluators.describe(name, description=description, sampling=sampling, tags=tags)
+    made = client.evaluators.describe(name, description=description, sampling=sampling, tags=tags)
     print_found(made, partial(_described, code=False), as_json=as_json)
 
 
 @app.command()
-def versions(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def versions(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """List all versions of an evaluator, newest first."""
-    with host(url) as client:
-        found = client.evaluators.versions(name)
+    found = client.evaluators.versions(name)
     _list(found, as_json=as_json, none="")
 
 
@@ -142,15 +137,14 @@ def show(
     name: _ReferenceArgument,
     *,
     code: Annotated[bool, typer.Option("--code", help="Print only the code.")] = False,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show a version of an evaluator."""
     wanted, _, version = name.partition("@")
     if version and not version.isdecimal():
         raise InvalidRequest(f"{name!r} is not a reference; write NAME or NAME@VERSION, as in exact-match@3")
-    with host(url) as client:
-        found = client.evaluators.get(wanted, int(version) if version else None)
+    found = client.evaluators.get(wanted, int(version) if version else None)
     if as_json:
         print_json(found)
     elif code:
@@ -165,12 +159,11 @@ def scores(
     *,
     dataset: Annotated[str | None, typer.Option(help="Only jobs over this data set.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of jobs.")] = 20,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show what the versions of an evaluator scored in completed jobs, newest first."""
-    with host(url) as client:
-        found = client.evaluators.scores(name, dataset=dataset, limit=limit)
+    found = client.evaluators.scores(name, dataset=dataset, limit=limit)
     header = ("JOB", "NAME", "DATA SET", "FINISHED", "EVALUATOR", *SCORE_HEADER)
     none = f"no completed job has an evaluator named {name}"
     print_found(found, lambda all_: table(header, list(map(_scored_job, all_))), as_json=as_json, none=none)
@@ -187,12 +180,11 @@ def traces(
     *,
     status: Annotated[str | None, typer.Option(help="scored, skipped or failed.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of traces.")] = 20,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show scored traces of live traffic, newest first."""
-    with host(url) as client:
-        found = client.evaluators.traces(name, status=status, limit=limit)
+    found = client.evaluators.traces(name, status=status, limit=limit)
     header = ("NUMBER", "TRACE", "RECEIVED", "EVALUATOR", "STATUS", "SCORE", "WHY")
     print_found(found, lambda traces: table(header, list(map(_trace_row, traces))), as_json=as_json)
 
@@ -201,10 +193,9 @@ app.command("migrate")(_MIGRATE.load())
 
 
 @app.command()
-def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def delete(name: _NameArgument, *, client: ClientOption) -> None:
     """Delete an evaluator and all its versions. Jobs keep their copies."""
-    with host(url) as client:
-        client.evaluators.delete(name)
+    client.evaluators.delete(name)
     err.print(plain(f"removed {name}"))
 
 

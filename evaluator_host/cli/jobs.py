@@ -19,9 +19,9 @@ from evaluator_host.cli.job_tables import (
     jobs_table,
     rows_table,
 )
-from evaluator_host.cli.remote_host import HostOption, host, named_job
+from evaluator_host.cli.remote_host import ClientOption, named_job
 from evaluator_host.cli.schedules import schedule_facts
-from evaluator_host.client import DEFAULT_URL, Client
+from evaluator_host.client import Client
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.model.errors import InvalidRequest, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation, ModelBudget, Replay
@@ -108,7 +108,7 @@ def create(
     wait: Annotated[
         bool, typer.Option("--wait", help="Show the progress until the job ends, then its figures.")
     ] = False,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Queue a job, or make a schedule of it."""
@@ -135,22 +135,21 @@ def create(
         "replay": replay,
         "budget": ModelBudget(budget_requests, budget_tokens, budget_cost),
     }
-    with host(url) as client:
-        if scheduled:
-            made = client.schedules.create(str(name), str(cron), timezone=timezone, **described)
-            print_found(made, schedule_facts, as_json=as_json)
-            return
-        if dry_run:
-            of_a_run = ("parallelism", "executor", "max_failures", "failures")
-            estimated = {field: value for field, value in described.items() if field not in of_a_run}
-            estimate = client.jobs.estimate(**estimated, rows=sample)
-            print_found(estimate, estimate_text, as_json=as_json)
-            raise typer.Exit(1 if estimate.over else 0)
-        job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
-        if wait:
-            _follow(client, job, as_json=as_json)
-        else:
-            print_found(job, lambda one: one.id, as_json=as_json)
+    if scheduled:
+        made = client.schedules.create(str(name), str(cron), timezone=timezone, **described)
+        print_found(made, schedule_facts, as_json=as_json)
+        return
+    if dry_run:
+        of_a_run = ("parallelism", "executor", "max_failures", "failures")
+        estimated = {field: value for field, value in described.items() if field not in of_a_run}
+        estimate = client.jobs.estimate(**estimated, rows=sample)
+        print_found(estimate, estimate_text, as_json=as_json)
+        raise typer.Exit(1 if estimate.over else 0)
+    job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
+    if wait:
+        _follow(client, job, as_json=as_json)
+    else:
+        print_found(job, lambda one: one.id, as_json=as_json)
 
 
 def _require_name_and_cron(name: str | None, cron: str | None) -> None:
@@ -167,21 +166,19 @@ def list_(
         str | None, typer.Option(help="Only jobs with this text in their name, data set or evaluators.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of jobs.")] = 20,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """List jobs, newest first, with what each evaluator scored, and the change since the job before."""
-    with host(url) as client:
-        found = client.jobs.all(status=status, limit=limit, search=search)
+    found = client.jobs.all(status=status, limit=limit, search=search)
     none = "there are no jobs; create one with evaluator-host jobs create"
     print_found(found, jobs_table, as_json=as_json, none=none)
 
 
 @app.command()
-def show(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def show(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """Show a job and its progress."""
-    with host(url) as client:
-        found = named_job(client, job)
+    found = named_job(client, job)
     print_found(found, job_facts, as_json=as_json)
 
 
@@ -190,26 +187,23 @@ def rename(
     job: _JobArgument,
     name: Annotated[str, typer.Argument(help="The new name; an empty text removes it.")],
     *,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
 ) -> None:
     """Give a job another name."""
-    with host(url) as client:
-        found = client.jobs.rename(named_job(client, job).id, name or None)
+    found = client.jobs.rename(named_job(client, job).id, name or None)
     err.print(plain(f"{found.id} is named {found.name}" if found.name else f"{found.id} has no name now"))
 
 
 @app.command()
-def watch(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def watch(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """Show the progress of a job until it ends, then its figures. Exit 0: completed, 1: failed or cancelled."""
-    with host(url) as client:
-        _follow(client, named_job(client, job), as_json=as_json)
+    _follow(client, named_job(client, job), as_json=as_json)
 
 
 @app.command()
-def results(job: _JobArgument, *, url: HostOption = DEFAULT_URL, as_json: options.JsonOption = False) -> None:
+def results(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """Show the figures of a job, for each evaluator and metric."""
-    with host(url) as client:
-        found = client.jobs.results(named_job(client, job).id)
+    found = client.jobs.results(named_job(client, job).id)
     print_found(found, figures_table, as_json=as_json)
 
 
@@ -227,7 +221,7 @@ def rows(
     text: Annotated[str | None, typer.Option(help="Only rows with this text in a value.")] = None,
     sort: Annotated[str, typer.Option(help="row, score, -score, run_ms, -run_ms, or status (failed first).")] = "row",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 20,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show rows of a job with their results."""
@@ -235,8 +229,7 @@ def rows(
         "evaluator": evaluator, "status": status, "passed": None if passed is None else str(passed).lower(),
         "min_score": min_score, "max_score": max_score, "text": text, "sort": sort,
     }  # fmt: skip
-    with host(url) as client:
-        found = client.jobs.first_rows(named_job(client, job).id, limit, **filters)
+    found = client.jobs.first_rows(named_job(client, job).id, limit, **filters)
     print_found(found, rows_table, as_json=as_json)
 
 
@@ -245,11 +238,10 @@ def row(
     job: _JobArgument,
     index: Annotated[int, typer.Argument(metavar="ROW", help="Number of the row, starting at 0.")],
     *,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
 ) -> None:
     """Print a row as JSON: the input of its evaluators, and each result."""
-    with host(url) as client:
-        print_json(client.jobs.row(named_job(client, job).id, index))
+    print_json(client.jobs.row(named_job(client, job).id, index))
 
 
 @app.command()
@@ -257,12 +249,11 @@ def failures(
     job: _JobArgument,
     *,
     evaluator: _EvaluatorOption = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show the failed rows, grouped by error."""
-    with host(url) as client:
-        found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
+    found = client.jobs.failures(named_job(client, job).id, evaluator=evaluator)
     print_found(found, failures_table, as_json=as_json, none="no row failed")
 
 
@@ -273,12 +264,11 @@ def agreement(
     label: Annotated[str | None, typer.Option(help="Column of the data set with the labels of people.")] = None,
     queue: Annotated[str | None, typer.Option(help="Label queue. Default: all that count for the job.")] = None,
     evaluator: _EvaluatorOption = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare each evaluator with labels of people: accuracy, Cohen's kappa, confusion matrix, 95 % intervals."""
-    with host(url) as client:
-        found = client.jobs.agreement(named_job(client, job).id, label=label, queue=queue, evaluator=evaluator)
+    found = client.jobs.agreement(named_job(client, job).id, label=label, queue=queue, evaluator=evaluator)
     print_found(found, agreement_tables, as_json=as_json)
 
 
@@ -290,11 +280,10 @@ def download(
     ],
     *,
     evaluator: _EvaluatorOption = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
 ) -> None:
     """Write all rows with their results to a file."""
-    with host(url) as client:
-        written = client.jobs.download(named_job(client, job).id, file, evaluator=evaluator)
+    written = client.jobs.download(named_job(client, job).id, file, evaluator=evaluator)
     err.print(plain(f"wrote {written} bytes to {file}"))
 
 
@@ -305,40 +294,37 @@ def compare(
     *,
     evaluator: _EvaluatorOption = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print how outputs and reasons of these rows differ.")] = False,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare two jobs over the same rows: paired differences, regressions, improvements."""
-    with host(url) as client:
-        ids = named_job(client, job).id, named_job(client, other).id
-        found = client.jobs.compare(*ids, evaluator=evaluator)
-        if as_json:
-            print_json(found)
-            return
-        for one in found:
-            out.print(comparison_table(one))
-            for change in (*one.regressions[:CHANGES_SHOWN], *one.improvements[:CHANGES_SHOWN]) if diff else ():
-                differ = client.jobs.row_diff(*ids, change.row, evaluator=one.before)
-                out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
+    ids = named_job(client, job).id, named_job(client, other).id
+    found = client.jobs.compare(*ids, evaluator=evaluator)
+    if as_json:
+        print_json(found)
+        return
+    for one in found:
+        out.print(comparison_table(one))
+        for change in (*one.regressions[:CHANGES_SHOWN], *one.improvements[:CHANGES_SHOWN]) if diff else ():
+            differ = client.jobs.row_diff(*ids, change.row, evaluator=one.before)
+            out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
 
 
 @app.command("cancel", help="Cancel a job. Its results so far are kept.")
 @app.command("resume", help="Continue a paused job.")
 @app.command("pause", help="Pause a job. Its results so far are kept.")
-def control(context: typer.Context, job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def control(context: typer.Context, job: _JobArgument, *, client: ClientOption) -> None:
     """Pause, resume or cancel a job."""
-    with host(url) as client:
-        verbs = {"pause": client.jobs.pause, "resume": client.jobs.resume, "cancel": client.jobs.cancel}
-        found = verbs[str(context.info_name)](named_job(client, job).id)
+    verbs = {"pause": client.jobs.pause, "resume": client.jobs.resume, "cancel": client.jobs.cancel}
+    found = verbs[str(context.info_name)](named_job(client, job).id)
     err.print(plain(f"{found.id}: {found.status}, {found.progress.done} of {found.progress.rows}"))
 
 
 @app.command()
-def delete(job: _JobArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def delete(job: _JobArgument, *, client: ClientOption) -> None:
     """Delete a job that has ended, and its results."""
-    with host(url) as client:
-        found = named_job(client, job)
-        client.jobs.delete(found.id)
+    found = named_job(client, job)
+    client.jobs.delete(found.id)
     err.print(plain(f"removed {found.id}"))
 
 

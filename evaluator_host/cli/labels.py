@@ -7,8 +7,7 @@ import typer
 
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_host import HostOption, host, named_job
-from evaluator_host.client import DEFAULT_URL
+from evaluator_host.cli.remote_host import ClientOption, named_job
 from evaluator_host.client.clients import Client
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.schemas.labels import LabelEntry, LabelKind, LabelQueue, LabelRow, LabelTask, RowChoice
@@ -42,7 +41,7 @@ def create(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many rows, spread evenly.")] = 10_000,
     instructions: Annotated[str, typer.Option(help="For the people who label.")] = "",
     show_results: Annotated[bool, typer.Option("--show-results", help="Show results before there is a label.")] = False,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Make a queue of rows of a job or a data set."""
@@ -50,28 +49,25 @@ def create(
         "kind": LabelKind.CHOICE if choice else kind, "choices": choice or [], "min": min_, "max": max_,
         "instructions": instructions, "show_results": show_results,
     }  # fmt: skip
-    with host(url) as client:
-        job_id = None if job is None else named_job(client, job).id
-        chosen = {"job": job_id, "dataset": dataset, "rows": rows, "evaluator": evaluator, "limit": limit}
-        made = client.labels.create(name, **chosen, **task)
+    job_id = None if job is None else named_job(client, job).id
+    chosen = {"job": job_id, "dataset": dataset, "rows": rows, "evaluator": evaluator, "limit": limit}
+    made = client.labels.create(name, **chosen, **task)
     print_found(made, queue_facts, as_json=as_json)
 
 
 @app.command(name="list")
-def list_(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List label queues, newest first."""
-    with host(url) as client:
-        found = client.labels.all()
+    found = client.labels.all()
     none = "there are no label queues; make one with evaluator-host labels create QUEUE --job last"
     header = ("QUEUE", "ROWS", "LABELLED", "SKIPPED", "WAITING", "JOB", "DATA SET", "CREATED")
     print_found(found, lambda all_: table(header, list(map(_queue_row, all_))), as_json=as_json, none=none)
 
 
 @app.command()
-def show(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def show(name: _NameArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
     """Show a label queue, its progress and who labelled how much."""
-    with host(url) as client:
-        found = client.labels.get(name)
+    found = client.labels.get(name)
     print_found(found, queue_facts, as_json=as_json)
 
 
@@ -82,23 +78,19 @@ def rows(
     state: Annotated[str | None, typer.Option(help="waiting, labelled or skipped.")] = None,
     after: Annotated[int, typer.Option(help="Begin behind this row.")] = -1,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 100,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """List the rows of a queue with their labels."""
-    with host(url) as client:
-        found = client.labels.rows(name, state=state, after=after, limit=limit)
+    found = client.labels.rows(name, state=state, after=after, limit=limit)
     header = ("ROW", "STATE", "LABEL", "BY", "AT", "NOTE")
     print_found(found, lambda page: table(header, list(map(_entry_row, page.rows))), as_json=as_json)
 
 
 @app.command(name="next")
-def next_(
-    name: _NameArgument, *, by: _ByOption = None, url: HostOption = DEFAULT_URL, as_json: JsonOption = False
-) -> None:
+def next_(name: _NameArgument, *, by: _ByOption = None, client: ClientOption, as_json: JsonOption = False) -> None:
     """Print the next row that waits; nobody else gets it for 10 minutes. Exit code 1: none waits."""
-    with host(url) as client:
-        found = client.labels.next(name, by=by)
+    found = client.labels.next(name, by=by)
     if found is None:
         err.print("no row waits")
         raise typer.Exit(1)
@@ -113,13 +105,12 @@ def set_(
     *,
     note: _NoteOption = "",
     by: _ByOption = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Label a row."""
-    with host(url) as client:
-        task = client.labels.get(name).task
-        _say(client.labels.set(name, row, _label(label, task), note=note, by=by), as_json=as_json)
+    task = client.labels.get(name).task
+    _say(client.labels.set(name, row, _label(label, task), note=note, by=by), as_json=as_json)
 
 
 @app.command()
@@ -129,33 +120,28 @@ def skip(
     *,
     note: _NoteOption = "",
     by: _ByOption = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Skip a row: it gets no label."""
-    with host(url) as client:
-        _say(client.labels.set(name, row, None, skip=True, note=note, by=by), as_json=as_json)
+    _say(client.labels.set(name, row, None, skip=True, note=note, by=by), as_json=as_json)
 
 
 @app.command()
-def clear(
-    name: _NameArgument, row: _RowArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False
-) -> None:
+def clear(name: _NameArgument, row: _RowArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
     """Remove the label of a row, so that it waits for one again."""
-    with host(url) as client:
-        _say(client.labels.set(name, row, None), as_json=as_json)
+    _say(client.labels.set(name, row, None), as_json=as_json)
 
 
 @app.command()
-def start(name: _NameArgument, *, by: _ByOption = None, url: HostOption = DEFAULT_URL) -> None:
+def start(name: _NameArgument, *, by: _ByOption = None, client: ClientOption) -> None:
     """Label one row after the other; Enter skips a row, q ends."""
-    with host(url) as client:
-        queue = client.labels.get(name)
-        if queue.task.instructions:
-            err.print(plain(queue.task.instructions))
-        while (found := client.labels.next(name, by=by)) is not None:
-            out.print(_row_facts(found))
-            queue = _ask(client, queue, found, by)
+    queue = client.labels.get(name)
+    if queue.task.instructions:
+        err.print(plain(queue.task.instructions))
+    while (found := client.labels.next(name, by=by)) is not None:
+        out.print(_row_facts(found))
+        queue = _ask(client, queue, found, by)
     err.print(plain(f"no row waits: {queue.labelled} labelled, {queue.skipped} skipped"))
 
 
@@ -195,10 +181,9 @@ def _label(said: str, task: LabelTask) -> bool | float | str:
 
 
 @app.command()
-def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def delete(name: _NameArgument, *, client: ClientOption) -> None:
     """Delete a queue and its labels."""
-    with host(url) as client:
-        client.labels.delete(name)
+    client.labels.delete(name)
     err.print(plain(f"removed {name}"))
 
 

@@ -8,8 +8,7 @@ import typer
 
 from evaluator_host.cli.console import err, facts, plain, print_found, print_json, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_host import HostOption, host
-from evaluator_host.client import DEFAULT_URL
+from evaluator_host.cli.remote_host import ClientOption
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import ModelKind
 from evaluator_host.model.json_values import InvalidJson, decode_json, encode_json
@@ -42,14 +41,13 @@ def add(
     output_price: _OutputPrice = None,
     timeout_s: _Timeout = None,
     retries: _Retries = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Register a model of the workspace. Its URL must name a host that the operator allows."""
     prices = _given(input_price=input_price, output_price=output_price)
     fields = _given(kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries, **prices)
-    with host(url) as client:
-        added = client.models.add(RegisteredModel(name, model_url, **fields))
+    added = client.models.add(RegisteredModel(name, model_url, **fields))
     if as_json:
         print_json(added)
     else:
@@ -72,7 +70,7 @@ def change(
         list[str] | None,
         typer.Option(metavar="FIELD", help="Field that gets its default back: secret, input-price, … Repeatable."),
     ] = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Change fields of a model of the workspace, from its next request on. Costs counted before stay as they are."""
@@ -81,25 +79,22 @@ def change(
     changes = dict.fromkeys(one.replace("-", "_") for one in unset or ()) | fields | prices
     if not changes:
         raise InvalidRequest("nothing to change was given; name a field: --input-price 0.1")
-    with host(url) as client:
-        changed = client.models.change(name, **changes)
+    changed = client.models.change(name, **changes)
     print_found(changed, lambda one: _models_table([one]), as_json=as_json)
 
 
 @app.command(name="list")
-def list_(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List the models that evaluators may be granted: the operator's, and those of the workspace."""
-    with host(url) as client:
-        found = client.models.all()
+    found = client.models.all()
     none = "there are no models; register one with evaluator-host models add NAME"
     print_found(found, _models_table, as_json=as_json, none=none)
 
 
 @app.command(name="test")
-def ask(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def ask(name: _NameArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
     """Ask a model one short question. Exit code 1: it does not answer."""
-    with host(url) as client:
-        outcome = client.models.test(name)
+    outcome = client.models.test(name)
     rows = (
         ("answers", "yes" if outcome.ok else "no"),
         ("output", outcome.output),
@@ -113,10 +108,9 @@ def ask(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOpti
 
 
 @app.command()
-def remove(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def remove(name: _NameArgument, *, client: ClientOption) -> None:
     """Remove a model of the workspace. Evaluators that were granted it are refused from then on."""
-    with host(url) as client:
-        client.models.delete(name)
+    client.models.delete(name)
     err.print(plain(f"removed {name}"))
 
 
@@ -124,21 +118,19 @@ def remove(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
 def usage(
     *,
     days: Annotated[int, typer.Option(min=1, help="How many days, today included.")] = 30,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Show what the workspace used of each model by day (UTC)."""
-    with host(url) as client:
-        found = client.models.usage(days=days)
+    found = client.models.usage(days=days)
     print_found(found, _usage_table, as_json=as_json, none="no model was asked in these days")
 
 
 @app.command(name="export")
-def export_answers(*, url: HostOption = DEFAULT_URL) -> None:
+def export_answers(*, client: ClientOption) -> None:
     """Print the recorded answers of models as JSON, one per line."""
-    with host(url) as client:
-        for one in client.models.export_answers():
-            sys.stdout.buffer.write(encode_json(one) + b"\n")
+    for one in client.models.export_answers():
+        sys.stdout.buffer.write(encode_json(one) + b"\n")
     sys.stdout.flush()
 
 
@@ -146,12 +138,12 @@ def export_answers(*, url: HostOption = DEFAULT_URL) -> None:
 def import_answers(
     file: Annotated[Path, typer.Argument(help="What `models export` printed.")],
     *,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Import recorded answers from a file. They replace recorded answers to the same requests."""
     try:
-        with reading(file), file.open("rb") as lines, host(url) as client:
+        with reading(file), file.open("rb") as lines:
             kept = client.models.import_answers(decode_json(line) for line in lines if line.strip())
     except InvalidJson as error:
         raise InvalidRequest(f"{file} has a line that is {error}; import what export printed") from error
@@ -165,11 +157,10 @@ def import_answers(
 def delete_answers(
     *,
     model: Annotated[str | None, typer.Option(help="Only those of this model.", show_default="all")] = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
 ) -> None:
     """Delete the recorded answers of the workspace."""
-    with host(url) as client:
-        client.models.delete_answers(model=model)
+    client.models.delete_answers(model=model)
     err.print("removed")
 
 

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -21,18 +19,31 @@ from evaluator_host.system.files import replace_file
 
 _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
-HostOption = Annotated[
-    str,
-    typer.Option("--url", envvar="EVALUATOR_HOST_URL", help="URL of the host. EVALUATOR_HOST_KEY is sent as its key."),
-]
 
-
-@contextmanager
-def host(url: str = DEFAULT_URL, *, timeout_s: float = 600.0) -> Iterator[Client]:
-    """Open an HTTP client of a running host."""
+def host(url: str, *, timeout_s: float = 600.0) -> Client:
+    """Return an HTTP client of a running host."""
     key = load_settings().key
-    with Client(url, key=key.get_secret_value() if key is not None else None, timeout_s=timeout_s) as client:
-        yield client
+    return Client(url, key=key.get_secret_value() if key is not None else None, timeout_s=timeout_s)
+
+
+def _opened(context: typer.Context, url: str) -> Client:
+    """Return a client of the host at a URL, which is closed when the command ends."""
+    return context.with_resource(host(url))
+
+
+ClientOption = Annotated[
+    Client,
+    typer.Option(
+        "--url",
+        envvar="EVALUATOR_HOST_URL",
+        help="URL of the host. EVALUATOR_HOST_KEY is sent as its key.",
+        metavar="URL",
+        parser=str,
+        callback=_opened,
+        default_factory=lambda: DEFAULT_URL,
+        show_default=DEFAULT_URL,
+    ),
+]
 
 
 def named_job(client: Client, given: str) -> JobReport:

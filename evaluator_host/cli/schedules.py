@@ -6,8 +6,7 @@ import typer
 
 from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_host import HostOption, host, named_job
-from evaluator_host.client import DEFAULT_URL
+from evaluator_host.cli.remote_host import ClientOption, named_job
 from evaluator_host.schemas.alerts import AlertReport, AlertRule, Metric, ScheduleReport
 
 app = typer.Typer(name="schedules", no_args_is_help=True)
@@ -17,44 +16,39 @@ _NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
 
 
 @app.command(name="list")
-def list_schedules(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def list_schedules(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List schedules by name."""
-    with host(url) as client:
-        found = client.schedules.all()
+    found = client.schedules.all()
     none = "there are no schedules; make one with evaluator-host jobs schedule"
     header = ("NAME", "CRON", "TIME ZONE", "NEXT RUN", "LAST JOB", "MISSED", "DATA SET", "EVALUATORS")
     print_found(found, lambda all_: table(header, list(map(_schedule_row, all_))), as_json=as_json, none=none)
 
 
 @app.command(name="show")
-def show_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def show_schedule(name: _NameArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
     """Show a schedule, and when it runs next."""
-    with host(url) as client:
-        found = client.schedules.get(name)
+    found = client.schedules.get(name)
     print_found(found, schedule_facts, as_json=as_json)
 
 
 @app.command("resume", help="Resume a paused schedule.")
 @app.command("pause", help="Pause a schedule: it makes no jobs until it is resumed.")
-def pause_schedule(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def pause_schedule(context: typer.Context, name: _NameArgument, *, client: ClientOption) -> None:
     """Pause or resume a schedule."""
-    with host(url) as client:
-        found = client.schedules.change(name, paused=context.info_name == "pause")
+    found = client.schedules.change(name, paused=context.info_name == "pause")
     err.print(plain(f"{name}: next run {_next_run(found)}"))
 
 
 @app.command(name="run")
-def run_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def run_schedule(name: _NameArgument, *, client: ClientOption) -> None:
     """Create a job of a schedule now, and print its id."""
-    with host(url) as client:
-        out.print(client.schedules.run(name).id)
+    out.print(client.schedules.run(name).id)
 
 
 @app.command(name="remove")
-def remove_schedule(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def remove_schedule(name: _NameArgument, *, client: ClientOption) -> None:
     """Remove a schedule. Its jobs stay."""
-    with host(url) as client:
-        client.schedules.delete(name)
+    client.schedules.delete(name)
     err.print(plain(f"removed {name}"))
 
 
@@ -99,72 +93,66 @@ def create_alert(
     window_minutes: Annotated[int, typer.Option(min=1, help="With --live: traces of the last minutes.")] = 60,
     min_rows: Annotated[int, typer.Option(min=1, help="Fire for no fewer rows than this.")] = 1,
     secret: Annotated[str | None, typer.Option(help="Secret that signs the messages.")] = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Tell the pages, and a webhook, when a figure of a job, a schedule or live traces goes out of bounds."""
-    with host(url) as client:
-        rule = AlertRule(
-            metric,
-            webhook,
-            job=None if job is None else named_job(client, job).id,
-            schedule=schedule,
-            live=live,
-            evaluator=evaluator,
-            below=below,
-            above=above,
-            window_minutes=window_minutes,
-            min_rows=min_rows,
-            secret=secret,
-        )
-        made = client.alerts.create(name, rule)
+    rule = AlertRule(
+        metric,
+        webhook,
+        job=None if job is None else named_job(client, job).id,
+        schedule=schedule,
+        live=live,
+        evaluator=evaluator,
+        below=below,
+        above=above,
+        window_minutes=window_minutes,
+        min_rows=min_rows,
+        secret=secret,
+    )
+    made = client.alerts.create(name, rule)
     print_found(made, alert_facts, as_json=as_json)
 
 
 @alerts.command(name="list")
-def list_alerts(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def list_alerts(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List alerts by name."""
-    with host(url) as client:
-        found = client.alerts.all()
+    found = client.alerts.all()
     none = "there are no alerts; make one with evaluator-host alerts create"
     header = ("NAME", "WATCHES", "RULE", "STATE", "VALUE", "CHECKED", "LAST MESSAGE")
     print_found(found, lambda all_: table(header, list(map(_alert_row, all_))), as_json=as_json, none=none)
 
 
 @alerts.command(name="show")
-def show_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def show_alert(name: _NameArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
     """Show an alert and its last messages."""
-    with host(url) as client:
-        found = client.alerts.get(name)
+    found = client.alerts.get(name)
     print_found(found, alert_facts, as_json=as_json)
 
 
 @alerts.command("acknowledge", help="Mark an alert as seen: pages do not count it until its next message.")
 @alerts.command("resume", help="Resume a paused alert. It watches jobs and traces that end from now on.")
 @alerts.command("pause", help="Pause an alert: it watches nothing until it is resumed.")
-def change_alert(context: typer.Context, name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def change_alert(context: typer.Context, name: _NameArgument, *, client: ClientOption) -> None:
     """Change the state of an alert."""
-    with host(url) as client:
-        seen = context.info_name == "acknowledge" or None
-        paused = None if seen else context.info_name == "pause"
-        found = client.alerts.change(name, paused=paused, acknowledged=seen)
+    seen = context.info_name == "acknowledge" or None
+    paused = None if seen else context.info_name == "pause"
+    found = client.alerts.change(name, paused=paused, acknowledged=seen)
     err.print(plain(f"{name}: {_state(found)}"))
 
 
 @alerts.command(name="test")
-def send_test(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def send_test(name: _NameArgument, *, client: ClientOption) -> None:
     """Send a test message. Exit code 1: the webhook did not accept it."""
-    with host(url) as client:
-        sent = client.alerts.test(name).deliveries[0]
+    sent = client.alerts.test(name).deliveries[0]
     out.print(plain(f"{sent.status}: {sent.error}" if sent.error else sent.status))
     raise typer.Exit(0 if sent.status in ("sent", "shown") else 1)
 
 
 @alerts.command(name="remove")
-def remove_alert(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def remove_alert(name: _NameArgument, *, client: ClientOption) -> None:
     """Remove an alert."""
-    with host(url) as client:
-        client.alerts.delete(name)
+    client.alerts.delete(name)
     err.print(plain(f"removed {name}"))
 
 

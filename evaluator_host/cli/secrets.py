@@ -8,8 +8,7 @@ import typer
 from evaluator_host.cli.command import load_settings
 from evaluator_host.cli.console import err, format_time, plain, print_found, print_json, table
 from evaluator_host.cli.options import DataDirOption, JsonOption
-from evaluator_host.cli.remote_host import HostOption, host
-from evaluator_host.client import DEFAULT_URL
+from evaluator_host.cli.remote_host import ClientOption
 from evaluator_host.model.errors import InvalidRequest
 
 app = typer.Typer(name="secrets", no_args_is_help=True)
@@ -19,11 +18,10 @@ _CHARS_READ = 64 << 10
 
 
 @app.command(name="set")
-def set_(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def set_(name: _NameArgument, *, client: ClientOption, as_json: JsonOption = False) -> None:
     """Create a secret or replace its value. The value is prompted for, or read from standard input."""
     value = _value()
-    with host(url) as client:
-        kept = client.secrets.set(name, value)
+    kept = client.secrets.set(name, value)
     if as_json:
         print_json(kept)
     else:
@@ -31,20 +29,18 @@ def set_(name: _NameArgument, *, url: HostOption = DEFAULT_URL, as_json: JsonOpt
 
 
 @app.command(name="list")
-def list_(*, url: HostOption = DEFAULT_URL, as_json: JsonOption = False) -> None:
+def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List secrets by name, without their values."""
-    with host(url) as client:
-        found = client.secrets.all()
+    found = client.secrets.all()
     rows = [(one.name, format_time(one.created_at), format_time(one.updated_at)) for one in found]
     none = "there are no secrets; create one with evaluator-host secrets set NAME"
     print_found(found, lambda _: table(("NAME", "CREATED", "SET"), rows), as_json=as_json, none=none)
 
 
 @app.command()
-def delete(name: _NameArgument, *, url: HostOption = DEFAULT_URL) -> None:
+def delete(name: _NameArgument, *, client: ClientOption) -> None:
     """Delete a secret. Jobs that still need it fail."""
-    with host(url) as client:
-        client.secrets.delete(name)
+    client.secrets.delete(name)
     err.print(plain(f"removed {name}"))
 
 

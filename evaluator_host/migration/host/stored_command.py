@@ -6,8 +6,7 @@ import typer
 
 from evaluator_host.cli.console import err, out, plain, print_json, table
 from evaluator_host.cli.options import JsonOption
-from evaluator_host.cli.remote_host import HostOption, host, named_job
-from evaluator_host.client import DEFAULT_URL
+from evaluator_host.cli.remote_host import ClientOption, named_job
 from evaluator_host.datasets.mapping import Mapping
 from evaluator_host.migration.answers import MigrationStatus, StoredMigration
 
@@ -27,16 +26,15 @@ def migrate(
         list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="As in outputs=answer. Repeatable.")
     ] = None,
     job: Annotated[str | None, typer.Option(help="Prove on the rows of this job: its id, or `last`.")] = None,
-    url: HostOption = DEFAULT_URL,
+    client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
     """Move legacy evaluators to evaluate(inputs, outputs, trace). Exit 1 when one needs manual work."""
     mapping = dict(Mapping.parse(map_ or []).sources)
-    with host(url) as client:
-        job = named_job(client, job).id if job is not None else None
-        found = client.evaluators.migrate(
-            *(names or ()), dataset=dataset, mapping=mapping, job=job, dry_run=not write, force=force, adapt=adapt
-        )
+    job = named_job(client, job).id if job is not None else None
+    found = client.evaluators.migrate(
+        *(names or ()), dataset=dataset, mapping=mapping, job=job, dry_run=not write, force=force, adapt=adapt
+    )
     if as_json:
         print_json(found)
     elif not found:
