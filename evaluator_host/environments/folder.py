@@ -264,11 +264,23 @@ class Usage:
         """Whether a caller or a sandbox of this process uses an installation."""
         return time.monotonic() - self._used_at.get(digest, -_RECENT_S) < _RECENT_S or digest in self._in_use()
 
+    def release(self, digest: str) -> bool:
+        """Let other processes remove an installation; return False if a sandbox of this one uses it."""
+        if digest in self._in_use():
+            return False
+        self._let_go(digest)
+        return True
+
+    def release_unused(self) -> list[str]:
+        """Let other processes remove the installations that this one does not use; return their digests."""
+        unused = [digest for digest in self._holding if not self.is_used(digest)]
+        for digest in unused:
+            self._let_go(digest)
+        return unused
+
     async def remove(self, digest: str) -> bool:
         """Remove an installation; return False if another process uses it. Sandboxes of this one keep the files."""
-        held = self._holding.pop(digest, None)
-        if held is not None:
-            held.release()
+        self._let_go(digest)
         alone = self._folder.use_lock(digest)
         if not alone.acquire():
             self.hold(digest)
@@ -282,9 +294,12 @@ class Usage:
 
     def close(self) -> None:
         """Release all installations, so that other processes may remove them."""
-        for lock in self._holding.values():
-            lock.release()
-        self._holding.clear()
+        for digest in list(self._holding):
+            self._let_go(digest)
+
+    def _let_go(self, digest: str) -> None:
+        if (held := self._holding.pop(digest, None)) is not None:
+            held.release()
 
 
 def _hex(name: str) -> str:

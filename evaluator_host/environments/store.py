@@ -1,7 +1,7 @@
 """The package sets of a host: each is built once, on first use, for all callers; unused ones can be removed."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,9 @@ from evaluator_host.system.files import hold_lock
 
 _KNOWN: Final = 4096
 _IMAGE = "image: "
+_RELEASE_EVERY_S: Final = 30.0
+_LOOK_EVERY_S: Final = 0.02
+_LOOKS: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Environments:
     Attributes:
       queries: Parses pins, and asks the index for suggestions.
       transfer: Pushes installed sets to registries, and pulls them from there.
+      release_elsewhere: Has the other processes of this host call `release`; None in a process that does not know them.
 
     Args:
       context: Folders, tools and settings for installing sets.
@@ -56,6 +60,7 @@ class Environments:
         self._folder = context.folder
         self._usage = Usage(context.folder, in_use)
         self._on_changed = on_changed
+        self.release_elsewhere: Callable[[str], Awaitable[None]] | None = None
         self._known: dict[tuple[str, tuple[str, ...]], InstalledSet] = {}
         self._builds = Builds(context, on_ready=self._use, on_done=self.prune)
         self.transfer = RegistryTransfer(
@@ -219,7 +224,7 @@ class Environments:
 
         Raises:
           NotFound: there is no such set.
-          InUse: it is being built, or another process of this host uses it.
+          InUse: it is being built, or another process uses it: for a row that runs, or it is another host.
         """
         if self._builds.find_running(name) is not None:
             raise InUse("the set is being built; wait until it is ready")
@@ -229,7 +234,12 @@ class Environments:
         if record is None and not (is_digest(name) and self._folder.lock_of(name)):
             raise not_installed(name)
         if record is not None and not await self._remove(record.digest):
-            raise InUse("another process of this host uses the set; stop it, or try again later")
+            if self.release_elsewhere is not None:
+                await self.release_elsewhere(record.digest)
+            if not await self._remove(record.digest):
+                raise InUse(
+                    "another process uses the set (for a row that runs, or it is another host); try again later"
+                )
         self._folder.forget_lock(record.key if record else name)
         await self._prune_backend()
 
@@ -266,6 +276,21 @@ class Environments:
                 raise not_installed(name)
             wanted = [sought]
         return [await self._verify(digest) for digest in wanted]
+
+    async def release(self, digest: str) -> None:
+        """End this process's idle sandboxes on a set, and let other processes remove it unless a row here uses it."""
+        self._forget(digest)
+        for _ in range(_LOOKS):  # idle sandboxes end in milliseconds
+            if self._usage.release(digest):
+                return
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def run_releases(self) -> None:
+        """Let other processes remove the sets that this one does not use any more; runs until cancelled."""
+        while True:
+            await asyncio.sleep(_RELEASE_EVERY_S)
+            for digest in self._usage.release_unused():
+                self._forget(digest)
 
     async def close(self) -> None:
         """Stop every build, remove its files, and release this process's package sets to other processes."""

@@ -92,6 +92,9 @@ class CallProcess(Part):
                 (self._parts,) = args
                 if self._service is not None:
                     self._service.pool.divide(self._parts)
+            case "release":
+                if self._service is not None:
+                    await self._service.environments.release(*args)
             case _:
                 self.stopping.set()
         return None

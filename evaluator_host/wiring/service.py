@@ -73,6 +73,7 @@ async def open_service(
         if chosen.name != SandboxChoice.DOCKER:
             supervisor.checks.append(toolchain.watch_tools(settings.data_dir))
         environments = await asyncio.to_thread(_environments, settings, chosen, pool)
+        tasks.append(("the release of unused package sets", environments.run_releases))
         async with AsyncExitStack() as running:
             for name, work in tasks:
                 await running.enter_async_context(supervisor.running(name, work))

@@ -47,6 +47,7 @@ _LONGEST_PAUSE_S: Final = 30.0
 _STEADY_S: Final = 30.0  # a process that ran for so long works
 _STOP_S: Final = 4.0  # to store the results of running jobs
 _METRICS_S: Final = 2.0
+_RELEASE_S: Final = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +61,13 @@ class _Worker:
         self.metrics = b""  # the last that it sent
         self.left = False  # whether it ended as it should
         self.refusal = ""  # why it could not work
+
+    async def ask(self, within_s: float, name: str, *args: object) -> Any:
+        """Return the process's answer, or None if there is none in time."""
+        with suppress(ChannelClosed, TimeoutError):
+            async with asyncio.timeout(within_s):
+                return await self.channel.call(name, *args)
+        return None
 
 
 class Workers(Part):
@@ -87,6 +95,7 @@ class Workers(Part):
         """Open the services over the database, and keep the other processes running during the block."""
         self._service, self._store = service, store
         service.metrics.of_host = self._metrics
+        service.environments.release_elsewhere = self._release
         async with AsyncExitStack() as stack:
             if self.count > 1:
                 folder = str(stack.enter_context(temporary_folder(None, "evaluator-host-")))
@@ -206,11 +215,12 @@ class Workers(Part):
         """Return the sum of the metrics of all processes, those that have ended among them."""
         texts = [self._service.metrics.text()]
         for worker in list(self._workers.values()):
-            with suppress(ChannelClosed, TimeoutError):
-                async with asyncio.timeout(_METRICS_S):
-                    worker.metrics = await worker.channel.call("metrics")
+            worker.metrics = await worker.ask(_METRICS_S, "metrics") or worker.metrics
             texts.append(worker.metrics)
         return summed(texts, ended=(self._ended,))
+
+    async def _release(self, digest: str) -> None:
+        await asyncio.gather(*(worker.ask(_RELEASE_S, "release", digest) for worker in self._workers.values()))
 
 
 def run_jobs(channel: socket.socket, settings: Settings, backend: SandboxChoice, debug: bool) -> None:  # noqa: FBT001
@@ -299,6 +309,8 @@ class _Jobs:
                 scheduler.wake()
             elif name == "set_desired_state":
                 scheduler.set_desired_state(*args)
+            elif name == "release":
+                await service.environments.release(*args)
             elif name == "metrics":
                 return service.metrics.text()
         return b"" if name == "metrics" else None

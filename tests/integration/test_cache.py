@@ -5,19 +5,24 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
 
+from evaluator_host.environments import folder, store
 from evaluator_host.environments.folder import engine_owner
-from evaluator_host.model.errors import PackagesFailed
-from evaluator_host.model.evaluator import Language
+from evaluator_host.model.errors import InUse, PackagesFailed
+from evaluator_host.model.evaluator import Evaluator, Language, Row
 from evaluator_host.sandbox.docker.environment_images import layer_tag
 from evaluator_host.wiring.service import open_service
 from tests import package_index
 from tests.engines import engine_address
+from tests.keyed import eventually
+from tests.over_http import calling_processes
 from tests.package_hosts import LABEL, Host, label
 from tests.package_index import Index
 from tests.package_sets import client_at, layers_of
@@ -101,6 +106,52 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
         assert "another process" in refused
         body["evaluator"]["code"] += "# another sandbox\n"
         assert server.client.post("/v1/evaluate", json=body).json()["label"] == "set 0"
+
+
+@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # what a set keeps in use is alike for both
+def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
+    """Their idle sandboxes end; a row that runs keeps its set."""
+    pin = index.add("shared", "said = 'shared'\n")
+    evaluators = [{"code": f"{LABEL.format('shared')}# {number}\n", "packages": [pin]} for number in range(6)]
+    slow = LABEL.format("shared").replace("return", "__import__('time').sleep(8)\n    return")
+    with host.server(tmp_path / "log", EVALUATOR_HOST_WORKERS="2") as server, ThreadPoolExecutor(4) as callers:
+        client = server.client
+        eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
+
+        def score(evaluator: dict[str, object]) -> Any:
+            return client.post("/v1/evaluate", json={"evaluator": evaluator}).json()
+
+        (digest,) = {score(one)["environment"]["digest"] for one in evaluators}  # some in each process
+        job = client.post("/v1/jobs", json={"evaluators": evaluators[:1], "dataset": {"rows": [{}]}}).json()
+        eventually(lambda: client.get(f"/v1/jobs/{job['id']}").json()["status"] == "completed", within_s=60)
+        assert client.delete(f"/v1/environments/{digest}").status_code == 204
+        assert not host.folder(digest).exists()
+
+        assert [score(one)["label"] for one in evaluators] == ["shared"] * 6, "it is built again"
+        rows = [callers.submit(score, {"code": f"{slow}# {number}\n", "packages": [pin]}) for number in range(4)]
+        eventually(lambda: client.delete(f"/v1/environments/{digest}").status_code == 409, within_s=8)
+        assert [row.result()["label"] for row in rows] == ["shared"] * 4
+        eventually(lambda: client.delete(f"/v1/environments/{digest}").status_code == 204)
+
+
+@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
+async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_another(
+    host: Host, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "_RECENT_S", 0.5)
+    monkeypatch.setattr(store, "_RELEASE_EVERY_S", 0.1)
+    pin = index.add("once", "said = 'once'\n")
+    own = host.settings()
+    async with open_service(own, prewarm=False) as one, open_service(own, prewarm=False) as other:
+        result = await one.evaluate(Evaluator(LABEL.format("once"), packages=(pin,)), Row())
+        digest = result.environment.digest
+        await asyncio.sleep(1)
+        with pytest.raises(InUse, match="another process"):
+            await other.environments.delete(digest)  # an idle sandbox is on it
+        one.pool.forget(digest)  # it ends, as it would after a time without calls
+        await asyncio.sleep(2)
+        await other.environments.delete(digest)
+        assert await label(one, LABEL.format("once"), pin) == "once", "it is built again"
 
 
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # an index is asked alike for both
