@@ -33,7 +33,7 @@ from evaluator_host.web.api.models import model_answers_api, models_api
 from evaluator_host.web.api.schedules import alerts_api, schedules_api
 from evaluator_host.web.api.secrets import secrets_api
 from evaluator_host.web.api.traces import traces_api
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, WorkspaceOf, caller_of
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error, install_error_handlers
 from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
@@ -193,9 +193,9 @@ def _usage_api(usage: StorageUsage) -> APIRouter:
     router = APIRouter(route_class=JsonRoute)
 
     @router.get("/v1/usage", response_model=UsageReport, tags=["host"])
-    async def show(request: Request) -> Response:
+    async def show(workspace: WorkspaceOf) -> Response:
         """Show what the workspace of the key stores, and what it may store, in bytes."""
-        return json_response(await usage.get_usage(caller_of(request.scope).workspace))
+        return json_response(await usage.get_usage(workspace))
 
     return router
 

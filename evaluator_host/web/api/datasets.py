@@ -13,7 +13,7 @@ from evaluator_host.evaluators.live_traffic import Traffic
 from evaluator_host.jobs.service import JobService
 from evaluator_host.schemas.stored import ColumnFacts, DatasetReport, FoundRows, RowChanges
 from evaluator_host.web.api.bodies import WholeNumber, Wire, example
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
 
@@ -75,13 +75,28 @@ class EditIn(Wire):
 
 def datasets_api(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:
     """Return the routes of data sets. A key sees those of its workspace."""
-    router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+    router = APIRouter(prefix="/v1/datasets", route_class=JsonRoute, tags=["datasets"])
+
     router.routes.extend(_queries(shelf).routes)
-    router.routes.extend(_edits(shelf, jobs, traffic, access).routes)
+
+    @router.patch("/{name}", response_model=DatasetReport, responses={**_MISSING, **_REFUSED})
+    async def edit(name: str, body: EditIn, caller: CallerOf) -> Response:
+        """Change, remove and add rows; the result is the next version of the data set."""
+        with AuditedCall(access, caller, "datasets.edit"):
+            added, source = list(body.add), body.add_from
+            if isinstance(source, JobRowsIn):
+                dataset = (await jobs.get_job(caller.workspace, source.job)).dataset
+                added += await shelf.rows_by_number(caller.workspace, dataset, source.rows)
+            elif isinstance(source, TraceRowsIn):
+                added += await traffic.rows_of_traces(caller.workspace, source.evaluator, source.traces)
+            edited = partial(shelf.edit_dataset, caller.workspace, name, create=body.create, version=body.version)
+            report = await edited(changed=body.set, removed=body.remove, added=added)
+        return json_response(report)
 
     @router.post("", status_code=201, response_model=DatasetReport, responses=_REFUSED, openapi_extra=_FILE)
     async def upload(
         request: Request,
+        caller: CallerOf,
         name: Annotated[str, Query(description="Letters, digits, dots, dashes and underscores, at most 63.")],
         *,
         replace: Annotated[bool, Query(description="Replace the data set that has this name.")] = False,
@@ -90,30 +105,30 @@ def datasets_api(shelf: DatasetService, jobs: JobService, traffic: Traffic, acce
 
         Lines that are not rows are left out, and reported by number.
         """
-        with AuditedCall(access, caller_of(request.scope), "datasets.upload") as caller:
+        with AuditedCall(access, caller, "datasets.upload"):
             format_ = Format.of_media_type(request.headers.get("content-type", ""))
             report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
         return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})
 
     @router.get("", response_model=list[DatasetReport])
-    async def datasets(request: Request) -> Response:
+    async def datasets(workspace: WorkspaceOf) -> Response:
         """List data sets, newest first."""
-        return json_response(await shelf.list_datasets(caller_of(request.scope).workspace))
+        return json_response(await shelf.list_datasets(workspace))
 
     @router.get("/{name}", response_model=DatasetReport, responses=_MISSING)
-    async def show(name: str, request: Request) -> Response:
+    async def show(name: str, workspace: WorkspaceOf) -> Response:
         """Show a data set: its columns, its size, its bad lines."""
-        return json_response(await shelf.get_dataset(caller_of(request.scope).workspace, name))
+        return json_response(await shelf.get_dataset(workspace, name))
 
     @router.get("/{name}/rows", response_model=list[dict[str, Any]], responses=_MISSING)
     async def rows(
         name: str,
-        request: Request,
+        workspace: WorkspaceOf,
         first: Annotated[WholeNumber, Query(ge=0, description="Number of the first row, starting at 0.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List rows of a data set."""
-        parts = await shelf.rows_json(caller_of(request.scope).workspace, name, first, limit=limit)
+        parts = await shelf.rows_json(workspace, name, first, limit=limit)
         return StreamingResponse(parts, media_type="application/json")
 
     @router.get(
@@ -121,28 +136,27 @@ def datasets_api(shelf: DatasetService, jobs: JobService, traffic: Traffic, acce
         response_class=FileResponse,
         responses={**_MISSING, 200: {"content": {"application/x-ndjson": {}}, "description": "One row per line."}},
     )
-    async def download(name: str, request: Request) -> Response:
+    async def download(name: str, workspace: WorkspaceOf) -> Response:
         """Download all rows as JSONL."""
-        path = await shelf.path(caller_of(request.scope).workspace, name)
+        path = await shelf.path(workspace, name)
         return FileResponse(path, media_type="application/x-ndjson", filename=f"{name}.jsonl")
 
-    @router.delete("/{name}", status_code=204, responses=_MISSING)
-    async def delete(name: str, request: Request) -> Response:
+    @router.delete("/{name}", status_code=204, response_class=Response, responses=_MISSING)
+    async def delete(name: str, caller: CallerOf) -> None:
         """Delete a data set. Jobs that use its rows keep them."""
-        with AuditedCall(access, caller_of(request.scope), "datasets.delete") as caller:
+        with AuditedCall(access, caller, "datasets.delete"):
             await shelf.delete_dataset(caller.workspace, name)
-        return Response(status_code=204)
 
     return router
 
 
 def _queries(shelf: DatasetService) -> APIRouter:
-    router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+    router = APIRouter(prefix="/v1/datasets", route_class=JsonRoute, tags=["datasets"])
 
     @router.get("/{name}/search", response_model=FoundRows, responses=_QUERIED)
     async def search(
         name: str,
-        request: Request,
+        workspace: WorkspaceOf,
         text: Annotated[str, Query(max_length=200, description="Only rows with this text, in any case.")] = "",
         where: Annotated[
             list[str] | None, Query(max_length=20, description="Conditions: city=Rome, answer~paris, score>=0.5.")
@@ -152,7 +166,6 @@ def _queries(shelf: DatasetService) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Find rows of a data set by a text and by conditions on columns, and sort them."""
-        workspace = caller_of(request.scope).workspace
         found = await shelf.search_rows(
             workspace, name, text=text, where=where or (), sort=sort, first=first, limit=limit
         )
@@ -161,46 +174,22 @@ def _queries(shelf: DatasetService) -> APIRouter:
     @router.get("/{name}/changes", response_model=RowChanges, responses=_QUERIED)
     async def changes(
         name: str,
-        request: Request,
+        workspace: WorkspaceOf,
         to: Annotated[str, Query(max_length=100, description="A later version, `qa@3`, or any other data set.")],
         first: Annotated[WholeNumber, Query(ge=0, description="How many of the changes to leave out.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Show which rows differ between two versions of a data set."""
-        workspace = caller_of(request.scope).workspace
         return await large_json_response(await shelf.compare_rows(workspace, name, to, first=first, limit=limit))
 
     @router.get("/{name}/columns", response_model=list[ColumnFacts], responses=_QUERIED)
-    async def columns(name: str, request: Request) -> Response:
+    async def columns(name: str, workspace: WorkspaceOf) -> Response:
         """Show what the columns of a data set hold: kinds, missing and frequent values, ranges."""
-        return json_response(await shelf.describe_columns(caller_of(request.scope).workspace, name))
+        return json_response(await shelf.describe_columns(workspace, name))
 
     @router.get("/{name}/versions", response_model=list[DatasetReport], responses=_MISSING)
-    async def versions(name: str, request: Request) -> Response:
+    async def versions(name: str, workspace: WorkspaceOf) -> Response:
         """List the kept versions of a data set, newest first; `qa@2` names one."""
-        return json_response(await shelf.list_versions(caller_of(request.scope).workspace, name))
+        return json_response(await shelf.list_versions(workspace, name))
 
     return router
-
-
-def _edits(shelf: DatasetService, jobs: JobService, traffic: Traffic, access: Access) -> APIRouter:
-    edits = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=JsonRoute)
-
-    @edits.patch("/{name}", response_model=DatasetReport, responses={**_MISSING, **_REFUSED})
-    async def edit(name: str, body: EditIn, request: Request) -> Response:
-        """Change, remove and add rows; the result is the next version of the data set."""
-        with AuditedCall(access, caller_of(request.scope), "datasets.edit") as caller:
-            added = list(body.add)
-            match body.add_from:
-                case JobRowsIn(job=job_id, rows=rows):
-                    dataset = (await jobs.get_job(caller.workspace, job_id)).dataset
-                    added += await shelf.rows_by_number(caller.workspace, dataset, rows)
-                case TraceRowsIn(evaluator=evaluator, traces=numbers):
-                    added += await traffic.rows_of_traces(caller.workspace, evaluator, numbers)
-                case None:
-                    pass
-            edited = partial(shelf.edit_dataset, caller.workspace, name, create=body.create, version=body.version)
-            report = await edited(changed=body.set, removed=body.remove, added=added)
-        return json_response(report)
-
-    return edits

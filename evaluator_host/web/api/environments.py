@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
 from evaluator_host.environments.record import BuildEvent, BuildStatus, EnvironmentReport
@@ -13,13 +13,14 @@ from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.versions import PackageVersions
 from evaluator_host.service import Service
 from evaluator_host.web.api.bodies import EnvironmentIn, pin_texts
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.auth.package_visibility import no_such_set
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
 _MISSING = describe_error(404, "No such package set.")
+_IN_USE = {**_MISSING, **describe_error(409, "The package set is in use.")}
 _REFUSED: dict[int | str, dict[str, Any]] = {
     202: {"model": EnvironmentReport, "description": "The build is running."},
     **describe_error(422, "A pin is not exact, or the host has no such Python."),
@@ -36,38 +37,33 @@ def environments_api(service: Service, access: Access) -> APIRouter:
     router = APIRouter(prefix="/v1/environments", route_class=JsonRoute, tags=["environments"])
 
     @router.post("", response_model=EnvironmentReport, responses=_REFUSED)
-    async def build(body: EnvironmentIn, request: Request) -> Response:
+    async def build(body: EnvironmentIn, caller: CallerOf) -> Response:
         """Install a package set: 200 when it is ready, 202 while it is being built."""
-        with AuditedCall(access, caller_of(request.scope), "environments.build") as caller:
+        with AuditedCall(access, caller, "environments.build"):
             pins = pin_texts(body.packages, body.language)
             report = await service.install(pins, body.language, body.python, workspace=caller.workspace)
             access.package_visibility.note(caller.workspace, report.key, report.digest)
         return json_response(report, 200 if report.status is BuildStatus.READY else 202)
 
     @router.get("", response_model=list[EnvironmentReport])
-    async def reports(request: Request) -> Response:
+    async def reports(caller: CallerOf) -> Response:
         """List the package sets that this workspace requested: in a build, installed (last used first), failed."""
         found = await service.environments.reports()
-        return json_response(await access.package_visibility.filtered(caller_of(request.scope), found))
+        return json_response(await access.package_visibility.filtered(caller, found))
 
     @router.get("/{digest}", response_model=EnvironmentReport, responses=_MISSING)
-    async def show(digest: str, request: Request) -> Response:
+    async def show(digest: str, caller: CallerOf) -> Response:
         """Show a package set and its lock, by digest or key."""
-        return json_response(await _seen(service, access, caller_of(request.scope), digest))
+        return json_response(await _seen(service, access, caller, digest))
 
-    @router.delete(
-        "/{digest}", status_code=204, responses={**_MISSING, **describe_error(409, "The package set is in use.")}
-    )
-    async def delete(digest: str, request: Request) -> Response:
+    @router.delete("/{digest}", status_code=204, response_class=Response, responses=_IN_USE)
+    async def delete(digest: str, caller: CallerOf) -> None:
         """Delete a package set and its lock. If another workspace requested it too, it is only hidden from this one."""
-        with AuditedCall(access, caller_of(request.scope), "environments.delete") as caller:
+        with AuditedCall(access, caller, "environments.delete"):
             report = await _seen(service, access, caller, digest)
-            if await access.package_visibility.is_shared(caller, report):
-                await access.package_visibility.forget(caller, report)
-            else:
+            if not await access.package_visibility.is_shared(caller, report):
                 await service.environments.delete(digest)
-                await access.package_visibility.forget(caller, report)
-        return Response(status_code=204)
+            await access.package_visibility.forget(caller, report)
 
     @router.get(
         "/{digest}/events",
@@ -77,9 +73,8 @@ def environments_api(service: Service, access: Access) -> APIRouter:
             200: {"content": {"text/event-stream": {}}, "description": "One event per step, until the last."},
         },
     )
-    async def events(digest: str, request: Request) -> Response:
+    async def events(digest: str, caller: CallerOf) -> Response:
         """Watch a build: one server-sent event per step; the last is `ready` or `failed`."""
-        caller = caller_of(request.scope)
         await _seen(service, access, caller, digest)
         return access.streams.respond(caller.key_id, _build_events(service.environments.events(digest)))
 
@@ -111,9 +106,8 @@ def packages_api(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1/packages", tags=["environments"])
 
     @router.get("/{language}/{name:path}/versions", response_model=PackageVersions, responses=_VERSIONS)
-    async def versions(language: Language, name: str, request: Request) -> Response:
+    async def versions(language: Language, name: str, workspace: WorkspaceOf) -> Response:
         """List the versions of a package that this host can install, newest first."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await service.environments.queries.versions(name, language, workspace=workspace))
 
     return router

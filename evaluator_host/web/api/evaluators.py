@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field, StringConstraints
 
 from evaluator_host.evaluators.registry import EvaluatorRegistry
@@ -20,7 +20,7 @@ from evaluator_host.web.api.bodies import (
     case_dicts,
     example,
 )
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
@@ -87,10 +87,10 @@ def evaluators_api(registry: EvaluatorRegistry, jobs: JobService, access: Access
 
     @router.post("", status_code=201, response_model=EvaluatorReport, responses={**_TAKEN, **_REFUSED, **_UNAVAILABLE})
     async def create(
-        body: NewEvaluatorIn, request: Request, *, force: _Force = False, require_cases: _Require = False
+        body: NewEvaluatorIn, caller: CallerOf, *, force: _Force = False, require_cases: _Require = False
     ) -> Response:
         """Store an evaluator under a name, as version 1, if it loads."""
-        caller, evaluator = caller_of(request.scope), body.to_model()
+        evaluator = body.to_model()
         with AuditedCall(access, caller, "evaluators.create", evaluator=evaluator):
             how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
             report = await registry.create_evaluator(caller.workspace, body.name, evaluator, **how)
@@ -98,19 +98,18 @@ def evaluators_api(registry: EvaluatorRegistry, jobs: JobService, access: Access
 
     @router.get("", response_model=list[EvaluatorReport])
     async def evaluators(
-        request: Request,
+        workspace: WorkspaceOf,
         tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only those that have this tag.")] = None,
     ) -> Response:
         """List the newest version of each evaluator, by name, with its last job."""
-        workspace = caller_of(request.scope).workspace
         found, last = await registry.list_evaluators(workspace), await jobs.last_scores(workspace)
         chosen = (one for one in found if tag is None or tag in one.tags)
         return json_response([{**shown(one), "last_job": last.get(one.name)} for one in chosen])
 
     @router.get("/{name}", response_model=EvaluatorReport, responses=_MISSING)
-    async def newest(name: str, request: Request) -> Response:
+    async def newest(name: str, workspace: WorkspaceOf) -> Response:
         """Show the newest version of an evaluator."""
-        return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name)))
+        return json_response(shown(await registry.get_evaluator(workspace, name)))
 
     @router.put(
         "/{name}",
@@ -119,10 +118,10 @@ def evaluators_api(registry: EvaluatorRegistry, jobs: JobService, access: Access
         responses={**_SAME, **_MISSING, **_REFUSED, **_UNAVAILABLE},
     )
     async def update(
-        name: str, body: NewVersionIn, request: Request, *, force: _Force = False, require_cases: _Require = False
+        name: str, body: NewVersionIn, caller: CallerOf, *, force: _Force = False, require_cases: _Require = False
     ) -> Response:
         """Create the next version, if it loads. If nothing changed, no version is created."""
-        caller, evaluator = caller_of(request.scope), body.to_model()
+        evaluator = body.to_model()
         with AuditedCall(access, caller, "evaluators.update", evaluator=evaluator):
             before = await registry.get_evaluator(caller.workspace, name)
             how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
@@ -134,33 +133,32 @@ def evaluators_api(registry: EvaluatorRegistry, jobs: JobService, access: Access
         response_model=EvaluatorReport,
         responses={**_MISSING, **describe_error(422, "The request is invalid; every faulty field is named.")},
     )
-    async def describe(name: str, body: EvaluatorFactsIn, request: Request) -> Response:
+    async def describe(name: str, body: EvaluatorFactsIn, caller: CallerOf) -> Response:
         """Change description, sampling rate or tags of an evaluator, without a new version."""
         about = NameFacts(body.description, body.sampling, body.tags)
-        with AuditedCall(access, caller_of(request.scope), "evaluators.describe") as caller:
+        with AuditedCall(access, caller, "evaluators.describe"):
             report = await registry.describe_evaluator(caller.workspace, name, about)
         return json_response(shown(report))
 
-    @router.delete("/{name}", status_code=204, responses=_MISSING)
-    async def delete(name: str, request: Request) -> Response:
+    @router.delete("/{name}", status_code=204, response_class=Response, responses=_MISSING)
+    async def delete(name: str, caller: CallerOf) -> None:
         """Delete an evaluator and all its versions. Jobs keep their copies."""
-        with AuditedCall(access, caller_of(request.scope), "evaluators.delete") as caller:
+        with AuditedCall(access, caller, "evaluators.delete"):
             await registry.delete_evaluator(caller.workspace, name)
-        return Response(status_code=204)
 
     @router.get("/{name}/versions", response_model=list[EvaluatorReport], responses=_MISSING)
-    async def versions(name: str, request: Request) -> Response:
+    async def versions(name: str, workspace: WorkspaceOf) -> Response:
         """List all versions, newest first."""
-        return json_response([shown(one) for one in await registry.versions(caller_of(request.scope).workspace, name)])
+        return json_response([shown(one) for one in await registry.versions(workspace, name)])
 
     @router.get(
         "/{name}/versions/{version}",
         response_model=EvaluatorReport,
         responses={**_MISSING, **describe_error(422, "The version is not a number.")},
     )
-    async def version(name: str, version: WholeNumber, request: Request) -> Response:
+    async def version(name: str, version: WholeNumber, workspace: WorkspaceOf) -> Response:
         """Show one version."""
-        return json_response(shown(await registry.get_evaluator(caller_of(request.scope).workspace, name, version)))
+        return json_response(shown(await registry.get_evaluator(workspace, name, version)))
 
     return router
 

@@ -27,7 +27,7 @@ from evaluator_host.schemas.results import (
 from evaluator_host.store.results import Filter, Sort
 from evaluator_host.web.api.bodies import WholeNumber
 from evaluator_host.web.api.evaluators import shown
-from evaluator_host.web.auth.access import caller_of
+from evaluator_host.web.auth.access import WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.web.http.middleware import memory_of
@@ -54,14 +54,15 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
     @router.get("/results", response_model=JobFigures, responses=_MISSING)
-    async def figures(job_id: str, request: Request) -> Response:
+    async def figures(job_id: str, workspace: WorkspaceOf) -> Response:
         """Show figures for each evaluator and metric, of the rows scored so far."""
-        return json_response(await results.figures(caller_of(request.scope).workspace, job_id))
+        return json_response(await results.figures(workspace, job_id))
 
     @router.get("/rows", response_model=JobRowPage, responses=_REFUSED)
     async def page(
         job_id: str,
         request: Request,
+        workspace: WorkspaceOf,
         *,
         evaluator: Annotated[
             str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
@@ -88,21 +89,19 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     ) -> Response:
         """List rows with their results: filtered, sorted, in pages of `limit` rows or 16 MB."""
         which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score)
-        workspace = caller_of(request.scope).workspace
         asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
         memory = memory_of(request.scope)
         found = await rows.page(workspace, job_id, which, **asked, text=text, total=total, brief=short, memory=memory)
         return await large_json_response(found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
-    async def one(job_id: str, index: WholeNumber, request: Request) -> Response:
+    async def one(job_id: str, index: WholeNumber, workspace: WorkspaceOf) -> Response:
         """Show a row as its evaluators received it, and each result."""
-        return json_response(await rows.one(caller_of(request.scope).workspace, job_id, index))
+        return json_response(await rows.one(workspace, job_id, index))
 
     @router.get("/failures", response_model=list[FailureGroup], responses=_MISSING)
-    async def failures(job_id: str, request: Request, evaluator: str | None = None) -> Response:
+    async def failures(job_id: str, workspace: WorkspaceOf, evaluator: str | None = None) -> Response:
         """Group the failed rows by error, largest group first."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await results.failures(workspace, job_id, evaluator=evaluator))
 
     @router.get(
@@ -112,7 +111,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     )
     async def agreement(
         job_id: str,
-        request: Request,
+        workspace: WorkspaceOf,
         label: Annotated[
             str | None, Query(min_length=1, max_length=200, description="Column with the labels of people.")
         ] = None,
@@ -123,12 +122,12 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
     ) -> Response:
         """Compare each evaluator with labels of people: accuracy, kappa, confusion matrix, intervals."""
         chosen = {"label": label, "queue": queue, "evaluator": evaluator}
-        return json_response(await results.agreement(caller_of(request.scope).workspace, job_id, **chosen))
+        return json_response(await results.agreement(workspace, job_id, **chosen))
 
     @router.get("/evaluators", response_model=list[JobEvaluatorReport], responses=_MISSING)
-    async def evaluators(job_id: str, request: Request) -> Response:
+    async def evaluators(job_id: str, workspace: WorkspaceOf) -> Response:
         """List the evaluators of a job, as they were when it was created."""
-        found = await results.evaluators(caller_of(request.scope).workspace, job_id)
+        found = await results.evaluators(workspace, job_id)
         return json_response([shown(one) for one in found])
 
     @router.get("/rows.{file_format}", response_class=StreamingResponse, responses={**_REFUSED, **_FILES})
@@ -136,6 +135,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         job_id: str,
         file_format: Literal["jsonl", "csv", "parquet"],
         request: Request,
+        workspace: WorkspaceOf,
         evaluator: Annotated[
             str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
         ] = None,
@@ -143,7 +143,7 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         """Download all rows with their results: complete as JSONL, as flat columns in CSV and Parquet."""
         memory_of(request.scope).reserve(_DOWNLOAD_BYTES)
         format_ = Format(file_format)
-        pieces = exports.write(caller_of(request.scope).workspace, job_id, format_, evaluator=evaluator)
+        pieces = exports.write(workspace, job_id, format_, evaluator=evaluator)
         first = await anext(pieces, b"")  # an error here is still an error response, not a truncated file
         headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
         return StreamingResponse(_whole(first, pieces), media_type=format_.media_type, headers=headers)
@@ -156,16 +156,15 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
     @router.get("/compare/{other_id}", response_model=list[Comparison], responses=_REFUSED)
-    async def compare(job_id: str, other_id: str, request: Request, evaluator: str | None = None) -> Response:
+    async def compare(job_id: str, other_id: str, workspace: WorkspaceOf, evaluator: str | None = None) -> Response:
         """Compare with a later job over the same rows: paired differences, regressions, improvements."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await results.compare(workspace, job_id, other_id, evaluator=evaluator))
 
     @router.get("/compare/{other_id}/changes", response_model=ChangePage, responses=_REFUSED)
     async def changes(
         job_id: str,
         other_id: str,
-        request: Request,
+        workspace: WorkspaceOf,
         *,
         evaluator: str | None = None,
         better: Annotated[
@@ -175,7 +174,6 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     ) -> Response:
         """List all rows whose score differs from a later job's, in order, for one evaluator."""
-        workspace = caller_of(request.scope).workspace
         chosen: dict[str, Any] = {"evaluator": evaluator, "better": better, "after": after, "limit": limit}
         return json_response(await results.changes(workspace, job_id, other_id, **chosen))
 
@@ -183,20 +181,18 @@ def _comparisons(results: JobResults, rows: RowReader) -> APIRouter:
     async def pairs(
         job_id: str,
         other_id: str,
-        request: Request,
+        workspace: WorkspaceOf,
         evaluator: str | None = None,
         metric: Annotated[str, Query(max_length=200)] = "score",
     ) -> Response:
         """Pair a metric of two jobs row by row, as at most 2,000 points. Rows with the same values share a point."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await results.pairs(workspace, job_id, other_id, evaluator=evaluator, metric=metric))
 
     @router.get("/compare/{other_id}/rows/{index}", response_model=RowDiff, responses=_REFUSED)
     async def row_diff(
-        job_id: str, other_id: str, index: WholeNumber, request: Request, evaluator: str | None = None
+        job_id: str, other_id: str, index: WholeNumber, workspace: WorkspaceOf, evaluator: str | None = None
     ) -> Response:
         """Show how a row's outputs and results differ from a later job's, as unified diffs."""
-        workspace = caller_of(request.scope).workspace
         labels = await results.labels_in_common(workspace, job_id, other_id, evaluator=evaluator)
         return json_response(await rows.diff(workspace, (job_id, other_id), labels, index))
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
@@ -35,7 +35,7 @@ from evaluator_host.web.api.bodies import (
     Wire,
     example,
 )
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
@@ -211,12 +211,12 @@ def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> AP
     @router.post("", status_code=202, response_model=JobReport, responses=_REFUSED)
     async def create(
         body: JobIn,
-        request: Request,
+        caller: CallerOf,
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
     ) -> Response:
         """Queue a job. A request with the same Idempotency-Key returns the first job instead of a new one."""
-        audited = AuditedCall(access, caller_of(request.scope), "jobs.create")
-        with audited as caller:
+        audited = AuditedCall(access, caller, "jobs.create")
+        with audited:
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
             audited.grants = await service.grants_of(report.id)
         return json_response(report, 202, {"Location": f"/v1/jobs/{report.id}"})
@@ -224,17 +224,17 @@ def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> AP
     @router.post("/estimate", response_model=JobEstimate, responses=_REFUSED)
     async def estimate(
         body: JobIn,
-        request: Request,
+        caller: CallerOf,
         rows: Annotated[int, Query(ge=1, le=100, description="Rows to score for it, from the first on.")] = 3,
     ) -> Response:
         """Score the first rows of a job, and tell what all of them would use of models."""
-        with AuditedCall(access, caller_of(request.scope), "jobs.estimate") as caller:
+        with AuditedCall(access, caller, "jobs.estimate"):
             found = await estimates.estimate_job(body.to_spec(), caller.workspace, rows=rows)
         return json_response(found)
 
     @router.get("", response_model=list[JobReport])
     async def jobs(
-        request: Request,
+        workspace: WorkspaceOf,
         status: JobStatus | None = None,
         before: Annotated[
             Moment | None, Query(description="`created_at` of the last job on the previous page.")
@@ -247,28 +247,25 @@ def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> AP
         schedule: Annotated[str | None, Query(description="Only jobs that this schedule made.")] = None,
     ) -> Response:
         """List jobs, newest first, with what each evaluator scored so far."""
-        workspace = caller_of(request.scope).workspace
         chosen = {"before": before, "status": status, "search": search, "schedule": schedule}
         return json_response(await service.list_jobs(workspace, limit=limit, **chosen))
 
     @router.get("/{job_id}", response_model=JobReport, responses=_MISSING)
-    async def show(job_id: str, request: Request) -> Response:
+    async def show(job_id: str, workspace: WorkspaceOf) -> Response:
         """Show a job and its progress."""
-        return json_response(await service.get_job(caller_of(request.scope).workspace, job_id))
+        return json_response(await service.get_job(workspace, job_id))
 
     @router.patch("/{job_id}", response_model=JobReport, responses=_MISSING)
-    async def rename(job_id: str, body: JobNameIn, request: Request) -> Response:
+    async def rename(job_id: str, body: JobNameIn, caller: CallerOf) -> Response:
         """Give a job another name."""
-        with AuditedCall(access, caller_of(request.scope), "jobs.rename") as caller:
+        with AuditedCall(access, caller, "jobs.rename"):
             return json_response(await service.rename_job(caller.workspace, job_id, body.name))
 
     @router.get("/{job_id}/events", response_class=StreamingResponse, responses=_EVENTS)
-    async def events(job_id: str, request: Request) -> Response:
+    async def events(job_id: str, caller: CallerOf) -> Response:
         """Watch a job: an event `progress` after each change, and one named after its status when it ends."""
-        workspace = caller_of(request.scope).workspace
-        await service.get_job(workspace, job_id)
-        key_id = caller_of(request.scope).key_id
-        return access.streams.respond(key_id, _events(service, workspace, job_id))
+        await service.get_job(caller.workspace, job_id)
+        return access.streams.respond(caller.key_id, _events(service, caller.workspace, job_id))
 
     for verb, desired, text in (
         ("pause", DesiredState.PAUSE, "Pause a job. Its results so far are kept."),
@@ -277,12 +274,11 @@ def jobs_api(service: JobService, estimates: JobEstimates, access: Access) -> AP
     ):
         _add_verb(router, service, access, verb, desired, text)
 
-    @router.delete("/{job_id}", status_code=204, responses=_ENDED)
-    async def delete(job_id: str, request: Request) -> Response:
+    @router.delete("/{job_id}", status_code=204, response_class=Response, responses=_ENDED)
+    async def delete(job_id: str, caller: CallerOf) -> None:
         """Delete a job that has ended, and its results."""
-        with AuditedCall(access, caller_of(request.scope), "jobs.delete") as caller:
+        with AuditedCall(access, caller, "jobs.delete"):
             await service.delete_job(caller.workspace, job_id)
-        return Response(status_code=204)
 
     return router
 
@@ -294,12 +290,11 @@ def evaluator_scores_api(service: JobService) -> APIRouter:
     @router.get("/{name}/scores", response_model=list[EvaluatorScore])
     async def scores(
         name: str,
-        request: Request,
+        workspace: WorkspaceOf,
         dataset: Annotated[str | None, Query(description="Only jobs over the data set of this name.")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List what the versions of an evaluator scored in completed jobs, newest first: its trend."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await service.scores_of(workspace, name, dataset=dataset, limit=limit))
 
     return router
@@ -308,8 +303,8 @@ def evaluator_scores_api(service: JobService) -> APIRouter:
 def _add_verb(
     router: APIRouter, service: JobService, access: Access, verb: str, desired: DesiredState, text: str
 ) -> None:
-    async def ask(job_id: str, request: Request) -> Response:
-        with AuditedCall(access, caller_of(request.scope), f"jobs.{verb}") as caller:
+    async def ask(job_id: str, caller: CallerOf) -> Response:
+        with AuditedCall(access, caller, f"jobs.{verb}"):
             report = await service.set_desired_state(caller.workspace, job_id, desired)
         return json_response(report, 200 if report.status is not JobStatus.RUNNING else 202)
 

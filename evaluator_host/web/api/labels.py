@@ -2,14 +2,14 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from evaluator_host.jobs.label_queues import MOST_ROWS, LabelQueues
 from evaluator_host.schemas.labels import LabelKind, LabelPage, LabelQueue, LabelRow, LabelTask, RowChoice
 from evaluator_host.store.labels import LabelState
 from evaluator_host.web.api.bodies import WholeNumber, Wire, example
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
 
@@ -74,62 +74,59 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
     router = APIRouter(prefix="/v1/label-queues", route_class=JsonRoute, tags=["labels"])
 
     @router.post("", status_code=201, response_model=LabelQueue, responses=_REFUSED)
-    async def create(body: LabelQueueIn, request: Request) -> Response:
+    async def create(body: LabelQueueIn, caller: CallerOf) -> Response:
         """Make a queue of rows that wait for labels of people."""
         chosen = {name: getattr(body, name) for name in ("job", "dataset", "rows", "evaluator", "limit")}
-        with AuditedCall(access, caller_of(request.scope), "label-queues.create") as caller:
+        with AuditedCall(access, caller, "label-queues.create"):
             made = await service.create_queue(caller.workspace, body.name, body.task(), **chosen)
         return json_response(made, 201, {"Location": f"/v1/label-queues/{made.name}"})
 
     @router.get("", response_model=list[LabelQueue], responses=_MISSING)
     async def queues(
-        request: Request,
+        workspace: WorkspaceOf,
         job: Annotated[str | None, Query(description="Only queues whose labels count for this job.")] = None,
     ) -> Response:
         """List label queues, newest first."""
-        return json_response(await service.list_queues(caller_of(request.scope).workspace, job=job))
+        return json_response(await service.list_queues(workspace, job=job))
 
     @router.get("/{name}", response_model=LabelQueue, responses=_MISSING)
-    async def show(name: str, request: Request) -> Response:
+    async def show(name: str, workspace: WorkspaceOf) -> Response:
         """Show a label queue and its progress."""
-        return json_response(await service.get_queue(caller_of(request.scope).workspace, name))
+        return json_response(await service.get_queue(workspace, name))
 
-    @router.delete("/{name}", status_code=204, responses=_MISSING)
-    async def delete(name: str, request: Request) -> Response:
+    @router.delete("/{name}", status_code=204, response_class=Response, responses=_MISSING)
+    async def delete(name: str, caller: CallerOf) -> None:
         """Delete a label queue and its labels."""
-        with AuditedCall(access, caller_of(request.scope), "label-queues.delete") as caller:
+        with AuditedCall(access, caller, "label-queues.delete"):
             await service.delete_queue(caller.workspace, name)
-        return Response(status_code=204)
 
     @router.post("/{name}/next", response_model=LabelRow, responses={**_MISSING, **_NONE})
-    async def next_(name: str, body: PersonIn, request: Request) -> Response:
+    async def next_(name: str, body: PersonIn, caller: CallerOf) -> Response:
         """Return a row that waits, and hold it for the caller for 10 minutes."""
-        caller = caller_of(request.scope)
         found = await service.next_row(caller.workspace, name, by=body.by, key_id=caller.key_id)
         return Response(status_code=204) if found is None else await large_json_response(found)
 
     @router.get("/{name}/rows", response_model=LabelPage, responses=_MISSING)
     async def rows(
         name: str,
-        request: Request,
+        workspace: WorkspaceOf,
         *,
         state: LabelState | None = None,
         after: Annotated[WholeNumber, Query(description="`next_after` of the previous page.")] = -1,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List the rows of a label queue with their labels, without their data."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await service.list_rows(workspace, name, state=state, after=after, limit=limit))
 
     @router.get("/{name}/rows/{index}", response_model=LabelRow, responses=_MISSING)
-    async def row(name: str, index: WholeNumber, request: Request) -> Response:
+    async def row(name: str, index: WholeNumber, workspace: WorkspaceOf) -> Response:
         """Show a row of a label queue with its data."""
-        return await large_json_response(await service.get_row(caller_of(request.scope).workspace, name, index))
+        return await large_json_response(await service.get_row(workspace, name, index))
 
     @router.put("/{name}/rows/{index}", response_model=LabelQueue, responses=_REFUSED)
-    async def label(name: str, index: WholeNumber, body: LabelIn, request: Request) -> Response:
+    async def label(name: str, index: WholeNumber, body: LabelIn, caller: CallerOf) -> Response:
         """Label a row, skip it, or let it wait again; the answer is the progress after it."""
-        with AuditedCall(access, caller_of(request.scope), "label-queues.label", rows=1) as caller:
+        with AuditedCall(access, caller, "label-queues.label", rows=1):
             who = {"by": body.by, "key_id": caller.key_id}
             changed = await service.label_row(
                 caller.workspace, name, index, body.label, skip=body.skip, note=body.note, **who

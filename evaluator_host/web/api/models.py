@@ -13,7 +13,7 @@ from evaluator_host.model.evaluator import ModelKind
 from evaluator_host.models.gateway.service import ModelService
 from evaluator_host.schemas.models import DayUsage, ModelTest, RecordedAnswers, RegisteredModel
 from evaluator_host.web.api.bodies import Wire, example
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
@@ -84,43 +84,42 @@ def models_api(service: ModelService, access: Access) -> APIRouter:
     router = APIRouter(prefix="/v1/models", route_class=JsonRoute, tags=["models"])
 
     @router.get("", response_model=list[RegisteredModel])
-    async def every(request: Request) -> Response:
+    async def every(workspace: WorkspaceOf) -> Response:
         """List the models that evaluators may be granted: the operator's, and those of the workspace."""
-        return json_response(await service.directory.list(caller_of(request.scope).workspace))
+        return json_response(await service.directory.list(workspace))
 
     @router.post("", status_code=201, response_model=RegisteredModel, responses=_REFUSED)
-    async def add(body: ModelIn, request: Request) -> Response:
+    async def add(body: ModelIn, caller: CallerOf) -> Response:
         """Register a model. The operator decides on which hosts it may be."""
-        with AuditedCall(access, caller_of(request.scope), "models.add") as caller:
+        with AuditedCall(access, caller, "models.add"):
             added = await service.directory.add(caller.workspace, RegisteredModel(**body.to_fields()))
         return json_response(added, 201, {"Location": f"/v1/models/{added.name}"})
 
     @router.get("/{name}", response_model=RegisteredModel, responses=_MISSING)
-    async def show(name: str, request: Request) -> Response:
+    async def show(name: str, workspace: WorkspaceOf) -> Response:
         """Show a model, without its key."""
-        return json_response(await service.get_model(caller_of(request.scope).workspace, name))
+        return json_response(await service.get_model(workspace, name))
 
     @router.patch("/{name}", response_model=RegisteredModel, responses=_REFUSED)
-    async def change(name: str, body: ModelChangeIn, request: Request) -> Response:
+    async def change(name: str, body: ModelChangeIn, caller: CallerOf) -> Response:
         """Change fields of a model of the workspace, from its next request on. null gives a field its default."""
-        with AuditedCall(access, caller_of(request.scope), "models.change") as caller:
+        with AuditedCall(access, caller, "models.change"):
             changed = await service.directory.change(caller.workspace, name, body.to_fields())
         return json_response(changed)
 
     @router.post("/{name}/test", response_model=ModelTest, responses=_MISSING)
-    async def test(name: str, request: Request) -> Response:
+    async def test(name: str, caller: CallerOf) -> Response:
         """Ask a model one short question. The answer is 200 whether it works or not."""
-        with AuditedCall(access, caller_of(request.scope), "models.test") as caller:
+        with AuditedCall(access, caller, "models.test"):
             await service.get_model(caller.workspace, name)
             outcome = await service.test_model(caller.workspace, name)
         return json_response(outcome)
 
-    @router.delete("/{name}", status_code=204, responses=_MISSING)
-    async def delete(name: str, request: Request) -> Response:
+    @router.delete("/{name}", status_code=204, response_class=Response, responses=_MISSING)
+    async def delete(name: str, caller: CallerOf) -> None:
         """Remove a model of the workspace. Evaluators that were granted it are refused from then on."""
-        with AuditedCall(access, caller_of(request.scope), "models.delete") as caller:
+        with AuditedCall(access, caller, "models.delete"):
             await service.directory.delete(caller.workspace, name)
-        return Response(status_code=204)
 
     return router
 
@@ -131,37 +130,36 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
 
     @router.get("/v1/model-usage", response_model=list[DayUsage])
     async def usage(
-        request: Request, days: Annotated[int, Query(ge=1, le=3660, description="Today included.")] = 30
+        workspace: WorkspaceOf, days: Annotated[int, Query(ge=1, le=3660, description="Today included.")] = 30
     ) -> Response:
         """Show what the workspace used of each model by day (UTC), the newest day first."""
-        return json_response(await service.list_usage(caller_of(request.scope).workspace, days=days))
+        return json_response(await service.list_usage(workspace, days=days))
 
     @router.get("/v1/model-answers", response_model=RecordedAnswers)
-    async def count(request: Request) -> Response:
+    async def count(workspace: WorkspaceOf) -> Response:
         """Show how many answers of models are recorded."""
-        return json_response(RecordedAnswers(*await service.store.count_answers(caller_of(request.scope).workspace)))
+        return json_response(RecordedAnswers(*await service.store.count_answers(workspace)))
 
     @router.get("/v1/model-answers/export", response_class=StreamingResponse, responses=_EXPORT)
-    async def export(request: Request) -> Response:
+    async def export(workspace: WorkspaceOf) -> Response:
         """Download the recorded answers as JSONL."""
-        lines = service.recordings.export(caller_of(request.scope).workspace)
+        lines = service.recordings.export(workspace)
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
     @router.post("/v1/model-answers/import", response_model=RecordedAnswers, openapi_extra=_LINES, responses=_NO_ANSWER)
-    async def import_(request: Request) -> Response:
+    async def import_(request: Request, caller: CallerOf) -> Response:
         """Record the answers of an export, in place of those of the same requests."""
-        with AuditedCall(access, caller_of(request.scope), "models.import") as caller:
+        with AuditedCall(access, caller, "models.import"):
             await service.recordings.import_lines(caller.workspace, _lines(request.stream()))
         return json_response(RecordedAnswers(*await service.store.count_answers(caller.workspace)))
 
-    @router.delete("/v1/model-answers", status_code=204)
+    @router.delete("/v1/model-answers", status_code=204, response_class=Response)
     async def delete(
-        request: Request, model: Annotated[str | None, Query(description="Only those of this model.")] = None
-    ) -> Response:
+        caller: CallerOf, model: Annotated[str | None, Query(description="Only those of this model.")] = None
+    ) -> None:
         """Delete the recorded answers of the workspace."""
-        with AuditedCall(access, caller_of(request.scope), "models.delete_answers") as caller:
+        with AuditedCall(access, caller, "models.delete_answers"):
             await service.store.delete_answers(caller.workspace, model=model)
-        return Response(status_code=204)
 
     return router
 

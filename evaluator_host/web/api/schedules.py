@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from evaluator_host.jobs.alerts import Alerts
@@ -11,7 +11,7 @@ from evaluator_host.schemas.alerts import AlertReport, AlertRule, Metric, Schedu
 from evaluator_host.schemas.jobs import JobReport
 from evaluator_host.web.api.bodies import EXACT_MATCH, Wire, example
 from evaluator_host.web.api.jobs import JobIn
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
@@ -98,42 +98,41 @@ def schedules_api(service: Schedules, access: Access) -> APIRouter:
     router = APIRouter(prefix="/v1/schedules", route_class=JsonRoute, tags=["schedules"])
 
     @router.post("", status_code=201, response_model=ScheduleReport, responses=_REFUSED)
-    async def create(body: ScheduleIn, request: Request) -> Response:
+    async def create(body: ScheduleIn, caller: CallerOf) -> Response:
         """Make a job at each time of a cron expression."""
-        with AuditedCall(access, caller_of(request.scope), "schedules.create") as caller:
+        with AuditedCall(access, caller, "schedules.create"):
             made = await service.add_schedule(
                 caller.workspace, body.name, body.job.to_spec(), cron=body.cron, timezone=body.timezone
             )
         return json_response(made, 201, {"Location": f"/v1/schedules/{made.name}"})
 
     @router.get("", response_model=list[ScheduleReport])
-    async def schedules(request: Request) -> Response:
+    async def schedules(workspace: WorkspaceOf) -> Response:
         """List schedules by name."""
-        return json_response(await service.list_schedules(caller_of(request.scope).workspace))
+        return json_response(await service.list_schedules(workspace))
 
     @router.get("/{name}", response_model=ScheduleReport, responses=_MISSING)
-    async def show(name: str, request: Request) -> Response:
+    async def show(name: str, workspace: WorkspaceOf) -> Response:
         """Show a schedule."""
-        return json_response(await service.get_schedule(caller_of(request.scope).workspace, name))
+        return json_response(await service.get_schedule(workspace, name))
 
     @router.patch("/{name}", response_model=ScheduleReport, responses=_REFUSED)
-    async def change(name: str, body: ScheduleChangeIn, request: Request) -> Response:
+    async def change(name: str, body: ScheduleChangeIn, caller: CallerOf) -> Response:
         """Pause, resume or change a schedule."""
-        with AuditedCall(access, caller_of(request.scope), "schedules.change") as caller:
+        with AuditedCall(access, caller, "schedules.change"):
             return json_response(await service.change_schedule(caller.workspace, name, **dict(body)))
 
     @router.post("/{name}/run", status_code=202, response_model=JobReport, responses=_REFUSED)
-    async def run(name: str, request: Request) -> Response:
+    async def run(name: str, caller: CallerOf) -> Response:
         """Make the job of a schedule now."""
-        with AuditedCall(access, caller_of(request.scope), "schedules.run") as caller:
+        with AuditedCall(access, caller, "schedules.run"):
             return json_response(await service.run_schedule(caller.workspace, name), 202)
 
-    @router.delete("/{name}", status_code=204, responses=_MISSING)
-    async def delete(name: str, request: Request) -> Response:
+    @router.delete("/{name}", status_code=204, response_class=Response, responses=_MISSING)
+    async def delete(name: str, caller: CallerOf) -> None:
         """Delete a schedule. Its jobs stay."""
-        with AuditedCall(access, caller_of(request.scope), "schedules.delete") as caller:
+        with AuditedCall(access, caller, "schedules.delete"):
             await service.delete_schedule(caller.workspace, name)
-        return Response(status_code=204)
 
     return router
 
@@ -143,39 +142,38 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
     router = APIRouter(prefix="/v1/alerts", route_class=JsonRoute, tags=["alerts"])
 
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)
-    async def create(body: AlertIn, request: Request) -> Response:
+    async def create(body: AlertIn, caller: CallerOf) -> Response:
         """Tell when a figure of a job, a schedule or live traces goes out of bounds."""
-        with AuditedCall(access, caller_of(request.scope), "alerts.create") as caller:
+        with AuditedCall(access, caller, "alerts.create"):
             made = await service.add_alert(caller.workspace, body.name, body.to_rule())
         return json_response(made, 201, {"Location": f"/v1/alerts/{made.name}"})
 
     @router.get("", response_model=list[AlertReport])
-    async def alerts(request: Request) -> Response:
+    async def alerts(workspace: WorkspaceOf) -> Response:
         """List alerts by name."""
-        return json_response(await service.list_alerts(caller_of(request.scope).workspace))
+        return json_response(await service.list_alerts(workspace))
 
     @router.get("/{name}", response_model=AlertReport, responses=_MISSING)
-    async def show(name: str, request: Request) -> Response:
+    async def show(name: str, workspace: WorkspaceOf) -> Response:
         """Show an alert and its last messages."""
-        return json_response(await service.get_alert(caller_of(request.scope).workspace, name))
+        return json_response(await service.get_alert(workspace, name))
 
     @router.patch("/{name}", response_model=AlertReport, responses=_MISSING)
-    async def change(name: str, body: AlertChangeIn, request: Request) -> Response:
+    async def change(name: str, body: AlertChangeIn, caller: CallerOf) -> Response:
         """Pause, resume or acknowledge an alert."""
-        with AuditedCall(access, caller_of(request.scope), "alerts.change") as caller:
+        with AuditedCall(access, caller, "alerts.change"):
             return json_response(await service.change_alert(caller.workspace, name, **dict(body)))
 
     @router.post("/{name}/test", response_model=AlertReport, responses=_MISSING)
-    async def test(name: str, request: Request) -> Response:
+    async def test(name: str, caller: CallerOf) -> Response:
         """Make a test message; the newest delivery says how sending it went."""
-        with AuditedCall(access, caller_of(request.scope), "alerts.test") as caller:
+        with AuditedCall(access, caller, "alerts.test"):
             return json_response(await service.test_alert(caller.workspace, name))
 
-    @router.delete("/{name}", status_code=204, responses=_MISSING)
-    async def delete(name: str, request: Request) -> Response:
+    @router.delete("/{name}", status_code=204, response_class=Response, responses=_MISSING)
+    async def delete(name: str, caller: CallerOf) -> None:
         """Delete an alert."""
-        with AuditedCall(access, caller_of(request.scope), "alerts.delete") as caller:
+        with AuditedCall(access, caller, "alerts.delete"):
             await service.delete_alert(caller.workspace, name)
-        return Response(status_code=204)
 
     return router

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from evaluator_host.models.gateway.service import ModelService
 from evaluator_host.schemas.stored import SecretReport
 from evaluator_host.store.secrets import Secrets
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import JsonRoute, json_response
 
@@ -35,29 +35,26 @@ def secrets_api(secrets: Secrets, models: ModelService, access: Access) -> APIRo
         return [replace(one, in_code=bool(allowed & {one.name, "*"})) for one in reports]
 
     @router.get("", response_model=list[SecretReport])
-    async def every(request: Request) -> Response:
+    async def every(workspace: WorkspaceOf) -> Response:
         """List secrets by name, without their values."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await shown(workspace, *await secrets.list_secrets(workspace)))
 
     @router.get("/{name}", response_model=SecretReport, responses=_MISSING)
-    async def show(name: str, request: Request) -> Response:
+    async def show(name: str, workspace: WorkspaceOf) -> Response:
         """Show when a secret was created and last set, without its value."""
-        workspace = caller_of(request.scope).workspace
         return json_response((await shown(workspace, await secrets.get_secret(workspace, name)))[0])
 
     @router.put("/{name}", response_model=SecretReport, responses=_REFUSED)
-    async def put(name: str, body: SecretIn, request: Request) -> Response:
+    async def put(name: str, body: SecretIn, caller: CallerOf) -> Response:
         """Create a secret, or replace its value."""
-        with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
+        with AuditedCall(access, caller, "secrets.set"):
             report = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
         return json_response((await shown(caller.workspace, report))[0])
 
-    @router.delete("/{name}", status_code=204, responses=_MISSING)
-    async def delete(name: str, request: Request) -> Response:
+    @router.delete("/{name}", status_code=204, response_class=Response, responses=_MISSING)
+    async def delete(name: str, caller: CallerOf) -> None:
         """Delete a secret. Jobs that still need it fail."""
-        with AuditedCall(access, caller_of(request.scope), "secrets.delete") as caller:
+        with AuditedCall(access, caller, "secrets.delete"):
             await secrets.delete_secret(caller.workspace, name)
-        return Response(status_code=204)
 
     return router

@@ -12,7 +12,7 @@ from evaluator_host.schemas.stored import TraceReport
 from evaluator_host.traces.export import PROTOBUF, too_large
 from evaluator_host.traces.otlp import TRACE_SPANS
 from evaluator_host.web.api.bodies import WholeNumber
-from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
+from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.web.http.error_responses import describe_error
 from evaluator_host.web.http.json_routes import json_response
 
@@ -42,6 +42,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
     async def take(
         name: str,
         request: Request,
+        caller: CallerOf,
         sampling: Annotated[
             float | None, Query(ge=0, le=1, description="Fraction of traces to score. Default: the evaluator's own.")
         ] = None,
@@ -53,7 +54,6 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         ] = SESSION_QUIET_S,
     ) -> Response:
         """Receive spans of an OpenTelemetry exporter. Each trace is scored once it is complete."""
-        caller = caller_of(request.scope)
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         with AuditedCall(access, caller, "traces.take"):
             body = await request.body()
@@ -75,7 +75,7 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
     @router.get("", response_model=list[TraceReport], responses=_MISSING)
     async def newest(
         name: str,
-        request: Request,
+        workspace: WorkspaceOf,
         status: Status | None = None,
         before: Annotated[
             WholeNumber | None, Query(description="`number` of the last trace on the previous page.")
@@ -83,7 +83,6 @@ def traces_api(traffic: Traffic, access: Access, *, body_bytes: int) -> APIRoute
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """List scored traces, newest first."""
-        workspace = caller_of(request.scope).workspace
         return json_response(await traffic.list_traces(workspace, name, limit=limit, before=before, status=status))
 
     return router

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
-from starlette.requests import ClientDisconnect
+from fastapi import Depends
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Scope
 
 from evaluator_host.config.settings import Settings
@@ -161,6 +162,21 @@ def caller_of(scope: Scope) -> Caller:
     """Return the caller of a request, which the middleware stored for every route that needs a key."""
     caller: Caller = scope[_CALLER]
     return caller
+
+
+async def _caller(request: Request) -> Caller:
+    return caller_of(request.scope)
+
+
+async def _workspace(request: Request) -> str:
+    return caller_of(request.scope).workspace
+
+
+CallerOf: TypeAlias = Annotated[Caller, Depends(_caller)]
+"""Type of a route's parameter that gets the caller of the request."""
+
+WorkspaceOf: TypeAlias = Annotated[str, Depends(_workspace)]
+"""Type of a route's parameter that gets the workspace of the caller."""
 
 
 class AuditedCall:
