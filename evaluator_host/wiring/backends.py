@@ -24,6 +24,7 @@ from evaluator_host.pool.prewarmed import start_sandbox
 from evaluator_host.sandbox.base import Backend, Finding
 from evaluator_host.sandbox.bubblewrap.backend import BubblewrapBackend
 from evaluator_host.sandbox.linux.instance import this_instance
+from evaluator_host.sandbox.local import Tools
 from evaluator_host.sandbox.pythons import Pythons, require_glibc
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
 from evaluator_host.service.service import default_spec
@@ -61,28 +62,22 @@ async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Su
             owner=engine_owner(settings.data_dir),
             supervisor=supervisor,
         )
-    node, tools = toolchain.node_path(), toolchain.JavascriptTools(settings.data_dir)
-    restricted = toolchain.restricted_python_dir(settings.data_dir)
-    pythons = machine_pythons(settings)
+    tools, pythons = _tools(settings), machine_pythons(settings)
     if choice is SandboxChoice.NONE:
-        return UnsandboxedBackend(
-            node=node,
-            esbuild=tools.esbuild,
-            javascript=tools.runner,
-            ensure_javascript=tools.ensure,
-            restricted=restricted,
-            pythons=pythons,
-        )
+        return UnsandboxedBackend(tools, pythons)
     return BubblewrapBackend(
-        node=node,
-        esbuild=tools.esbuild,
-        javascript=tools.runner,
-        ensure_javascript=tools.ensure,
-        restricted=restricted,
-        instance=this_instance(),
-        pythons=pythons,
-        supervisor=supervisor,
-        start=settings.sandbox_start,
+        tools, pythons, instance=this_instance(), supervisor=supervisor, start=settings.sandbox_start
+    )
+
+
+def _tools(settings: Settings) -> Tools:
+    javascript = toolchain.JavascriptTools(settings.data_dir)
+    return Tools(
+        node=toolchain.node_path(),
+        esbuild=javascript.esbuild,
+        javascript=javascript.runner,
+        ensure_javascript=javascript.ensure,
+        restricted=toolchain.restricted_python_dir(settings.data_dir),
     )
 
 
@@ -162,13 +157,8 @@ async def build_images(settings: Settings, *, base: str | None, progress: Callab
     with extra("docker", "the runtime image", SandboxUnavailable):
         from evaluator_host.sandbox.docker.image.build import build_image  # noqa: PLC0415 - as in `make_backend`
 
+    tools = _tools(settings)
+    await toolchain.ensure_javascript_runner(settings.data_dir)
     return await build_image(
-        docker_host=settings.engine_address,
-        image=settings.docker_image,
-        base=base,
-        node=toolchain.node_path(),
-        javascript=await toolchain.ensure_javascript_runner(settings.data_dir),
-        esbuild=toolchain.esbuild_path(settings.data_dir),
-        restricted=toolchain.restricted_python_dir(settings.data_dir),
-        progress=progress,
+        docker_host=settings.engine_address, image=settings.docker_image, tools=tools, base=base, progress=progress
     )

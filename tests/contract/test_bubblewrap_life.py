@@ -248,7 +248,7 @@ def test_large_messages_both_ways_on_either_loop(runner):
 
 async def test_findings_say_what_is_in_force():
     """Python's runner is the real one; JavaScript's is the probe's, which does not greet."""
-    backend = new_backend(runtimes_dir=RUNTIMES_DIR)
+    backend = new_backend(runtimes=RUNTIMES_DIR)
     findings = {finding.name: finding for finding in await backend.findings()}
     tried = {"python sandbox", "javascript sandbox"}
     assert set(findings) == {"bubblewrap", *tried, "user", "seccomp", "boundary", "limits"}

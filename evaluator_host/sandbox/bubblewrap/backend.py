@@ -7,19 +7,16 @@ of root has none: its runner changes to an unprivileged user that no other sandb
 import asyncio
 import contextlib
 import itertools
-import json
 import logging
 import platform
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.config import settings as config
 from evaluator_host.config.settings import SandboxStart
 from evaluator_host.model.errors import Misconfigured, SandboxLost, SandboxSlow, SandboxUnavailable, refusal_of
 from evaluator_host.model.evaluator import Language, SandboxSpec
-from evaluator_host.sandbox.base import Finding, FolderBackend
+from evaluator_host.sandbox.base import Finding
 from evaluator_host.sandbox.bubblewrap import doctor
 from evaluator_host.sandbox.bubblewrap.descriptors import InheritedFds
 from evaluator_host.sandbox.bubblewrap.identity import choose_identity
@@ -48,7 +45,8 @@ from evaluator_host.sandbox.linux.masked_paths import masked_paths_on
 from evaluator_host.sandbox.linux.pipe_link import PipeLink
 from evaluator_host.sandbox.linux.rlimits import lower_rlimit, process_limit, sandbox_rlimits
 from evaluator_host.sandbox.linux.watchdog import Watch, Watchdog
-from evaluator_host.sandbox.pythons import Pythons, host_platform, own_python
+from evaluator_host.sandbox.local import LocalBackend, Tools
+from evaluator_host.sandbox.pythons import Pythons, own_python
 from evaluator_host.sandbox.trial_start import RUNNERS, try_sandbox
 from evaluator_host.system.supervisor import Supervisor
 
@@ -76,39 +74,25 @@ class _Ready:
         return self.cgroups is not None and controller in self.cgroups.controllers
 
 
-class BubblewrapBackend(FolderBackend):
+class BubblewrapBackend(LocalBackend):
     """Starts sandboxes with bubblewrap, as a `base.Backend`."""
 
     name = "bubblewrap"
 
     def __init__(
         self,
+        tools: Tools,
+        pythons: Pythons | None = None,
         *,
-        node: Path,  # the Node binary for JavaScript and TypeScript
-        esbuild: Path,  # their bundler
-        javascript: Path,  # folder of the JavaScript runner, as built
-        # makes esbuild and that folder; called before each sandbox for JavaScript. None: they are there.
-        ensure_javascript: Callable[[], Awaitable[None]] | None = None,
-        restricted: Path,  # folder that holds RestrictedPython
-        runtimes_dir: Path = config.RUNTIMES_DIR,  # folder of the runners
         instance: str,  # name of this host process (`instance.this_instance`), part of the name of its cgroups
-        pythons: Pythons | None = None,  # other interpreters that a spec may ask for
         supervisor: Supervisor | None = None,  # of the host, for the tasks of this backend
         start: SandboxStart = SandboxStart.FRESH,  # how sandboxes for Python start
     ) -> None:
+        super().__init__(tools, pythons)
         self._start = start
         self._templates: dict[str, Template] = {}  # by interpreter
         self._failures = 0  # of templates
-        self._node = node
-        self._esbuild = esbuild
-        self._javascript = javascript
-        self._ensure_javascript = ensure_javascript
-        self._restricted = restricted
-        self._runtimes = runtimes_dir
         self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder of its cgroups
-        self._pythons = pythons or Pythons()
-        self._numbers = itertools.count(1)
-        self.platform = host_platform()
         self._watchdog = Watchdog(supervisor)
         self._preparing: asyncio.Task[_Ready] | None = None
 
@@ -120,8 +104,7 @@ class BubblewrapBackend(FolderBackend):
           SandboxLost: something killed it while it started.
           IndexUnavailable: the first sandbox for JavaScript needs esbuild, and npm's registry does not answer.
         """
-        if self._ensure_javascript is not None and spec.language is not Language.PYTHON:
-            await self._ensure_javascript()
+        await self._ensure_tools(spec.language)
         ready = await self._ready()
         if spec.environment.python not in (None, own_python().minor):
             ready = await asyncio.to_thread(self._with_python, ready, spec)
@@ -188,10 +171,6 @@ class BubblewrapBackend(FolderBackend):
             raise
         return link
 
-    def python_versions(self) -> tuple[str, ...]:
-        """Return the minor versions of Python on this machine, such as `3.13`; blocks for seconds at first."""
-        return self._pythons.minors()
-
     async def findings(self) -> list[Finding]:
         """Check bubblewrap, limits and isolation, starting a sandbox as a test; return the findings for `doctor`."""
         try:
@@ -236,7 +215,7 @@ class BubblewrapBackend(FolderBackend):
             }
             host = self._find_host(bwrap)
             self._check_paths()
-            await asyncio.to_thread(compile_runner, self._runtimes / "python")
+            await asyncio.to_thread(compile_runner, self._tools.runtimes / "python")
         except (OSError, ValueError, UnknownPolicy, Misconfigured) as error:
             raise SandboxUnavailable(f"bubblewrap sandboxes cannot be prepared: {error}") from error
         return _Ready(bwrap, host, seccomp, find_cgroups(self.instance))
@@ -250,21 +229,21 @@ class BubblewrapBackend(FolderBackend):
         return replace(ready, host=replace(ready.host, python=find_python(facts)))
 
     def _check_paths(self) -> None:
-        for path in (self._node, self._restricted, self._runtimes):
+        for path in (self._tools.node, self._tools.restricted, self._tools.runtimes):
             if not path.exists():
                 raise FileNotFoundError(f"{path} does not exist")
 
     def _find_host(self, bwrap: doctor.Bubblewrap) -> Host:
-        flags = self._runtimes / "javascript" / "node_flags.json"
+        tools = self._tools
         return Host(
             python=find_python(),
             libraries=find_libraries(),
-            node=self._node.resolve(),
-            esbuild=self._esbuild.resolve(),
-            restricted=self._restricted.resolve(),
-            runtimes=self._runtimes.resolve(),
-            javascript=self._javascript.resolve(),
-            node_flags=tuple(json.loads(flags.read_text(encoding="utf-8"))) if flags.is_file() else (),
+            node=tools.node.resolve(),
+            esbuild=tools.esbuild.resolve(),
+            restricted=tools.restricted.resolve(),
+            runtimes=tools.runtimes.resolve(),
+            javascript=tools.javascript.resolve(),
+            node_flags=tools.node_flags,
             zones=_ZONES if _ZONES.is_dir() else None,
             disable_userns=bwrap.can_disable_userns,
             masked_paths=masked_paths_on(),

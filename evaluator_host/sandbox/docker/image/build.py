@@ -6,7 +6,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -14,20 +14,20 @@ import docker
 import docker.errors
 import docker.utils
 
-from evaluator_host.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
+from evaluator_host.config.settings import SANDBOX_IMAGES_DIR
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, Engine, find_image, image_labels, unavailable
 from evaluator_host.sandbox.docker.image.recipe import (
     LABEL_BASE,
     LABEL_RECIPE,
     Pins,
-    Tools,
     base_digest,
     read_pins,
     recipe_digest,
     write_base_context,
     write_context,
 )
+from evaluator_host.sandbox.local import Tools
 from evaluator_host.system.processes import Command, run
 
 _BUILD_TIMEOUT_S: Final = 600  # a remote engine receives 130 MB of context before it answers
@@ -39,17 +39,15 @@ _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_F
 Progress = Callable[[str], None]
 
 
-async def ensure_base(
-    engine: Engine, *, base: str | None, images_dir: Path, progress: Progress, proxies: Mapping[str, str]
-) -> str:
+async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -> str:
     """Return the tag of a base image that matches the pins; build it when the engine has none.
 
     Raises:
       SandboxUnavailable: no registry answers and it cannot be bootstrapped here; the detail says why.
     """
-    pins = read_pins(images_dir)
+    pins = read_pins()
     tag = f"evaluator-host/base:{pins.suite}"
-    label = f"{base_digest(images_dir=images_dir)} {base or 'pinned'}"
+    label = f"{base_digest()} {base or 'pinned'}"
     if (await engine.run(image_labels, tag) or {}).get(LABEL_BASE) == label:
         progress(f"base image {tag} is up to date")
         return tag
@@ -57,12 +55,12 @@ async def ensure_base(
     try:
         await engine.run(_obtain, reference, progress=progress)
         progress(f"building {tag} from {reference}")
-        await engine.run(_build_base, tag, reference=reference, pins=pins, label=label, images_dir=images_dir)
+        await engine.run(_build_base, tag, reference=reference, pins=pins, label=label)
     except ENGINE_ERRORS as error:
         if base is not None:
             raise SandboxUnavailable(f"the base image {base} cannot be used: {error}") from error
         progress(f"{reference} cannot be had ({str(error).strip()[:200]}); bootstrapping Debian {pins.suite} instead")
-        await _bootstrap(engine, tag, pins=pins, label=label, images_dir=images_dir, progress=progress, proxies=proxies)
+        await _bootstrap(engine, tag, pins=pins, label=label, progress=progress)
     return tag
 
 
@@ -105,34 +103,23 @@ def _ask_registry(client: docker.APIClient, reference: str) -> None:
         client.timeout = timeout
 
 
-def _build_base(
-    client: docker.APIClient, tag: str, *, reference: str, pins: Pins, label: str, images_dir: Path
-) -> None:
+def _build_base(client: docker.APIClient, tag: str, *, reference: str, pins: Pins, label: str) -> None:
     with tempfile.TemporaryFile() as context:
-        write_base_context(context, images_dir=images_dir)
+        write_base_context(context)
         context.seek(0)
         arguments = {"BASE": reference, "PACKAGES": " ".join(pins.packages)}
         run_build(client, context, tag=tag, labels={LABEL_BASE: label}, buildargs=arguments)
 
 
-async def _bootstrap(
-    engine: Engine,
-    tag: str,
-    *,
-    pins: Pins,
-    label: str,
-    images_dir: Path,
-    progress: Progress,
-    proxies: Mapping[str, str],
-) -> None:
+async def _bootstrap(engine: Engine, tag: str, *, pins: Pins, label: str, progress: Progress) -> None:
     tool = _bootstrap_tool(pins)
     with tempfile.TemporaryDirectory(prefix="evaluator-host-base-") as folder:
         root = Path(folder) / "root"
         command = [tool, "--variant=minbase", f"--include={','.join(pins.packages)}", pins.suite, str(root)]
         progress(f"running {' '.join(command)}")
-        await _run(command, env={**_ENV, **proxies})
-        shutil.copyfile(images_dir / "strip.sh", root / "strip.sh")
-        await _run(["chroot", str(root), "/bin/sh", "/strip.sh"], env=_ENV)
+        await _run(command)
+        shutil.copyfile(SANDBOX_IMAGES_DIR / "strip.sh", root / "strip.sh")
+        await _run(["chroot", str(root), "/bin/sh", "/strip.sh"])
         (root / "strip.sh").unlink()
         progress(f"importing {tag}")
         await engine.run(_import_tree, root, tag=tag, label=label)
@@ -153,9 +140,9 @@ def _bootstrap_tool(pins: Pins) -> str:
     return tool
 
 
-async def _run(command: list[str], *, env: Mapping[str, str]) -> None:
+async def _run(command: list[str]) -> None:
     try:
-        finished = await run(Command(tuple(command), Path("/"), env), _BOOTSTRAP_S)
+        finished = await run(Command(tuple(command), Path("/"), _ENV), _BOOTSTRAP_S)
     except OSError as error:  # TimeoutError is one
         raise SandboxUnavailable(f"{command[0]} did not work: {str(error) or 'it took too long'}") from error
     if finished.code != 0:
@@ -175,15 +162,9 @@ async def build_image(
     *,
     docker_host: str | None,
     image: str,
-    node: Path,
-    esbuild: Path,
-    javascript: Path,
-    restricted: Path,
+    tools: Tools,
     progress: Progress,
     base: str | None = None,
-    proxies: Mapping[str, str] | None = None,
-    runtimes_dir: Path = RUNTIMES_DIR,
-    images_dir: Path = SANDBOX_IMAGES_DIR,
 ) -> str:
     """Build the runtime image on the engine and return its tag; takes seconds when nothing changed.
 
@@ -193,15 +174,13 @@ async def build_image(
       SandboxUnavailable: the engine does not answer, or a step failed; the detail has the end of its output.
       Misconfigured: the tools are of another platform than the engine.
     """
-    tools = Tools(node=node, esbuild=esbuild, javascript=javascript, restricted=restricted)
     engine = Engine(docker_host, timeout_s=_BUILD_TIMEOUT_S)
     try:
         facts = await engine.facts()
         await asyncio.to_thread(_check_platform, tools, arch=facts.arch)
-        base_tag = await ensure_base(engine, base=base, images_dir=images_dir, progress=progress, proxies=proxies or {})
+        base_tag = await ensure_base(engine, base=base, progress=progress)
         progress(f"building {image}")
-        dirs = {"runtimes_dir": runtimes_dir, "images_dir": images_dir}
-        await engine.run(_build_runtime, image, base_tag=base_tag, tools=tools, dirs=dirs)
+        await engine.run(_build_runtime, image, base_tag=base_tag, tools=tools)
         progress(f"{image} is ready")
         return image
     except docker.errors.BuildError as error:
@@ -212,11 +191,11 @@ async def build_image(
         await engine.close()
 
 
-def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools: Tools, dirs: dict[str, Path]) -> None:
+def _build_runtime(client: docker.APIClient, image: str, *, base_tag: str, tools: Tools) -> None:
     before = find_image(client, image)
-    labels = {LABEL_RECIPE: recipe_digest(**dirs)}
+    labels = {LABEL_RECIPE: recipe_digest(tools.runtimes)}
     with tempfile.TemporaryFile() as context:
-        write_context(context, tools=tools, **dirs)
+        write_context(context, tools)
         context.seek(0)
         run_build(client, context, tag=image, labels=labels, buildargs={"BASE": base_tag}, network_mode="none")
     after = find_image(client, image)

@@ -12,6 +12,7 @@ from typing import IO, Final
 
 from evaluator_host.config.settings import RUNTIMES_DIR, SANDBOX_IMAGES_DIR
 from evaluator_host.sandbox.base import Platform
+from evaluator_host.sandbox.local import Tools
 from evaluator_host.sandbox.pythons import machine_name
 
 LABEL_RECIPE: Final = "evaluator-host.recipe"
@@ -40,19 +41,9 @@ class Pins:
         return f"{self.base_image}@{self.base_digest}" if self.base_digest else self.base_image
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """Programs of the host to copy into the image; all must be built for the engine's platform."""
-
-    node: Path  # the Node binary
-    esbuild: Path  # the esbuild binary
-    javascript: Path  # folder of the JavaScript runner, as built
-    restricted: Path  # directory that holds RestrictedPython, as for `--restricted`
-
-
-def read_pins(images_dir: Path = SANDBOX_IMAGES_DIR) -> Pins:
+def read_pins() -> Pins:
     """Read `pins.json`."""
-    data = json.loads((images_dir / "pins.json").read_bytes())
+    data = json.loads((SANDBOX_IMAGES_DIR / "pins.json").read_bytes())
     base = data["base"]
     return Pins(data["suite"], base["image"], base["digest"], data["python"], tuple(data["packages"]))
 
@@ -63,31 +54,29 @@ def image_platform(machine: str) -> Platform:
     return Platform(read_pins().python, machine_name(machine), _GLIBC)
 
 
-def recipe_digest(*, runtimes_dir: Path = RUNTIMES_DIR, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
+def recipe_digest(runtimes_dir: Path = RUNTIMES_DIR) -> str:
     """Return the digest over runners and recipe; an image with another digest is outdated."""
-    files = [(f"images/{name}", images_dir / name) for name in _RECIPE_FILES]
+    files = [(f"images/{name}", SANDBOX_IMAGES_DIR / name) for name in _RECIPE_FILES]
     return _digest([*files, *(named for runner in _RUNNERS for named in _tree(runtimes_dir / runner, runner))])
 
 
-def base_digest(*, images_dir: Path = SANDBOX_IMAGES_DIR) -> str:
+def base_digest() -> str:
     """Return the digest over the files of the base image's recipe."""
-    return _digest((name, images_dir / name) for name in BASE_FILES)
+    return _digest((name, SANDBOX_IMAGES_DIR / name) for name in BASE_FILES)
 
 
-def write_context(
-    target: IO[bytes], *, tools: Tools, runtimes_dir: Path = RUNTIMES_DIR, images_dir: Path = SANDBOX_IMAGES_DIR
-) -> None:
+def write_context(target: IO[bytes], tools: Tools) -> None:
     """Write the build context of the runtime image as a tar: `Dockerfile` and `opt/`.
 
     Owners, times and modes are fixed, so that equal content hits the engine's build cache.
     """
     with tarfile.open(fileobj=target, mode="w") as tar:
-        _add(tar, "Dockerfile", images_dir / "Dockerfile")
+        _add(tar, "Dockerfile", SANDBOX_IMAGES_DIR / "Dockerfile")
         _add(tar, "opt/node/bin/node", tools.node, executable=True)
         _add(tar, "opt/esbuild/esbuild", tools.esbuild, executable=True)
         folders = {
             "restricted": tools.restricted,
-            "runner/python": runtimes_dir / "python",
+            "runner/python": tools.runtimes / "python",
             "runner/javascript": tools.javascript,
         }
         for folder, root in folders.items():
@@ -95,11 +84,11 @@ def write_context(
                 _add(tar, name, path)
 
 
-def write_base_context(target: IO[bytes], *, images_dir: Path = SANDBOX_IMAGES_DIR) -> None:
+def write_base_context(target: IO[bytes]) -> None:
     """Write the build context of the base image as a tar."""
     with tarfile.open(fileobj=target, mode="w") as tar:
-        _add(tar, "Dockerfile", images_dir / "base.Dockerfile")
-        _add(tar, "strip.sh", images_dir / "strip.sh")
+        _add(tar, "Dockerfile", SANDBOX_IMAGES_DIR / "base.Dockerfile")
+        _add(tar, "strip.sh", SANDBOX_IMAGES_DIR / "strip.sh")
 
 
 def _tree(root: Path, name: str) -> Iterator[tuple[str, Path]]:
