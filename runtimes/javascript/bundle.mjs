@@ -28,6 +28,7 @@ const MAP = /\n?\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9
 export class Bundler {
   /** @type {Esbuild | null} */
   #esbuild = null;
+  #ended = false;
 
   /** @param {string} program */
   constructor(program) {
@@ -49,7 +50,7 @@ export class Bundler {
   async build(text, options, signal) {
     const run = () => (options.files ? this.#runAmongFiles(text, options, options.files, signal) : this.#run(text, options, signal));
     let ended = await run();
-    if ('crashed' in ended && ended.killed) ended = await run();
+    if ('crashed' in ended && ended.killed && !this.#ended) ended = await run();
     if ('crashed' in ended) return { ok: false, faults: [], crashed: ended.crashed };
     if (ended.errors.length === 0) return { ok: true, ...split(ended.output, options), isAsync: options.isAsync };
     const faults = faultsOf(ended.errors, options.files?.path);
@@ -67,6 +68,7 @@ export class Bundler {
 
   /** End esbuild, so that user code finds no process of it. */
   end() {
+    this.#ended = true;
     this.#esbuild?.end();
     this.#esbuild = null;
   }

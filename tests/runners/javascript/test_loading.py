@@ -196,16 +196,16 @@ def test_a_bundler_that_is_killed_is_started_once_more(start, esbuild, tmp_path,
     assert answer.type == ("loaded" if kills == 1 else "load_failed"), body(answer)
 
 
+@pytest.mark.parametrize("wait_s", [0, 0.3])
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
-def test_a_bundler_waits_for_the_load_and_is_gone_after_it(start, esbuild, tmp_path, language):
-    """A waiting runner has started it. `await` at the top takes two builds, by the same one."""
+def test_a_bundler_waits_for_the_load_and_is_gone_after_it(start, esbuild, tmp_path, language, wait_s):
+    """A waiting runner has started it, or just starts it. `await` at the top takes two builds, by the same one."""
     script, starts = tmp_path / "esbuild", tmp_path / "starts"
-    script.write_text(f'#!/bin/sh\necho >> {starts}\nexec {esbuild} "$@"\n')
+    script.write_text(f'#!/bin/sh\necho >> {starts}\nsleep {wait_s}\nexec {esbuild} "$@"\n')
     script.chmod(0o755)
     runner = start("--esbuild", str(script), with_esbuild=False)
     node = psutil.Process(runner.process.pid)
-    eventually(lambda: bool(node.children()))
-    assert [child.name() for child in node.children()] in (["esbuild"], ["sh"])
+    eventually(lambda: [child.name() for child in node.children()] in (["esbuild"], ["sh"]))
     plain = "function evaluate(inputs, outputs, trace) { return 0.5 }"
     typed = f"const half: number = await 0.5\n{plain.replace('0.5', 'half')}"
     answer = runner.load(plain if language == "javascript" else typed, language=language)
