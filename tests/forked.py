@@ -47,7 +47,7 @@ _MODULES = (
     "evaluator_host.cli.keys", "evaluator_host.cli.jobs", "evaluator_host.cli.packages", "evaluator_host.cli.doctor",
     "evaluator_host.cli.evaluators", "evaluator_host.cli.datasets", "evaluator_host.cli.secrets", "evaluator_host.wiring.server",
     "evaluator_host.wiring.workers", "evaluator_host.dialects.wires.host.wire", "evaluator_host.selftest.command", "aiosqlite",
-    "uvicorn.lifespan.off", "rich._emoji_codes",
+    "uvicorn.lifespan.off", "rich._emoji_codes", "alembic.migration", "alembic.operations", "alembic.script",
 )  # fmt: skip
 
 

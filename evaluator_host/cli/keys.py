@@ -10,7 +10,6 @@ import typer
 from evaluator_host.cli import options
 from evaluator_host.cli.command import load_settings, run_async
 from evaluator_host.cli.console import err, format_time, out, plain, print_found, print_json, table
-from evaluator_host.cli.remote_host import host
 from evaluator_host.config.settings import Settings
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.wiring.store import open_store
@@ -181,6 +180,8 @@ def usage(
 ) -> None:
     """Show what workspaces store, the largest first; with --url, the workspace of the key alone."""
     if url is not None:
+        from evaluator_host.cli.remote_host import host  # noqa: PLC0415 - other commands need no client
+
         with host(url) as client:
             found = [client.usage()]
     else:

@@ -13,7 +13,7 @@ from typing import Final
 
 from evaluator_host.model.errors import Misconfigured, StoreUnavailable
 from evaluator_host.store.database import Address
-from evaluator_host.store.schema import MIGRATIONS_DIR, known_revisions
+from evaluator_host.store.schema import known_revisions
 
 _WAIT_S: Final = 60.0
 _TOOLS: Final = Path("/usr/lib/postgresql")  # where Debian keeps those of each version
@@ -44,7 +44,7 @@ def restore_database(address: Address, copy: Path, revision: str) -> None:
       Misconfigured: a newer version made the copy, or there is a database already.
       StoreUnavailable: the database does not answer.
     """
-    if revision not in known_revisions(MIGRATIONS_DIR):
+    if revision not in known_revisions():
         raise Misconfigured(
             f"the backup is at revision {revision} of the tables, which this version does not know: "
             "a newer Evaluator Host has made it. Restore it with that version"

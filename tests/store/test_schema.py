@@ -11,12 +11,13 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from evaluator_host.model.errors import Misconfigured
 from evaluator_host.store import schema
 from evaluator_host.store.database import Address, Engine, address
-from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, head, migrate
+from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, head, known_revisions, migrate
 from evaluator_host.store.store import open_store
 from evaluator_host.store.tables import Table
 
@@ -53,6 +54,12 @@ def asked(where: Address, query: str) -> list[tuple[object, ...]]:
         rows = [tuple(row) for row in connection.exec_driver_sql(query)]
     engine.dispose()
     return rows
+
+
+def test_the_files_of_migrations_are_named_by_their_revisions() -> None:
+    scripts = ScriptDirectory(str(MIGRATIONS_DIR), version_locations=[str(MIGRATIONS_DIR)])
+    assert known_revisions() == [script.revision for script in scripts.walk_revisions()][::-1]
+    assert head() == scripts.get_current_head()
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(where: Address) -> None:

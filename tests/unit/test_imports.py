@@ -92,6 +92,23 @@ def test_the_help_of_a_command_imports_no_server(command: str) -> None:
     assert sorted(modules & {"fastapi", "uvicorn", "httpx", *DATA}) == []
 
 
+@pytest.mark.parametrize("command", ["list", "create", "revoke"])
+def test_keys_import_no_client_of_a_host(command: str) -> None:
+    modules, _ = imported(CLI.format(words=["keys", command, "--help"]))
+    assert sorted(modules & {*CLIENT}) == []
+
+
+def test_a_server_imports_no_part_that_few_hosts_need() -> None:
+    program = (
+        "import evaluator_host.wiring.server, evaluator_host.wiring.workers\n"
+        "from evaluator_host.config.settings import Settings\nfrom evaluator_host.web.app import create_app\n"
+        "create_app(None, Settings())"
+    )
+    modules, _ = imported(program)
+    assert {"fastapi", "sqlalchemy", "evaluator_host.store.schema"} <= modules
+    assert sorted(modules & {"alembic", "mako", "docker", "yaml", "psycopg", "evaluator_host.sdk", *DATA}) == []
+
+
 @pytest.mark.parametrize(
     ("module", "absent"),
     [

@@ -19,7 +19,6 @@ from evaluator_host.dialects.nemo.host.names import page, require_name, shown, s
 from evaluator_host.dialects.nemo.host.namespaces import Namespaces
 from evaluator_host.dialects.nemo.host.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
 from evaluator_host.dialects.nemo.host.status import JobState, failure_of, state_of
-from evaluator_host.dialects.nemo.host.targets import target_of
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.service import JobService
 from evaluator_host.jobs.spec import JobSpec
@@ -83,6 +82,8 @@ class NemoJobs:
           NotFound: there is no such namespace, metric, fileset or model.
           NameTaken: there is a job of that name.
         """
+        from evaluator_host.dialects.nemo.host.targets import target_of  # noqa: PLC0415 - NeMo's classes: 40 ms
+
         name = require_name(body.name or f"evaluate-{secrets.token_hex(5)}", "job")
         await self._namespaces.require(workspace_id, namespace)
         if await self._entities.find_entity(_place(workspace_id, namespace), name) is not None:

@@ -24,8 +24,6 @@ from evaluator_host.model.errors import NotFound
 from evaluator_host.model.json_values import encode_json
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.results import Aggregate, EvaluatorFigures, JobRow
-from evaluator_host.sdk.execution.samples import build_offline_sample, sampled
-from evaluator_host.sdk.openai_types import completed
 from evaluator_host.store.results import Filter
 
 NAMES: Final = ("aggregate-scores", "row-scores", "artifacts")
@@ -273,6 +271,8 @@ class NemoResults:
 
 
 def _begun(row: JobRow) -> dict[str, Any]:
+    from evaluator_host.sdk.execution.samples import build_offline_sample  # noqa: PLC0415 - NeMo's classes: 40 ms
+
     item = row.row["inputs"]
     sample, requests = generated_sample(row) if row.request is not None else (build_offline_sample(item), [])
     return {
@@ -288,6 +288,8 @@ def _begun(row: JobRow) -> dict[str, Any]:
 
 def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return a model's output for a row as NeMo's sample, and a list with its logged request and response."""
+    from evaluator_host.sdk.execution.samples import sampled  # noqa: PLC0415 - as in `_begun`
+
     log = row.request or {}
     if log.get("response") is None:
         return {"output_text": None, "response": {}, "inference_error": log["error"]}, []
@@ -301,6 +303,8 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 def logged_request(one: dict[str, Any]) -> dict[str, Any]:
     """Return `{"request", "response"}` as NeMo logs it: the response has all fields of OpenAI's type, null if unset."""
+    from evaluator_host.sdk.openai_types import completed  # noqa: PLC0415 - as in `_begun`
+
     request = one["request"]
     chat = None if request is None else "messages" in request
     return {**one, "response": completed(one["response"], chat=chat)}
