@@ -11,7 +11,7 @@ from evaluator_host.datasets.service import DatasetService
 from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.spec import spec_from_json
-from evaluator_host.model.errors import InvalidRequest, NotFound, Problem
+from evaluator_host.model.errors import InvalidRequest, NotFound
 from evaluator_host.model.evaluator import Json
 from evaluator_host.model.json_values import decode_json, encode_json
 from evaluator_host.schemas.labels import (
@@ -30,6 +30,7 @@ from evaluator_host.store.usage import StorageUsage
 
 MOST_ROWS: Final = 10_000
 _SEVERAL: Final = 2
+_refused: Final = InvalidRequest.of
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +281,3 @@ def _require_label(task: LabelTask, label: Json) -> None:
         taken, wanted = label in task.choices, f"one of {', '.join(task.choices)}"
     if not taken:
         raise _refused("label", f"{str(label)[:80]} is no label of this queue; give {wanted}")
-
-
-def _refused(field: str, message: str, hint: str | None = None) -> InvalidRequest:
-    return InvalidRequest(f"{field}: {message}", problems=(Problem(field, message, hint),))

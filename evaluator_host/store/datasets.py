@@ -18,6 +18,8 @@ from evaluator_host.store.tables import DatasetTable, JobTable, LabelQueueTable
 from evaluator_host.store.workspaces import require_name
 
 VERSIONS_KEPT: Final = 10  # of a name, besides those that jobs use
+_OWN: Final = ("id", "workspace_id", "name", "created_at", "title", "version")  # columns besides those of the facts
+_JSON: Final = ("bad_lines", "columns", "notes")  # facts that are stored as JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,38 +158,14 @@ def _datasets() -> Select[Any]:
 
 
 def _dataset(row: Any) -> Dataset:
-    fields = row._mapping  # noqa: SLF001 - its public name for columns by name
-    return Dataset(
-        fields["id"],
-        fields["workspace_id"],
-        fields["name"],
-        DatasetFacts(
-            fields["format"],
-            fields["rows"],
-            fields["bad_rows"],
-            tuple(BadLine(**line) for line in orjson.loads(fields["bad_lines"])),
-            tuple(orjson.loads(fields["columns"])),
-            fields["size_bytes"],
-            fields["digest"],
-            tuple(orjson.loads(fields["notes"])),
-        ),
-        fields["created_at"],
-        fields["title"],
-        fields["version"],
-    )
+    columns = row._mapping  # noqa: SLF001 - its public name for columns by name
+    facts = {field.name: columns[field.name] for field in dataclasses.fields(DatasetFacts)}
+    facts |= {name: tuple(orjson.loads(facts[name])) for name in _JSON}
+    facts["bad_lines"] = tuple(BadLine(**line) for line in facts["bad_lines"])
+    return Dataset(**{name: columns[name] for name in _OWN}, facts=DatasetFacts(**facts))
 
 
 def _values(dataset: Dataset) -> dict[str, object]:
-    facts = dataset.facts
-    return {
-        "id": dataset.id,
-        "workspace_id": dataset.workspace_id,
-        "name": dataset.name,
-        "title": dataset.title,
-        "version": dataset.version,
-        **row_values(facts),
-        "bad_lines": orjson.dumps(facts.bad_lines).decode(),
-        "columns": orjson.dumps(facts.columns).decode(),
-        "notes": orjson.dumps(facts.notes).decode(),
-        "created_at": dataset.created_at,
-    }
+    facts = row_values(dataset.facts)
+    facts |= {name: orjson.dumps(facts[name]).decode() for name in _JSON}
+    return {**{name: getattr(dataset, name) for name in _OWN}, **facts}
