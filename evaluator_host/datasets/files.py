@@ -258,8 +258,10 @@ class _Writer:
 
     def facts(self, format_: str) -> DatasetFacts:
         if not self._rows:
-            first = f"; line {self._bad[0].line}: {self._bad[0].message}" if self._bad else ""
-            raise InvalidRequest(f"there is no row in the data ({self._bad_rows} bad lines{first})")
+            why = "it is empty, or has a header and nothing else"
+            if self._bad:
+                why = f"{self._bad_rows} of its lines are bad; line {self._bad[0].line}: {self._bad[0].message}"
+            raise InvalidRequest(f"there is no row in the data: {why}")
         return DatasetFacts(
             format=format_,
             rows=self._rows,

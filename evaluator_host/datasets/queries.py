@@ -26,6 +26,7 @@ from evaluator_host.schemas.stored import (
 )
 
 _CONDITION: Final = re.compile(r"(?P<column>[^=!<>~]+)(?P<sign>!=|>=|<=|=|~|>|<)(?P<value>.*)", re.DOTALL)
+_WHOLE: Final = re.compile(r"\s*[+-]?\d+\s*")  # compared exactly: an id may be over 2**53
 _PAGE_BYTES: Final = 4 << 20
 _COLUMNS: Final = 200
 _DISTINCT: Final = 10_000
@@ -199,7 +200,8 @@ class _Column:
         self.kinds[kind] += 1
         if kind == "null":
             return
-        text = _text(value)[:_SHOWN]
+        text = _text(value)
+        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"  # long ones that begin alike differ
         if text in self.values or len(self.values) < _DISTINCT:
             self.values[text] += 1
         else:
@@ -222,7 +224,7 @@ class _Column:
             missing=rows - present,
             kinds=dict(self.kinds.most_common()),
             distinct=len(self.values) if self.is_complete else None,
-            top=tuple(TopValue(value, count) for value, count in self.values.most_common(_TOP)),
+            top=tuple(TopValue(value[:_SHOWN], count) for value, count in self.values.most_common(_TOP)),
             min=self.least if is_number else None,
             max=self.greatest if is_number else None,
             mean=self.mean if is_number else None,
@@ -301,9 +303,11 @@ def _number(value: Any) -> float | None:
         return None
     try:
         number = float(value)
+        if not abs(number) < float("inf"):
+            return None
+        return number if isinstance(value, float) or not _WHOLE.fullmatch(str(value)) else int(value)
     except (ValueError, OverflowError):
         return None
-    return number if abs(number) < float("inf") else None
 
 
 def _kind(value: Any) -> str:

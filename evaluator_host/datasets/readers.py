@@ -192,9 +192,11 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Note, *, delimiter: 
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         try:
-            header = next(reader, [])
-            _require_distinct(header)
+            header = _header(next(filter(None, reader), []))
             yield from _csv_records(reader, header)
+        except csv.Error as error:
+            message = f"the header in line {reader.line_num} is not CSV: {error}; a name with quotes has them doubled"
+            raise InvalidRequest(message) from error
         except UnicodeDecodeError as error:
             message = f"the data file is not UTF-8 near line {reader.line_num + 1}; in Excel, Save as: CSV UTF-8"
             raise InvalidRequest(message) from error
@@ -213,10 +215,12 @@ def _delimiter(head: bytes, given: str) -> str:
     return given if columns(given) != 1 else max((given, *_SEPARATORS), key=columns)
 
 
-def _require_distinct(header: Sequence[str]) -> None:
-    twice = sorted(name for name, times in Counter(header).items() if times > 1)[:_SHOWN]
+def _header(cells: Sequence[Any]) -> list[str]:
+    names = [f"column {place}" if name in (None, "") else str(name) for place, name in enumerate(cells, start=1)]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)[:_SHOWN]
     if twice:
         raise InvalidRequest(f"the header names a column twice: {', '.join(twice)}")
+    return names
 
 
 def _csv_records(reader: Any, header: list[str]) -> Iterator[Record]:
@@ -291,8 +295,7 @@ def _sheet_records(rows: Iterator[tuple[Any, ...]]) -> Iterator[Record]:
         while given and given[-1] is None:
             given.pop()
         if not header:
-            header = [f"column {place}" if name is None else str(name) for place, name in enumerate(given, start=1)]
-            _require_distinct(header)
+            header = _header(given)
         elif given:  # a row ends with its last cell that has a value
             yield line, _table_record(header, [*given, *[None] * (len(header) - len(given))])
 

@@ -114,6 +114,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
         whole = whole and httpx.URL(base_url).host == parts.hostname  # httpx sends to the host that is checked here
+        _ = (parts.hostname or "").encode("idna")  # as the look-up does: a label has 1 to 63 characters
     except (ValueError, httpx.InvalidURL) as error:
         raise refused("it is no address", example) from error
     if not whole:

@@ -65,6 +65,8 @@ def test_nothing_is_left_of_rows_that_cannot_be_kept(tmp_path: Path) -> None:
         written(tmp_path, ROWS, max_bytes=1000)
     with pytest.raises(InvalidRequest, match="line 1: a row is an object, not int"):
         written(tmp_path, [7])
+    with pytest.raises(InvalidRequest, match="no row in the data: it is empty, or has a header"):
+        written(tmp_path, [])
     assert list(tmp_path.iterdir()) == []
 
 

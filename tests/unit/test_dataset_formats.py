@@ -100,6 +100,7 @@ TEXT = 'frage;gold\nwo;Köln\n"wann, wie";…\n'
         (json.dumps(ROWS, indent=1).encode(), Format.JSONL, ["one JSON array"]),
         ("\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS).encode("cp1252"), Format.JSONL, ["1252"]),
         (workbook(["frage", "gold"], ["wo", "Köln"], ["wann, wie", "…"]), Format.XLSX, []),
+        ('\n\r\nfrage,gold\nwo,Köln\n\n"wann, wie",…\n'.encode(), Format.CSV, []),
         (workbook([], ["frage", "gold"], ["wo", "Köln"], [], ["wann, wie", "…"]), Format.CSV, ["Excel"]),
     ],
 )
@@ -145,12 +146,19 @@ def test_the_first_sheet_of_a_workbook_has_numbers_times_and_empty_cells() -> No
         (b"PK\x03\x04 no workbook", Format.XLSX, "no Excel workbook"),
         (b"a,b\n1,2\n", Format.XLSX, "no Excel workbook"),
         (workbook(["a", "a"]), Format.XLSX, "a column twice: a"),
+        (b'a,"b"x\n1,2\n', Format.CSV, "the header in line 1 is not CSV"),
+        (b"a,column 3,\n1,2,3\n", Format.CSV, "a column twice: column 3"),
         ("a,b\nä,1\n".encode() + b"\xff,2\n", Format.CSV, "not UTF-8 near line 1; in Excel, Save as: CSV UTF-8"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_do(content: bytes, format_: Format, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         noted(content, format_)
+
+
+def test_columns_without_a_name_are_numbered_as_in_a_workbook() -> None:
+    found, _ = noted(b",a,,\n1,2,3,4\n", Format.CSV)
+    assert found == [{"column 1": "1", "a": "2", "column 3": "3", "column 4": "4"}]
 
 
 def test_a_workbook_that_unfolds_is_refused_before_it_is_read() -> None:

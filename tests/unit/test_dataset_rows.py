@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.datasets.mapping import Mapping
-from evaluator_host.datasets.queries import compare_rows
+from evaluator_host.datasets.queries import Condition, compare_rows, describe_columns, search_rows
 from evaluator_host.datasets.rows import RowFile
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.evaluator import Row
@@ -166,3 +166,32 @@ def test_versions_of_many_rows_are_compared(tmp_path: Path) -> None:
     after.write_text("{}\n" * 100 + '{"a":1}\n' + "{}\n" * 19_000)
     found = compare_rows(before, after, 0, 100)
     assert (found.changed, found.added, found.removed) == (1, 0, 899), "equal rows are paired"
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("id=9007199254740993", [0, 1]),
+        ("id=9007199254740992", [2]),
+        ("id>9007199254740992", [0, 1]),
+        ("id<9007199254740993", [2, 3, 4]),
+        ("id=1", [3, 4]),
+        ("id>=1.5", [0, 1, 2]),
+    ],
+)
+def test_numbers_over_2_to_the_53_are_not_rounded_in_a_condition(tmp_path: Path, where: str, found: list[int]) -> None:
+    file = tmp_path / "rows"
+    ids = ["9007199254740993", '"9007199254740993"', "9007199254740992", "1", '"1.0"', '"nan"', f'"{"9" * 5000}"']
+    file.write_text("".join(f'{{"id":{one}}}\n' for one in ids))
+    rows = search_rows(file, "", [Condition.parse(where)], None, 0, 10).rows
+    assert [one.index for one in rows] == found
+    ordered = search_rows(file, "", [Condition.parse("id>1")], "id", 0, 10).rows
+    assert [one.index for one in ordered] == [2, 0, 1]
+
+
+def test_long_texts_that_begin_alike_are_distinct(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_text("".join(f'{{"prompt":"{"x" * 200}{end}"}}\n' for end in ("a", "b", "", "b")))
+    (column,) = describe_columns(file)
+    assert column.distinct == 3
+    assert [(one.value, one.count) for one in column.top] == [("x" * 200, 2), ("x" * 200, 1), ("x" * 200, 1)]
