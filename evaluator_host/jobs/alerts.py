@@ -169,7 +169,8 @@ class Alerts:
 
         async def look(stored: StoredObject) -> None:
             async with places:
-                await self.look(stored)
+                with suppress(NotFound):  # it was deleted meanwhile
+                    await self.look(stored)
 
         while True:
             try:
@@ -201,11 +202,14 @@ class Alerts:
             sample = _sample(rule, figures, {"live": rule.live, "window_minutes": rule.window_minutes})
             return _told(kept, stored.name, sample, each=False)
         for job in await self._ended_jobs(stored.workspace_id, kept):
+            samples = []
             for score in job.scores:
                 if rule.evaluator in (None, score.evaluator, score.evaluator.partition("@")[0]):
                     about = {"job": job.id, "job_name": job.name, "status": job.status, "schedule": job.schedule}
                     about |= {"dataset": job.dataset_name, "evaluator": score.evaluator}
-                    kept = _told(kept, stored.name, _sample(rule, score, about), each=True)
+                    samples.append(_sample(rule, score, about))
+            for sample in [one for one in samples if one.out] or samples:  # a job is good if all its evaluators are
+                kept = _told(kept, stored.name, sample, each=True)
             assert job.finished_at is not None  # noqa: S101 - it has ended
             seen_at = max(kept.seen_at or kept.since, job.finished_at)
             seen = (*kept.seen, job.id)[-_JOBS_AT_ONCE:]
@@ -275,8 +279,7 @@ class Alerts:
         headers = {"webhook-id": message.id, "webhook-timestamp": at}
         if rule.secret is None:
             return headers
-        key = await self._secrets.reveal(workspace_id, rule.secret)
-        raw = base64.b64decode(key.removeprefix("whsec_")) if key.startswith("whsec_") else key.encode()
+        raw = _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
         digest = hmac.digest(raw, f"{message.id}.{at}.{message.body}".encode(), hashlib.sha256)
         return {**headers, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}"}
 
@@ -286,8 +289,8 @@ class Alerts:
         Raises:
           InvalidRequest: the operator does not allow the host.
         """
-        url = httpx.URL(given)
         parts = require_url(given, field="url", path_only=False)
+        url = httpx.URL(given)
         allowed = self._settings.webhook_hosts
         if is_listed(parts, allowed):
             return url, {}
@@ -318,11 +321,23 @@ class Alerts:
         else:
             await self._traces.require_evaluator(workspace_id, str(rule.live))
         if rule.secret is not None:
-            await self._secrets.reveal(workspace_id, rule.secret)
+            _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
         if rule.url is None:
             return
         with suppress(OSError):  # a name that cannot be looked up now; its messages will tell
             await self._address(rule.url)
+
+
+def _signing_key(secret: str) -> bytes:
+    """Return the key in a secret that signs messages.
+
+    Raises:
+      InvalidRequest: the secret begins with `whsec_`, and goes on with what is not base64.
+    """
+    try:
+        return base64.b64decode(secret.removeprefix("whsec_")) if secret.startswith("whsec_") else secret.encode()
+    except ValueError as error:
+        raise _refused("secret", "after whsec_ no base64 follows", "set it as the receiver shows it") from error
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:

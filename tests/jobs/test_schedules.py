@@ -13,6 +13,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from evaluator_host.config.settings import Settings
 from evaluator_host.jobs.alerts import Alerts
@@ -20,6 +21,7 @@ from evaluator_host.jobs.schedules import Schedules
 from evaluator_host.jobs.spec import JobSpec
 from evaluator_host.model.errors import InvalidRequest, NameTaken, NotFound
 from evaluator_host.schemas.alerts import AlertReport, AlertRule, Metric
+from evaluator_host.store.tables import JobEvaluatorTable
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
 
 ROWS = [{"inputs": {}, "outputs": "1"}]
@@ -246,6 +248,9 @@ async def test_a_test_message_says_how_it_went(desk: Desk, receiver: Receiver, t
         ({"url": "http://2130706433/"}, "may not call 2130706433"),
         ({"url": "file:///etc/passwd"}, "http:// or https://"),
         ({"url": "http://user:password@example.com"}, "user or password"),
+        ({"url": f"https://{'a' * 70}.com/hook"}, "is no address"),
+        ({"url": "https://..../hook"}, "is no address"),
+        ({"url": "https://[::1/hook"}, "is no address"),
         ({"url": "https://example.com", "schedule": "weekly"}, "watches one of"),
         ({"url": "https://example.com", "above": 1.0}, "one bound"),
         ({"url": "https://example.com", "job": "job_0"}, "there is no job"),
@@ -260,3 +265,73 @@ async def test_an_alert_calls_nothing_inside_and_watches_what_exists(
     with pytest.raises((InvalidRequest, NotFound), match=says):
         await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, **given))
     await desk.ended(job)
+
+
+async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are(desk: Desk, tmp_path: Path) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    await desk.store.objects.add_object("schedule", WORKSPACE, "weekly", "{}", most=9)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, schedule="weekly", below=0.5))
+
+    async def told(*means: float) -> tuple[bool, list[str]]:
+        before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
+        spec = JobSpec([OK] * len(means), ROWS, name="run", schedule="weekly")
+        job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
+        for position, mean in enumerate(means):  # of evaluators that differ; those of the desk give the same score
+            chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
+            await desk.store.jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(mean=mean))
+        (stored,) = await desk.store.objects.list_objects("alert")
+        await alerts.look(stored)
+        found = await alerts.get_alert(WORKSPACE, "low")
+        return found.firing, [one.type for one in found.deliveries[: len(found.deliveries) - before]]
+
+    assert await told(0.2, 0.9) == (True, ["alert.firing"])
+    assert await told(0.9, 0.2, 0.9, 0.1) == (True, ["alert.firing"] * 2)
+    assert await told(0.9, 0.8) == (False, ["alert.resolved"])
+    assert await told(0.9, 0.8) == (False, [])
+
+
+async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
+    desk: Desk, receiver: Receiver, tmp_path: Path
+) -> None:
+    alerts = alerts_of(desk, tmp_path)
+    job = await desk.ended(await desk.start(["0"]))
+    rule = AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2, secret="hook")
+    await desk.store.secrets.set_secret(WORKSPACE, "hook", "whsec_abcdefghi")
+    with pytest.raises(InvalidRequest, match="no base64 follows"):
+        await alerts.add_alert(WORKSPACE, "low", rule)
+    await desk.store.secrets.set_secret(WORKSPACE, "hook", "a-key-to-sign-with")
+    await alerts.add_alert(WORKSPACE, "low", rule)
+    await desk.store.secrets.set_secret(WORKSPACE, "hook", "whsec_abcdefghi")
+    (stored,) = await desk.store.objects.list_objects("alert")
+    await alerts.look(stored)
+    (told,) = (await alerts.get_alert(WORKSPACE, "low")).deliveries
+    assert told.status == "waiting"
+    assert "no base64 follows" in str(told.error)
+
+
+async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(
+    desk: Desk, receiver: Receiver, tmp_path: Path
+) -> None:
+    """The receiver answers as late as it is deleted; its second message is then to be sent by nobody."""
+
+    class Deleted(Alerts):
+        async def _send(self, workspace_id: str, rule: AlertRule, to: str, *message: Any) -> str | None:
+            if rule.below == 3:
+                await self.delete_alert(WORKSPACE, "gone")
+                return "no answer"
+            return await super()._send(workspace_id, rule, to, *message)
+
+    settings = Settings(data_dir=tmp_path, webhook_hosts=("127.0.0.1",))
+    alerts = Deleted(desk.store.objects, desk.board, desk.store.traces, desk.store.secrets, settings)
+    job = await desk.ended(await desk.start(["0"], evaluators=(OK, OK)))
+    await alerts.add_alert(WORKSPACE, "gone", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=3))
+    running = asyncio.create_task(alerts.run())
+    while await alerts.list_alerts(WORKSPACE):
+        await asyncio.sleep(0.01)
+    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2))
+    async with asyncio.timeout(60):
+        while not receiver.messages and not running.done():
+            await asyncio.sleep(0.01)
+    assert not running.done()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
