@@ -42,6 +42,23 @@ def rows_of(client: Client, name: str = "cities") -> list[dict[str, Any]]:
     return list(client.datasets.rows(name))
 
 
+async def test_whole_numbers_keep_their_digits_when_another_column_is_changed(page: Page, host: Server) -> None:
+    large = {"id": 2**53 + 1, "span": {"ids": [-(10**24) - 7, 1.5, 3]}, "note": "as it was"}
+    with Client(host.url) as client:
+        client.datasets.upload("large-ids", [large])
+        await page.goto("/datasets/large-ids?row=0")
+        dialog = page.get_by_role("dialog")
+        await expect(dialog.get_by_role("group", name="id")).to_have_text(str(large["id"]))
+        await dialog.get_by_role("button", name="Change").click()
+        await dialog.get_by_label("note", exact=True).fill("as it is")
+        await dialog.get_by_role("button", name="Save as version 2").click()
+        await expect(page.get_by_text("Row 0 changed: version 2")).to_be_visible()
+        assert rows_of(client, "large-ids") == [{**large, "note": "as it is"}]
+        await page.goto("/?dataset=large-ids&row=0")
+        await expect(page.get_by_role("textbox", name="inputs")).to_contain_text(str(large["id"]))
+        client.datasets.delete("large-ids")
+
+
 async def test_rows_are_found_changed_added_and_removed(page: Page, cities: Client) -> None:
     await page.goto("/datasets/cities")
     await page.get_by_label("Column of a condition").select_option("city")

@@ -50,6 +50,19 @@ async def test_every_page_is_reached_by_its_link_and_by_its_address(page: Page) 
     await expect(page.locator("nav [aria-current=page]")).to_have_text("Models")
 
 
+async def test_an_address_with_escapes_that_are_not_valid_is_a_page_too(look: Look) -> None:
+    page = await look.page()
+    for path, words in (
+        ("/evaluators/%E0%A4%A", "there is no evaluator %E0%A4%A"),
+        ("/evaluators/100%25", "there is no evaluator 100%"),
+        ("/nowhere/%E0%A4%A", "/nowhere/%E0%A4%A"),
+        ("/evaluators/a%252Fb", "there is no evaluator a%2Fb"),
+    ):
+        await page.goto(path)
+        await expect(page.get_by_role("main")).to_contain_text(words)
+    look.faults.clear()  # the host's 404
+
+
 async def test_axe_finds_nothing_grave_on_any_page_and_each_fits_narrow_and_wide_windows(look: Look) -> None:
     page = await look.page()
     for path in PLACES:

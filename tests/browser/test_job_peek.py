@@ -2,7 +2,7 @@
 
 from playwright.async_api import Page, expect
 
-from tests.browser.looking import grave_findings, picture, widest_overflow
+from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 
 
@@ -44,6 +44,24 @@ async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: See
     await expect(table.locator("tbody tr")).to_have_count(12)
     await expect(page.locator(".rows-busy")).to_have_count(0)
     assert await grave_findings(page) == []
+
+
+async def test_a_comparison_that_fails_says_so(look: Look, seeds: Seeds) -> None:
+    page = await look.page()
+    problem = {
+        "status": 503,
+        "json": {"detail": "the database does not answer", "code": "store_unavailable", "errors": []},
+    }
+    await page.route("**/compare/**", lambda route: route.fulfill(**problem))
+    await page.goto(f"/compare?jobs={seeds.before},{seeds.after}")
+    await expect(page.get_by_role("heading", name="2 jobs compared")).to_be_visible()
+    await expect(page.get_by_text("the database does not answer")).to_be_visible()
+    await page.unroute_all()
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("region", name="Scores of the jobs")).to_contain_text("95 %")
+    await page.goto(f"/compare?jobs={seeds.before}")
+    await expect(page.get_by_role("heading", name="1 job compared")).to_be_visible()
+    look.faults.clear()  # the 503 that was made
 
 
 async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:

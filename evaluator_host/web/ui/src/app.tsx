@@ -12,7 +12,7 @@ import { isReachable, lostHost, onReachable } from "./api/reachable";
 import { HostBanner } from "./frame/host-banner";
 import { JobWatch } from "./frame/job-watch";
 import { Host } from "./host";
-import { Link, match, usePlace } from "./router";
+import { decoded, Link, match, usePlace } from "./router";
 import { useFiring } from "./resources/firing";
 import { NAVIGATION, ROUTES, type PageProps, type Route } from "./routes";
 import { chooseTheme, useTheme } from "./theme";
@@ -32,7 +32,7 @@ export function App() {
       <HostBanner />
       <main id="main" tabIndex={-1}>
         {found === null ? (
-          <NotFound path={place.path} />
+          <NotFound path={decoded(place.path)} />
         ) : (
           <Page key={found.route.path} route={found.route} params={found.params} query={place.query} />
         )}

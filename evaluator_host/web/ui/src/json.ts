@@ -2,11 +2,27 @@
 
 export type Read = { ok: true; value: unknown; given: boolean } | { ok: false; message: string; line: number | null; column: number | null };
 
+interface ExactJson {
+  parse(text: string, revive: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  rawJSON?(text: string): unknown;
+}
+
+const exact = JSON as unknown as ExactJson;
+
+/**
+ * Parse JSON. A whole number beyond 2^53 becomes an object that `JSON.stringify` writes with all its digits, where the
+ * browser has such objects; as a number it would be stored with other digits than it was read with.
+ */
+export function parseExactly(text: string): unknown {
+  if (exact.rawJSON === undefined || !/\d{16}/.test(text)) return JSON.parse(text);
+  return exact.parse(text, (_, value, { source = "" }) => (typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? exact.rawJSON!(source) : value));
+}
+
 /** Read a JSON text; an empty one is fine, `given` says whether there was one. */
 export function readJson(text: string): Read {
   if (text.trim() === "") return { ok: true, value: undefined, given: false };
   try {
-    return { ok: true, value: JSON.parse(text), given: true };
+    return { ok: true, value: parseExactly(text), given: true };
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
     const { line, column } = placeOf(words, text);

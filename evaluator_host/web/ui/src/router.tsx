@@ -10,7 +10,7 @@ export interface Place {
 const listeners = new Set<() => void>();
 
 function here(): Place {
-  return { path: decodeURI(location.pathname), query: new URLSearchParams(location.search) };
+  return { path: location.pathname, query: new URLSearchParams(location.search) };
 }
 
 function tell(): void {
@@ -49,6 +49,15 @@ export function usePlace(): Place {
   return place;
 }
 
+/** Return a part of an address as it reads; escapes that are not valid stay as they are. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** The named parts of a path that fits `pattern` (`/jobs/:id`), or null. */
 export function match(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split("/").filter(Boolean);
@@ -57,7 +66,7 @@ export function match(pattern: string, path: string): Record<string, string> | n
   const found: Record<string, string> = {};
   for (const [index, part] of wanted.entries()) {
     const value = given[index] ?? "";
-    if (part.startsWith(":")) found[part.slice(1)] = decodeURIComponent(value);
+    if (part.startsWith(":")) found[part.slice(1)] = decoded(value);
     else if (part !== value) return null;
   }
   return found;

@@ -1,5 +1,6 @@
 /** HTTP to the host that served the page: JSON in and out, problem+json as errors, server-sent events. */
 import type { Problem, ProblemBody } from "./types";
+import { parseExactly } from "../json";
 import { keepInTab, recallInTab } from "../storage";
 import { lostHost } from "./reachable";
 
@@ -24,6 +25,8 @@ export interface RequestOptions {
   contentType?: string;
   query?: Record<string, string | number | boolean | null | undefined>;
   signal?: AbortSignal;
+  /** Keep all digits of whole numbers: for rows that are stored or scored again. */
+  exact?: boolean;
 }
 
 let key = recallInTab("key");
@@ -53,7 +56,7 @@ export function withQuery(path: string, query: RequestOptions["query"]): string 
 export async function call<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
   const response = await send(method, path, options);
   const text = await response.text();
-  return (text === "" ? undefined : JSON.parse(text)) as T;
+  return (text === "" ? undefined : options.exact ? parseExactly(text) : JSON.parse(text)) as T;
 }
 
 /** Send a request and return the response itself, for downloads. */

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type { DatasetReport, EvaluatorReport, JobReport } from "../api/types";
 import { useLoaded } from "../components/use-loaded";
-import { oneLine, shortId } from "../resources/format";
+import { counted, oneLine, shortId } from "../resources/format";
 import { navigate } from "../router";
 import { NAVIGATION } from "../routes";
 import { chooseTheme, currentTheme } from "../theme";
@@ -44,7 +44,7 @@ async function stored(signal: AbortSignal): Promise<Command[]> {
   return [
     ...evaluators.map((one): Command => ({ kind: "Evaluator", name: one.name, more: one.description, run: () => navigate(`/evaluators/${encodeURIComponent(one.name)}`) })),
     ...evaluators.map((one): Command => ({ kind: "Open in the workbench", name: one.name, run: () => navigate(`/?evaluator=${encodeURIComponent(one.name)}`) })),
-    ...datasets.map((one): Command => ({ kind: "Data set", name: one.name, more: `${one.rows} rows`, run: () => navigate(`/datasets/${encodeURIComponent(one.name)}`) })),
+    ...datasets.map((one): Command => ({ kind: "Data set", name: one.name, more: counted(one.rows, "row"), run: () => navigate(`/datasets/${encodeURIComponent(one.name)}`) })),
     ...jobs.map((one): Command => ({ kind: "Job", name: one.name ?? shortId(one.id), more: `${one.status} · ${one.evaluators.join(", ")} · ${one.dataset_name ?? one.dataset}`, run: () => navigate(`/jobs/${one.id}`) })),
   ];
 }

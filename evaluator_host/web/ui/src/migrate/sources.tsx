@@ -3,6 +3,7 @@ import { call } from "../api/http";
 import { Field, Select } from "../components/field";
 import { JsonEditor } from "../components/json-editor";
 import { useLoaded } from "../components/use-loaded";
+import { counted } from "../resources/format";
 import type { DatasetReport, EvaluatorReport } from "../api/types";
 import { type Legacy, ofStored } from "./legacy";
 
@@ -58,7 +59,7 @@ export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: st
             label="Data set"
             value={legacy.dataset}
             onValue={(dataset) => change({ dataset })}
-            options={[{ value: "", label: sets.value?.length === 0 ? "There are no data sets yet" : "Choose a data set…" }, ...(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))]}
+            options={[{ value: "", label: sets.value?.length === 0 ? "There are no data sets yet" : "Choose a data set…" }, ...(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${counted(one.rows, "row")})` }))]}
           />
           <Field label="Mapping" hint='Where fields come from: {"outputs": "answer"}' value={legacy.mapping} onValue={(mapping) => change({ mapping })} spellcheck={false} autocomplete="off" />
         </>

@@ -1,11 +1,11 @@
-import { call } from "../api/http";
+import { ApiError, call } from "../api/http";
 import type { Comparison, Difference, JobReport, JobScore } from "../api/types";
 import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, figure, oneLine, percent, shortId, signed } from "../resources/format";
+import { counted, figure, oneLine, percent, shortId, signed } from "../resources/format";
 import { FindRows, useFoundRows } from "../resources/found-rows";
 import { overRows } from "../resources/job-scores";
 import { PageHead, When } from "../resources/parts";
@@ -13,12 +13,18 @@ import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
+/** Jobs over other rows are not compared; any other error is shown. */
+function ofOtherRows(error: unknown): Comparison[] {
+  if (error instanceof ApiError && error.status === 422) return [];
+  throw error;
+}
+
 /** Several jobs beside each other: what each evaluator scored, against the first of them. */
 export default function CompareManyPage({ query }: PageProps) {
   const ids = (query.get("jobs") ?? "").split(",").filter(Boolean);
   const found = useLoaded((signal) => Promise.all(ids.map((id) => call<JobReport>("GET", `/v1/jobs/${encodeURIComponent(id)}`, { signal }))), [ids.join(",")]);
   const jobs = found.value ?? [];
-  const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch((): Comparison[] => []))), [jobs.map(({ id }) => id).join(",")]);
+  const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch(ofOtherRows))), [jobs.map(({ id }) => id).join(",")]);
   const comparisons = against.value ?? [];
   const changed = changedRows(comparisons.flat());
   // The rows of a job over other data stand beside none of these.
@@ -29,8 +35,9 @@ export default function CompareManyPage({ query }: PageProps) {
   const datasets = new Set(jobs.map((job) => job.dataset));
   return (
     <div class="page">
-      <PageHead title={`${count(jobs.length)} jobs compared`} up={{ to: "/jobs", label: "Jobs" }} />
+      <PageHead title={`${counted(jobs.length, "job")} compared`} up={{ to: "/jobs", label: "Jobs" }} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {against.error !== null && <ErrorNote error={against.error} onRetry={against.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading jobs" />}
       {ids.length === 0 && <Empty title="No jobs chosen">Select two or more on the page of jobs.</Empty>}
       {datasets.size > 1 && <p class="note note-warn">These jobs are not over the same rows: a difference of their means may be one of the data. Rows are compared only where they are the same.</p>}

@@ -70,7 +70,7 @@ export function JobRows({ job, evaluator, query, stamp }: Props) {
   const side = job.evaluators.length > 1 && query.get("side") === "all";
   // All results of a row stand beside each other only in the order of rows.
   const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, Math.min(PAGE * job.evaluators.length, MOST_RESULTS)), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, PAGE);
-  const wanted = Math.max(0, Number(query.get("at")) || 0);
+  const wanted = query.has("cursor") ? Math.max(0, Number(query.get("at")) || 0) : 0; // without a cursor it is the first page
   const load = async (signal: AbortSignal) => ({ at: wanted, page: await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: wish }) });
   const found = useLoaded(load, [job.id, stamp, JSON.stringify(wish)]);
   const page = found.value?.page ?? null;

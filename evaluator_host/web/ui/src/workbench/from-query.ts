@@ -38,7 +38,7 @@ async function withFittingRow(draft: Draft, report: EvaluatorReport): Promise<Dr
   const points = await call<EvaluatorScore[]>("GET", `/v1/evaluators/${encodeURIComponent(report.name)}/scores`, { query: { limit: 20 } }).catch(() => []);
   const newest = points.find(({ score }) => score.scored > 0);
   if (newest === undefined) return draft;
-  const row = await call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(newest.job)}/rows/0`).catch(() => null);
+  const row = await call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(newest.job)}/rows/0`, { exact: true }).catch(() => null);
   return row === null || row.given === null ? draft : withRow(draft, row.given);
 }
 
@@ -54,13 +54,13 @@ export function stored(reference: string): Promise<EvaluatorReport> {
 }
 
 async function traced(evaluator: string, number: number): Promise<Row> {
-  const [found] = await call<TraceReport[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 } });
+  const [found] = await call<TraceReport[]>("GET", `/v1/evaluators/${encodeURIComponent(evaluator)}/traces`, { query: { before: number + 1, limit: 1 }, exact: true });
   if (found?.number !== number) throw new Error(`${evaluator} has no trace ${number}, or it was deleted.`);
   return { trace: found.trace };
 }
 
 async function rowOfDataset(name: string, index: number): Promise<Row> {
-  const [record] = await call<Record<string, unknown>[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first: index, limit: 1 } });
+  const [record] = await call<Record<string, unknown>[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first: index, limit: 1 }, exact: true });
   if (record === undefined) throw new Error(`The data set ${name} has no row ${index}.`);
   return rowOf(record, outputColumn(Object.keys(record)));
 }
@@ -69,7 +69,7 @@ async function rowOfDataset(name: string, index: number): Promise<Row> {
 async function ofJob(draft: Draft, id: string, index: number, label: string | null): Promise<Draft> {
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   const [row, evaluators] = await Promise.all([
-    call<JobRowDetail>("GET", `${path}/rows/${index}`),
+    call<JobRowDetail>("GET", `${path}/rows/${index}`, { exact: true }),
     call<JobEvaluator[]>("GET", `${path}/evaluators`),
   ]);
   const ran = evaluators.find((one) => one.label === label) ?? evaluators[0];

@@ -75,7 +75,7 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
             <Select
               label="Data set"
               value={set.name}
-              options={(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))}
+              options={(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${counted(one.rows, "row")})` }))}
               onValue={(name) => {
                 setChosen(name);
                 setMapping(null);

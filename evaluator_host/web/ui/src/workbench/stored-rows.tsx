@@ -89,7 +89,7 @@ function FromDataset({ take, room }: SourceProps) {
   return (
     <Loading found={sets} none={sets.value?.length === 0} title="No data sets yet" text="Upload one on the “Data sets” page.">
       <div class="fill-choice">
-        <Select label="Data set" value={name} onValue={choose} options={(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${one.rows} rows)` }))} />
+        <Select label="Data set" value={name} onValue={choose} options={(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${counted(one.rows, "row")})` }))} />
         <Select label="Column of the outputs" value={outputs} onValue={setColumn} options={[{ value: "", label: "none" }, ...(set?.columns ?? []).map((one) => ({ value: one, label: one }))]} />
         <Field label="Find in the rows" type="search" placeholder="Text…" value={text} onValue={setText} />
         <Field label="Go to row" type="number" min={0} step={1} value={String(first)} onValue={(value) => setFirst(Math.max(0, Math.trunc(Number(value)) || 0))} disabled={words !== ""} />
@@ -122,7 +122,7 @@ function offerOf(name: string, record: Columns, index: number, column: string): 
 }
 
 async function rowsFrom(name: string, first: number, signal?: AbortSignal, limit = PAGE): Promise<Found> {
-  const records = await call<Columns[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first, limit }, ...(signal ? { signal } : {}) });
+  const records = await call<Columns[]>("GET", `/v1/datasets/${encodeURIComponent(name)}/rows`, { query: { first, limit }, exact: true, ...(signal ? { signal } : {}) });
   return { at: records.map((_, index) => first + index), records };
 }
 
