@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,14 +23,15 @@ from evaluator_host.dialects.nemo.host.status import JobState, failure_of, state
 from evaluator_host.jobs.results.row_reader import RowReader
 from evaluator_host.jobs.service import JobService
 from evaluator_host.jobs.spec import JobSpec
-from evaluator_host.model.errors import HostError, InvalidRequest, NameTaken, NotFound, Problem
+from evaluator_host.model.errors import HostError, InUse, InvalidRequest, NameTaken, NotFound, Problem
 from evaluator_host.model.evaluator import Evaluator, Isolation
 from evaluator_host.model.outcome import Status
 from evaluator_host.schemas.jobs import JobConfig, Target
-from evaluator_host.schemas.stored import DatasetFacts
+from evaluator_host.schemas.stored import DatasetFacts, DatasetReport
 from evaluator_host.store.jobs import DesiredState
 from evaluator_host.store.results import Filter
 
+_TRIES: Final = 3  # to make a job over rows that are swept away meanwhile
 _NO_BLOB: Final = "AA=="  # in lists: pickled metrics may have megabytes
 
 
@@ -98,10 +100,14 @@ class NemoJobs:
         own: dict[str, Any] = {"description": body.description, "project": body.project}
         own |= {"ownership": body.ownership, "custom_fields": body.custom_fields}
         content = {**own, "spec": _with_model(spec, target), "job_id": job_id}
+        place = _place(workspace_id, namespace)
         try:
-            entity = await self._entities.add_entity(_place(workspace_id, namespace), name, content)
-        except BaseException:  # somebody took the name meanwhile: nobody would find this one
-            await self._board.set_desired_state(workspace_id, job_id, DesiredState.CANCEL)
+            entity = await self._entities.add_entity(place, name, content)
+        except BaseException:  # the name was taken meanwhile, or nobody knows whether the database stored it
+            found = await self._entities.find_entity(place, name)
+            if found is None or found.content["job_id"] != job_id:
+                with suppress(InUse):  # it has ended
+                    await self._board.set_desired_state(workspace_id, job_id, DesiredState.CANCEL)
             raise
         return _shown(entity, await self.state(workspace_id, entity))
 
@@ -202,30 +208,40 @@ class NemoJobs:
     async def _order(
         self, workspace_id: str, namespace: str, spec: SpecIn, *, evaluators: list[Evaluator], target: Target | None
     ) -> str:
-        """Store the rows, queue the durable job, and return its id."""
-        params = spec.params or ParamsIn()
-        limit = params.limit_samples
+        """Store the rows, queue the durable job, and return its id.
+
+        Raises:
+          InUse: the rows were swept away several times before there was the job that keeps them.
+        """
+        for _ in range(_TRIES):
+            kept = await self._kept_rows(workspace_id, namespace, spec)
+            job = JobSpec(evaluators, kept.id, target=target, config=_config(spec.params or ParamsIn()))
+            try:
+                return (await self._board.create_job(job, workspace_id)).id
+            except NotFound:
+                if await self._has_rows(workspace_id, kept.id):
+                    raise
+            except HostError as error:
+                error.problems = tuple(_renamed(problem) for problem in error.problems)
+                raise
+        raise InUse("the rows of the job were swept away before it was made; make the job again")
+
+    async def _has_rows(self, workspace_id: str, dataset_id: str) -> bool:
+        try:
+            await self._datasets.get_dataset(workspace_id, dataset_id)
+        except NotFound:
+            return False
+        return True
+
+    async def _kept_rows(self, workspace_id: str, namespace: str, spec: SpecIn) -> DatasetReport:
+        limit = (spec.params or ParamsIn()).limit_samples
         if isinstance(spec.dataset, str):
             files = await self._filesets.row_files(workspace_id, namespace, spec.dataset)
             given = (files, spec.field_mapping, limit)
             size = sum([(await asyncio.to_thread(one.file.stat)).st_size for one in files])
-            kept = await self._datasets.add_files(workspace_id, write_fileset, *given, input_bytes=size)
-        else:
-            rows = _rows(self._own_rows(spec.dataset), spec.field_mapping, limit=limit)
-            kept = await self._datasets.add_unnamed(workspace_id, rows, "jsonl")
-        config = JobConfig(
-            parallelism=params.parallelism,
-            isolation=Isolation.BATCH,  # one copy of the metric serves all rows
-            max_failures=None if params.ignore_request_failure else 0,
-        )
-        try:
-            report = await self._board.create_job(
-                JobSpec(evaluators, kept.id, target=target, config=config), workspace_id
-            )
-        except HostError as error:
-            error.problems = tuple(_renamed(problem) for problem in error.problems)
-            raise
-        return report.id
+            return await self._datasets.add_files(workspace_id, write_fileset, *given, input_bytes=size)
+        rows = _rows(self._own_rows(spec.dataset), spec.field_mapping, limit=limit)
+        return await self._datasets.add_unnamed(workspace_id, rows, "jsonl")
 
     def _own_rows(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         if not 0 < len(rows) <= self._max_rows:
@@ -268,6 +284,14 @@ def _rows(
         if limit is not None and number >= limit:
             return
         yield {"inputs": record if mapping is None else mapping.applied_to(record)}
+
+
+def _config(params: ParamsIn) -> JobConfig:
+    return JobConfig(
+        parallelism=params.parallelism,
+        isolation=Isolation.BATCH,  # one copy of the metric serves all rows
+        max_failures=None if params.ignore_request_failure else 0,
+    )
 
 
 def _place(workspace_id: str, namespace: str) -> Place:
