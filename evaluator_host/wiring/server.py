@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,10 +30,12 @@ from evaluator_host.config.settings import (
 )
 from evaluator_host.dialects.base import EntryPoint
 from evaluator_host.environments.toolchain import remove_old_runners
+from evaluator_host.jobs.open import StoredResources, open_stored_resources
 from evaluator_host.model.errors import Misconfigured, SandboxUnavailable
 from evaluator_host.models.judges import open_judges
 from evaluator_host.service import Service
 from evaluator_host.service.metrics import Metrics
+from evaluator_host.store.store import Store
 from evaluator_host.system.extras import extra
 from evaluator_host.system.memory import return_large_blocks
 from evaluator_host.system.supervisor import Supervisor
@@ -44,11 +46,7 @@ from evaluator_host.web.http.connection_limits import ConnectionLimits
 from evaluator_host.web.http.error_log import log_loop_fault
 from evaluator_host.web.http.error_responses import error_response
 from evaluator_host.wiring.service import open_service
-from evaluator_host.wiring.store import open_store, open_stored_resources
-
-if TYPE_CHECKING:
-    from evaluator_host.jobs.open import StoredResources
-    from evaluator_host.store.store import Store
+from evaluator_host.wiring.store import open_store
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
@@ -80,7 +78,7 @@ class Part:
     backend: SandboxChoice | None = None
     listeners: tuple[socket.socket, ...] = ()
 
-    def open_resources(self, service: Service, store: "Store") -> AbstractAsyncContextManager["StoredResources"]:
+    def open_resources(self, service: Service, store: Store) -> AbstractAsyncContextManager[StoredResources]:
         """Open the services over the database, and run jobs."""
         return open_stored_resources(service, store)
 

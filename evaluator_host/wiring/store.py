@@ -1,4 +1,4 @@
-"""Opens the database and the services that use it. Imports SQLAlchemy and Alembic late: `run` needs neither."""
+"""Opens the database, and checks it for `doctor`. Imports SQLAlchemy and Alembic late: `run` needs neither."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Final
 from evaluator_host.config.settings import Settings, revealed
 from evaluator_host.model.errors import HostError, Misconfigured, refusal_of
 from evaluator_host.sandbox.base import Finding
-from evaluator_host.service import Service
 
 if TYPE_CHECKING:
-    from evaluator_host.jobs.open import StoredResources
-    from evaluator_host.jobs.service import JobRunner
     from evaluator_host.store.store import Store
 
 _NAMED: Final = 3  # of the secrets that do not open
@@ -35,26 +32,9 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
         yield opened
 
 
-@asynccontextmanager
-async def open_stored_resources(
-    service: Service, store: "Store", runner: "JobRunner | None" = None
-) -> AsyncIterator["StoredResources"]:
-    """Open the services over the database and run jobs; at the end, release unfinished jobs to the next host.
-
-    `runner` runs the jobs; None for a scheduler in this process.
-
-    Raises:
-      StoreUnavailable: the database does not answer.
-    """
-    from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
-
-    async with opening.open_stored_resources(service, store, runner) as resources:
-        yield resources
-
-
 async def database_findings(settings: Settings) -> list[Finding]:
     """Return the `doctor` findings about the database, and about the files that belong to it; never raises."""
-    from evaluator_host.jobs import open as opening  # noqa: PLC0415 - as above
+    from evaluator_host.jobs.open import orphan_files  # noqa: PLC0415 - as above
     from evaluator_host.store import database, store, usage, watch  # noqa: PLC0415 - as above
 
     url = revealed(settings.database_url)
@@ -72,7 +52,7 @@ async def database_findings(settings: Settings) -> list[Finding]:
             if found is not None:
                 keeps = "; it stays as large as it ever was (docs/operations.md, Storage, says how to convert it)"
                 state = f"serves{keeps if await found.database.keeps_size() else ''}"
-            files = await opening.orphan_files(settings).finding(found, address)
+            files = await orphan_files(settings).finding(found, address)
             secrets = await _secrets_finding(settings, found)
     except (HostError, OSError) as error:
         detail = refusal_of(error) if isinstance(error, OSError) else str(error)
