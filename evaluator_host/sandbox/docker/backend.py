@@ -27,9 +27,10 @@ from evaluator_host.sandbox.docker.doctor import check_engine, refusal
 from evaluator_host.sandbox.docker.engine import ENGINE_ERRORS, REQUEST_TIMEOUT_S, Engine, is_this_machine, unavailable
 from evaluator_host.sandbox.docker.environment_images import EnvironmentImages
 from evaluator_host.sandbox.docker.image.recipe import image_platform
-from evaluator_host.sandbox.docker.oom_events import Counters, OomEvents, find_counters
+from evaluator_host.sandbox.docker.oom_events import OomEvents, find_cgroup
 from evaluator_host.sandbox.docker.policy import UID_COUNT, UID_FIRST, EngineFacts, container_policy, create_body
 from evaluator_host.sandbox.exit_status import ExitStatus
+from evaluator_host.sandbox.linux.cgroups import MEMORY, Cgroup
 from evaluator_host.sandbox.linux.instance import boot_id
 from evaluator_host.sandbox.linux.rlimits import is_gvisor
 from evaluator_host.sandbox.linux.watchdog import read_text
@@ -52,14 +53,14 @@ class DockerLink:
         *,
         channel: Attachment,
         backend: "DockerBackend",
-        counters: Counters,
+        cgroup: Cgroup | None,
         first_pid: int | None,
     ) -> None:
         self.first_pid = first_pid
         self._name = name
         self._channel = channel
         self._backend = backend
-        self._memory, self._forks, self._used, self._weight = counters
+        self._cgroup = cgroup
         self._epoch = backend.events.epoch
         self._ending: asyncio.Task[ExitStatus] | None = None
 
@@ -87,11 +88,13 @@ class DockerLink:
 
     def memory_events(self) -> int:
         """Number of kills at the memory limit in this container, from its cgroup or the engine's events."""
-        return self._memory.read() if self._memory else self._backend.events.count(self._name)
+        if self._cgroup is not None and self._cgroup.enforces(MEMORY):
+            return self._cgroup.oom_kills()
+        return self._backend.events.count(self._name)
 
     def used_bytes(self) -> int | None:
         """Return the bytes of memory that the container uses now; None if unknown."""
-        return None if self._used is None else self._used.read()
+        return None if self._cgroup is None else self._cgroup.used_bytes()
 
     @property
     def far(self) -> bool:
@@ -104,8 +107,8 @@ class DockerLink:
 
     def weigh(self, weight: Weight) -> None:
         """Set the container's CPU weight."""
-        if self._weight is not None:
-            self._weight.weigh(weight)
+        if self._cgroup is not None:
+            self._cgroup.weigh(weight)
 
     async def destroy(self) -> ExitStatus:
         """Kill and remove the container, and return how it ended. Never raises."""
@@ -115,7 +118,7 @@ class DockerLink:
 
     async def _destroy(self) -> ExitStatus:
         inbox = self._channel.inbox
-        pids_hit = self._forks is not None and self._forks.read() > 0  # before the cgroup goes with the container
+        pids_hit = self._cgroup is not None and self._cgroup.forks_refused() > 0  # before it goes with the container
         end = await self._backend.remove_container(self._name, output_ended=inbox.closed)
         await self._channel.close()
         oom_killed = self.memory_events() > 0 or bool(end and self._backend.ran_out_of_memory(end))
@@ -130,9 +133,8 @@ class DockerLink:
             stderr_tail=inbox.stderr_tail,
         )
         self._backend.events.forget(self._name)
-        for counter in (self._memory, self._forks, self._used):
-            if counter is not None:
-                counter.close()
+        if self._cgroup is not None:
+            self._cgroup.close()
         return exit_status
 
 
@@ -305,8 +307,8 @@ class DockerBackend:
             if _was_removed(error):
                 raise SandboxLost("something removed a container while it started") from error
             raise
-        counters: Counters = (None, None, None, None) if first_pid is None else find_counters(first_pid, container)
-        return DockerLink(name, channel=channel, backend=self, counters=counters, first_pid=first_pid)
+        cgroup = None if first_pid is None else find_cgroup(first_pid, container)
+        return DockerLink(name, channel=channel, backend=self, cgroup=cgroup, first_pid=first_pid)
 
     async def _create(self, name: str, spec: SandboxSpec, *, facts: EngineFacts, uid: int) -> str:
         image = await self._images.image_for(spec.environment)

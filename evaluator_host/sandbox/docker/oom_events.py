@@ -1,68 +1,34 @@
-"""Counts processes killed at a container's memory limit, and forks refused at its process limit.
+"""Counts processes killed at a container's memory limit.
 
-On the engine's own machine the container's cgroup files have exact counts: `memory.oom_control` and `pids.events` (v1),
-`memory.events` and `pids.events` (v2). Elsewhere (remote engine, Docker Desktop's virtual machine, another mount
-namespace) the engine's stream of `oom` events tells of kills some milliseconds later, and nothing tells of forks.
+On the engine's own machine the container's cgroup has exact counts, of refused forks too. Elsewhere (remote engine,
+Docker Desktop's virtual machine, another mount namespace) the engine's stream of `oom` events tells of kills some
+milliseconds later, and nothing tells of forks.
 """
 
 import asyncio
-import contextlib
 import json
 import logging
-import os
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 from urllib.parse import urlencode
 
 from evaluator_host.sandbox.docker.attach import Endpoint, open_streams
-from evaluator_host.sandbox.linux.cgroups import CPU, Cgroup
+from evaluator_host.sandbox.linux.cgroups import CPU, MEMORY, PIDS, Cgroup
 from evaluator_host.system.supervisor import Supervisor
 
 _LOG: Final = logging.getLogger(__name__)
 _CGROUPS: Final = Path("/sys/fs/cgroup")
+_READ: Final = {  # a file of each controller that is used, by version
+    1: {MEMORY: "memory.oom_control", PIDS: "pids.events", CPU: "cpu.shares"},
+    2: {MEMORY: "memory.events", PIDS: "pids.events", CPU: "cpu.weight"},
+}
 _RETRY_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-class Counter:
-    """Reads one number of a cgroup file, which stays open: the number after `key`, or the only one without a key."""
-
-    def __init__(self, path: Path, key: str) -> None:
-        self._key = key.encode()
-        self._last = 0
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-    def read(self) -> int:
-        """Return the count; once the cgroup is gone, the last count read."""
-        if self._fd >= 0:
-            with contextlib.suppress(OSError):  # ENODEV: the container ended
-                self._last = self._parse(os.pread(self._fd, 4096, 0))
-        return self._last
-
-    def close(self) -> None:
-        """Read the count a last time and close the file."""
-        self.read()
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def _parse(self, text: bytes) -> int:
-        if not self._key:
-            return int(text)
-        for line in text.splitlines():
-            key, _, number = line.partition(b" ")
-            if key == self._key:
-                return int(number)
-        return self._last
-
-
-Counters: TypeAlias = tuple[Counter | None, Counter | None, Counter | None, Cgroup | None]
-"""Of kills at the memory limit, of refused forks, of bytes in use, and the CPU weight; None where it cannot be read."""
-
-
-def find_counters(pid: int, container: str) -> Counters:
-    """Return the cgroup counters of a container.
+def find_cgroup(pid: int, container: str) -> Cgroup | None:
+    """Return the cgroup of a container, with the controllers that can be read here; None where there is none.
 
     Args:
       pid: Process id of the container's process 1, as the engine reports it. With a remote engine it may be that of any
@@ -72,29 +38,16 @@ def find_counters(pid: int, container: str) -> Counters:
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return None, None, None, None
-    paths = {}
+        return None
+    paths: dict[str, Path] = {}
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if container in path:
-            paths.update(dict.fromkeys(controllers.split(","), path.lstrip("/")))
-    return (
-        _open(paths.get("memory"), "memory", "memory.oom_control")
-        or _open(paths.get(""), "", "memory.events", "oom_kill"),
-        _open(paths.get("pids"), "pids", "pids.events", "max") or _open(paths.get(""), "", "pids.events", "max"),
-        _open(paths.get("memory"), "memory", "memory.usage_in_bytes", "")
-        or _open(paths.get(""), "", "memory.current", ""),
-        next((Cgroup(v, {CPU: _CGROUPS / key / paths[key]}) for v, key in ((1, CPU), (2, "")) if key in paths), None),
-    )
-
-
-def _open(path: str | None, mount: str, name: str, key: str = "oom_kill") -> Counter | None:
-    if path is None:
-        return None
-    try:
-        return Counter(_CGROUPS / mount / path / name, key)
-    except OSError:
-        return None
+            paths |= {name: _CGROUPS / name / path.lstrip("/") for name in controllers.split(",")}
+    version = 1 if paths.keys() & _READ[1].keys() else 2  # which has one path, without a controller's name
+    folders = {name: paths.get(name if version == 1 else "") for name in _READ[version]}
+    found = {name: folder for name, folder in folders.items() if folder and (folder / _READ[version][name]).exists()}
+    return Cgroup(version, found) if found else None
 
 
 class OomEvents:

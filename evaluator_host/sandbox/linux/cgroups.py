@@ -89,6 +89,7 @@ class Cgroup:
         self._version = version
         self._by_controller = by_controller
         self._usage_fd = -1
+        self._counts: dict[str, int] = {}  # as last read, by key
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -134,8 +135,12 @@ class Cgroup:
         for folder in self.folders:
             _write(folder / "cgroup.procs", str(pid))
 
+    def enforces(self, controller: str) -> bool:
+        """Whether the kernel enforces this controller (memory, pids or cpu)."""
+        return controller in self._by_controller
+
     def oom_kills(self) -> int:
-        """Return how many processes the kernel killed at the memory limit."""
+        """Return how many processes the kernel killed at the memory limit; the last count once the cgroup is gone."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
         return self._count(MEMORY, name, key="oom_kill")
 
@@ -166,9 +171,7 @@ class Cgroup:
 
     def remove(self) -> bool:
         """Remove the cgroup's folders; return whether all are gone: the kernel keeps one until its pages are free."""
-        if self._usage_fd >= 0:
-            os.close(self._usage_fd)
-            self._usage_fd = -1
+        self.close()
         done = True
         for folder in self.folders:
             try:
@@ -179,16 +182,20 @@ class Cgroup:
                 done = False
         return done
 
+    def close(self) -> None:
+        """Close the file that `used_bytes` keeps open."""
+        if self._usage_fd >= 0:
+            os.close(self._usage_fd)
+            self._usage_fd = -1
+
     def _count(self, controller: str, name: str, *, key: str) -> int:
-        folder = self._by_controller.get(controller)
-        if folder is None:
-            return 0
-        with contextlib.suppress(OSError):
-            for line in (folder / name).read_text().splitlines():
-                field, _, value = line.partition(" ")
-                if field == key:
-                    return int(value)
-        return 0
+        if (folder := self._by_controller.get(controller)) is not None:
+            with contextlib.suppress(OSError):
+                for line in (folder / name).read_text().splitlines():
+                    field, _, value = line.partition(" ")
+                    if field == key:
+                        self._counts[key] = int(value)
+        return self._counts.get(key, 0)
 
 
 def host_weight() -> float:

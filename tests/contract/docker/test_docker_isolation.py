@@ -186,13 +186,14 @@ async def test_a_runner_killed_for_memory_is_told_apart_from_a_crash(backend: Do
 
 async def test_where_no_cgroup_can_be_read_the_engines_events_count(backend: DockerBackend) -> None:
     guest = await start(backend, spec(memory_mb=64))
-    memory, forks = guest.link._memory, guest.link._forks
-    assert memory is not None
-    assert forks is not None
-    guest.link._memory = None
+    cgroup = guest.link._cgroup
+    assert cgroup is not None
+    assert cgroup.enforces("memory")
+    assert cgroup.enforces("pids")
+    guest.link._cgroup = None
     await guest.run(f"import os\nif os.fork() == 0: exec({EAT!r})\nos.wait()")
     async with asyncio.timeout(10):
         while guest.link.memory_events() == 0:
             await asyncio.sleep(0.01)
     await guest.link.destroy()
-    memory.close()
+    cgroup.close()
