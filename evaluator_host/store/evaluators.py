@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -106,7 +106,7 @@ class Evaluators(Repository):
         self, workspace_id: str, name: str, content: VersionContent, about: NameFacts = NO_CHANGE
     ) -> StoredVersion:
         """Store the next version and return it; content equal to the newest version adds none."""
-        this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
+        this = named(workspace_id, name)
         now = datetime.now(UTC)
         async with self._database.transaction() as connection:
             bump = update(EvaluatorTable).where(this).values(newest=EvaluatorTable.newest + 1, updated_at=now)
@@ -122,7 +122,7 @@ class Evaluators(Repository):
 
     async def describe_evaluator(self, workspace_id: str, name: str, about: NameFacts) -> StoredVersion:
         """Change description, sampling or tags, which all versions share, and return the newest version."""
-        this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
+        this = named(workspace_id, name)
         if changes := about.columns():
             await self._database.change_rows(update(EvaluatorTable).where(this).values(**changes))
         return await self.get_version(workspace_id, name)
@@ -138,7 +138,7 @@ class Evaluators(Repository):
 
     async def versions(self, workspace_id: str, name: str) -> list[StoredVersion]:
         """Return every version of an evaluator, the newest first."""
-        query = _selected().where(EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name)
+        query = _selected().where(named(workspace_id, name))
         found = await self._database.fetch_all(query.order_by(EvaluatorVersionTable.version.desc()))
         if not found:
             raise _not_found(name)
@@ -153,9 +153,13 @@ class Evaluators(Repository):
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
         """Delete an evaluator and all its versions; jobs keep copies of what they ran."""
-        this = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
-        if not await self._database.change_rows(delete(EvaluatorTable).where(this)):
+        if not await self._database.change_rows(delete(EvaluatorTable).where(named(workspace_id, name))):
             raise _not_found(name)
+
+
+def named(workspace_id: str, name: str) -> ColumnElement[bool]:
+    """Return the condition on an evaluator's row that it has this name in this workspace."""
+    return (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
 
 
 async def _insert(
@@ -178,11 +182,7 @@ def _selected() -> Select[Any]:
 
 def _versions(workspace_id: str, name: str, version: int | None = None, *, newest_but: int = 0) -> Select[Any]:
     wanted = EvaluatorTable.newest - newest_but if version is None else version
-    return _selected().where(
-        EvaluatorTable.workspace_id == workspace_id,
-        EvaluatorTable.name == name,
-        EvaluatorVersionTable.version == wanted,
-    )
+    return _selected().where(named(workspace_id, name), EvaluatorVersionTable.version == wanted)
 
 
 def _version(row: Any) -> StoredVersion:

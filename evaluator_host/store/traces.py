@@ -10,6 +10,7 @@ from sqlalchemy import case, func, insert, select
 from evaluator_host.model.errors import NotFound
 from evaluator_host.schemas.jobs import JobScore
 from evaluator_host.store.database import Repository, columns_of, row_values
+from evaluator_host.store.evaluators import named
 from evaluator_host.store.tables import EvaluatorTable, TraceTable
 
 _PRUNED_AT_ONCE: Final = 1000
@@ -59,7 +60,7 @@ class Traces(Repository):
         query: Any = (
             select(table.id, *columns_of(table, ScoredTrace))
             .join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id)
-            .where(EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name)
+            .where(named(workspace_id, name))
         )
         if before is not None:
             query = query.where(table.id < before)
@@ -78,17 +79,15 @@ class Traces(Repository):
 
     async def get_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> dict[int, str]:
         """Return traces of an evaluator as OTLP/JSON, by their numbers."""
-        mine = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
         query = select(TraceTable.id, TraceTable.trace).join(
             EvaluatorTable, EvaluatorTable.id == TraceTable.evaluator_id
         )
-        rows = await self._database.fetch_all(query.where(mine, TraceTable.id.in_(numbers)))
+        rows = await self._database.fetch_all(query.where(named(workspace_id, name), TraceTable.id.in_(numbers)))
         return {row[0]: row[1] for row in rows}
 
     async def live_figures(self, workspace_id: str, name: str, *, since: datetime) -> JobScore:
         """Return counts, mean score and pass rate of an evaluator over the live traces received since a time."""
         table = TraceTable
-        mine = (EvaluatorTable.workspace_id == workspace_id) & (EvaluatorTable.name == name)
         query = select(
             func.count(),
             func.count(case((table.status == "scored", 1))),
@@ -98,7 +97,7 @@ class Traces(Repository):
             func.count(case((table.passed.is_(True), 1))),
         )
         query = query.join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id).where(
-            mine, table.received_at > since
+            named(workspace_id, name), table.received_at > since
         )
         rows, scored, failed, mean, judged, passed = await self._database.fetch_first(query)
         rate = passed / judged if judged else None
@@ -110,9 +109,7 @@ class Traces(Repository):
         Raises:
           NotFound: there is no evaluator of this name.
         """
-        query = select(EvaluatorTable.id).where(
-            EvaluatorTable.workspace_id == workspace_id, EvaluatorTable.name == name
-        )
+        query = select(EvaluatorTable.id).where(named(workspace_id, name))
         if await self._database.fetch_value(query) is None:
             raise NotFound(f"there is no evaluator {name[:80]}; `evaluator-host evaluators list` has their names")
 
