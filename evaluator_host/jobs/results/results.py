@@ -109,12 +109,8 @@ class JobResults:
         Raises:
           InvalidRequest: the jobs have different rows, or no evaluator in common.
         """
-        before, after = await self._both(workspace_id, job_id, other_id)
-        wanted = await self._in_common(before, after, evaluator)
-        return [await self._comparison(before, after, old, new) for old, new in wanted]
-
-    async def _both(self, workspace_id: str, job_id: str, other_id: str) -> tuple[Job, Job]:
-        return await self._jobs.get_job(workspace_id, job_id), await self._jobs.get_job(workspace_id, other_id)
+        sides = await self._in_common(workspace_id, job_id, other_id, evaluator)
+        return [await self._comparison(job_id, other_id, old, new) for old, new in sides]
 
     async def labels_in_common(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None
@@ -124,8 +120,7 @@ class JobResults:
         Raises:
           InvalidRequest: as for `compare`.
         """
-        before, after = await self._both(workspace_id, job_id, other_id)
-        old, new = (await self._in_common(before, after, evaluator))[0]
+        old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator))[0]
         return old.label, new.label
 
     async def pairs(
@@ -136,11 +131,10 @@ class JobResults:
         Raises:
           InvalidRequest: as for `compare`.
         """
-        before, after = await self._both(workspace_id, job_id, other_id)
-        old, new = (await self._in_common(before, after, evaluator))[0]
+        old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator))[0]
         pairing = Scatter()
         async for one, other in _paired(
-            self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
+            self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
         ):
             was, now = _value(one, metric), _value(other, metric)
             if was is not None and now is not None:
@@ -166,11 +160,11 @@ class JobResults:
         Raises:
           InvalidRequest: as for `compare`.
         """
-        before, later = await self._both(workspace_id, job_id, other_id)
-        old, new = (await self._in_common(before, later, evaluator))[0]
+        old, new = (await self._in_common(workspace_id, job_id, other_id, evaluator))[0]
         found: list[Change] = []
-        sides = (self._results.figures(one.id, at.position, after=after) for one, at in ((before, old), (later, new)))
-        async with aclosing(_paired(*sides)) as pairs:
+        before = self._results.figures(job_id, old.position, after=after)
+        later = self._results.figures(other_id, new.position, after=after)
+        async with aclosing(_paired(before, later)) as pairs:
             async for one, other in pairs:
                 gain = _gain(one, other)
                 if not gain or better not in (None, gain > 0):
@@ -283,10 +277,11 @@ class JobResults:
         ]
 
     async def _in_common(
-        self, before: Job, after: Job, evaluator: str | None
+        self, workspace_id: str, job_id: str, other_id: str, evaluator: str | None
     ) -> list[tuple[JobEvaluator, JobEvaluator]]:
+        before, after = [await self._jobs.get_job(workspace_id, one) for one in (job_id, other_id)]
         await self._require_same_rows(before, after)
-        pairs = _pairs(await self._jobs.evaluators(before.id), await self._jobs.evaluators(after.id))
+        pairs = _pairs(await self._jobs.evaluators(job_id), await self._jobs.evaluators(other_id))
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
         if not wanted:
             raise InvalidRequest("the jobs have no evaluator in common that could be compared")
@@ -334,14 +329,14 @@ class JobResults:
             return found
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
 
-    async def _comparison(self, before: Job, after: Job, old: JobEvaluator, new: JobEvaluator) -> Comparison:
+    async def _comparison(self, job_id: str, other_id: str, old: JobEvaluator, new: JobEvaluator) -> Comparison:
         fallen, risen = _Changes(), _Changes()
 
         async def fill(values: ValuesByName) -> None:
             nonlocal fallen, risen
             fallen, risen = _Changes(), _Changes()
             async for one, other in _paired(
-                self._results.figures(before.id, old.position), self._results.figures(after.id, new.position)
+                self._results.figures(job_id, old.position), self._results.figures(other_id, new.position)
             ):
                 was, now = _metrics(one), _metrics(other)
                 for name in was:

@@ -70,16 +70,10 @@ _SEARCHED: Final = 500
 _SEARCHES: Final = 10
 
 
-class RowSearch:
-    """Searches rows for a text, ignoring case."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text.casefold()
-
-    def matches(self, row: JobRow) -> bool:
-        """Return whether a value of the row contains the text; column names do not count."""
-        result = [row.result.get(name) for name in _OF_RESULT]
-        return any(self._text in value.casefold() for value in _values([row.row, row.output, result]))
+def has_text(row: JobRow, text: str) -> bool:
+    """Return whether a value of the row contains the text, ignoring case; column names do not count."""
+    result = [row.result.get(name) for name in _OF_RESULT]
+    return any(text.casefold() in value.casefold() for value in _values([row.row, row.output, result]))
 
 
 def _values(value: Any) -> Iterator[str]:
@@ -94,16 +88,6 @@ def _values(value: Any) -> Iterator[str]:
             yield one
         elif one is not None and not isinstance(one, bool):
             yield str(one)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A search for rows."""
-
-    words: RowSearch
-    which: Filter
-    sort: Sort
-    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +137,9 @@ class RowReader:
         which = _at(which, evaluators, evaluator)
         count = await self.results.count(job_id, which) if total else None
         if text:
-            wanted = _Wanted(RowSearch(text), which, sort, limit)
-            rows, next_cursor = await self._searched(job, evaluators, wanted, cursor)
+            rows, next_cursor = await self._searched(
+                job, evaluators, text, which, sort=sort, cursor=cursor, limit=limit
+            )
         else:
             found, next_cursor = await self.results.page(
                 job_id, which, sort=sort, cursor=cursor, limit=limit, brief=brief
@@ -197,22 +182,28 @@ class RowReader:
         return await asyncio.to_thread(_row_diff, before, after, labels)
 
     async def _searched(
-        self, job: Job, evaluators: list[JobEvaluator], wanted: "_Wanted", cursor: str | None
+        self,
+        job: Job,
+        evaluators: list[JobEvaluator],
+        text: str,
+        which: Filter,
+        *,
+        sort: Sort,
+        cursor: str | None,
+        limit: int,
     ) -> tuple[list[JobRow], str | None]:
         rows: list[JobRow] = []
         held = 0
         for _ in range(_SEARCHES):
-            found, following = await self.results.page(
-                job.id, wanted.which, sort=wanted.sort, cursor=cursor, limit=_SEARCHED
-            )
+            found, following = await self.results.page(job.id, which, sort=sort, cursor=cursor, limit=_SEARCHED)
             read = await self._rows(job, evaluators, found)
             if len(read) < len(found):
-                following = self.results.after(found[len(read) - 1], wanted.sort)
-            matching = (place for place, row in enumerate(read) if wanted.words.matches(row))
-            at = await asyncio.to_thread(list, islice(matching, wanted.limit - len(rows)))
+                following = self.results.after(found[len(read) - 1], sort)
+            matching = (place for place, row in enumerate(read) if has_text(row, text))
+            at = await asyncio.to_thread(list, islice(matching, limit - len(rows)))
             rows += [read[place] for place in at]
-            if len(rows) == wanted.limit:
-                return rows, self.results.after(found[at[-1]], wanted.sort)
+            if len(rows) == limit:
+                return rows, self.results.after(found[at[-1]], sort)
             cursor = following
             held += sum(len(found[place].result) for place in at)
             if cursor is None or held > PAGE_BYTES:
@@ -387,9 +378,7 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
         raise NotFound(f"the job has no evaluator {wanted[:80]}; it has {labels}")
     if len(found) > 1:
         raise InvalidRequest(f"the job has several evaluators {wanted[:80]}; name one with its version")
-    return Filter(
-        found[0], which.status, which.passed, which.error_code, min_score=which.min_score, max_score=which.max_score
-    )
+    return replace(which, position=found[0])
 
 
 def row_preview(row: JobRow) -> JobRow:
