@@ -220,12 +220,12 @@ class HostVerbs(Verbs[TransportT]):
     @verb
     async def info(self) -> HostInfo:
         """Return the version of the host, its backend and its limits."""
-        return await self._transport.send(Call("GET", "/v1/info", HostInfo))
+        return await self._get("/v1/info", HostInfo)
 
     @verb
     async def usage(self) -> UsageReport:
         """Return the bytes that the workspace of the caller's key stores, and its quota."""
-        return await self._transport.send(Call("GET", "/v1/usage", UsageReport))
+        return await self._get("/v1/usage", UsageReport)
 
     @verb
     async def ready(self) -> None:
@@ -234,7 +234,7 @@ class HostVerbs(Verbs[TransportT]):
         Raises:
           SandboxUnavailable: it cannot.
         """
-        await self._transport.send(Call("GET", "/readyz", NoneType))
+        await self._get("/readyz", NoneType)
 
 
 class Client(HostVerbs[SyncTransport]):

@@ -173,7 +173,7 @@ class JobVerbs(Verbs[TransportT]):
         """
         at = None if before is None else before.isoformat()
         asked = query(status=status, limit=limit, before=at, search=search)
-        return await self._transport.send(Call("GET", f"/v1/jobs{asked}", list[JobReport]))
+        return await self._get(f"/v1/jobs{asked}", list[JobReport])
 
     @verb
     async def get(self, job_id: str) -> JobReport:
@@ -234,7 +234,7 @@ class JobVerbs(Verbs[TransportT]):
     @verb
     async def results(self, job_id: str) -> JobFigures:
         """Return the figures of a job by evaluator and metric, over the results so far."""
-        return await self._transport.send(Call("GET", _path(job_id, "results"), JobFigures))
+        return await self._get(_path(job_id, "results"), JobFigures)
 
     @stream
     def rows(self, /, job_id: str, **filters: Any) -> AsyncGenerator[JobRow, None]:
@@ -257,7 +257,7 @@ class JobVerbs(Verbs[TransportT]):
         Raises:
           NotFound: there is no such row.
         """
-        return await self._transport.send(Call("GET", _path(job_id, f"rows/{index}"), JobRowDetail))
+        return await self._get(_path(job_id, f"rows/{index}"), JobRowDetail)
 
     @verb
     async def failures(self, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
@@ -270,8 +270,7 @@ class JobVerbs(Verbs[TransportT]):
         Raises:
           NotFound: the job has no such evaluator.
         """
-        path = _path(job_id, "failures") + query(evaluator=evaluator)
-        return await self._transport.send(Call("GET", path, list[FailureGroup]))
+        return await self._get(_path(job_id, "failures") + query(evaluator=evaluator), list[FailureGroup])
 
     @verb
     async def agreement(
@@ -289,12 +288,12 @@ class JobVerbs(Verbs[TransportT]):
           InvalidRequest: there are no such labels.
         """
         path = _path(job_id, "agreement") + query(label=label, queue=queue, evaluator=evaluator)
-        return await self._transport.send(Call("GET", path, list[Agreement]))
+        return await self._get(path, list[Agreement])
 
     @verb
     async def evaluators(self, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when the job was made."""
-        return await self._transport.send(Call("GET", _path(job_id, "evaluators"), list[JobEvaluatorReport]))
+        return await self._get(_path(job_id, "evaluators"), list[JobEvaluatorReport])
 
     @verb
     async def pairs(self, job_id: str, other_id: str, *, evaluator: str | None = None, metric: str = "score") -> Pairs:
@@ -310,7 +309,7 @@ class JobVerbs(Verbs[TransportT]):
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
         """
         path = _path(job_id, f"compare/{path_part(other_id)}/pairs") + query(evaluator=evaluator, metric=metric)
-        return await self._transport.send(Call("GET", path, Pairs))
+        return await self._get(path, Pairs)
 
     @verb
     async def first_rows(self, /, job_id: str, limit: int, **filters: Any) -> list[JobRow]:
@@ -377,7 +376,7 @@ class JobVerbs(Verbs[TransportT]):
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
         """
         path = _path(job_id, f"compare/{path_part(other_id)}") + query(evaluator=evaluator)
-        return await self._transport.send(Call("GET", path, list[Comparison]))
+        return await self._get(path, list[Comparison])
 
     @stream
     async def changes(
@@ -398,8 +397,7 @@ class JobVerbs(Verbs[TransportT]):
         wanted = None if better is None else str(better).lower()
         while after is not None:
             asked = query(evaluator=evaluator, better=wanted, after=after)
-            path = _path(job_id, f"compare/{path_part(other_id)}/changes") + asked
-            page = await self._transport.send(Call("GET", path, ChangePage))
+            page = await self._get(_path(job_id, f"compare/{path_part(other_id)}/changes") + asked, ChangePage)
             for change in page.changes:
                 yield change
             after = page.next
@@ -418,10 +416,10 @@ class JobVerbs(Verbs[TransportT]):
           InvalidRequest: the jobs have no evaluator in common, or not the same rows.
         """
         path = _path(job_id, f"compare/{path_part(other_id)}/rows/{index}") + query(evaluator=evaluator)
-        return await self._transport.send(Call("GET", path, RowDiff))
+        return await self._get(path, RowDiff)
 
     async def _report(self, job_id: str) -> JobReport:
-        return await self._transport.send(Call("GET", _path(job_id), JobReport))
+        return await self._get(_path(job_id), JobReport)
 
     async def _control(self, job_id: str, action: str) -> JobReport:
         return await self._transport.send(Call("POST", _path(job_id, action), JobReport))
@@ -430,7 +428,7 @@ class JobVerbs(Verbs[TransportT]):
         cursor: str | None = None
         while True:
             path = _path(job_id, "rows") + query(cursor=cursor, limit=_PAGE_ROWS, **filters)
-            page = await self._transport.send(Call("GET", path, JobRowPage))
+            page = await self._get(path, JobRowPage)
             for row in page.rows:
                 yield row
             cursor = page.next_cursor

@@ -36,7 +36,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
         Args:
           job: Id of a job: only queues whose labels count for it.
         """
-        return await self._transport.send(Call("GET", "/v1/label-queues" + query(job=job), list[LabelQueue]))
+        return await self._get("/v1/label-queues" + query(job=job), list[LabelQueue])
 
     @verb
     async def next(self, name: str, *, by: str | None = None) -> LabelRow | None:
@@ -59,8 +59,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
           after: `next_after` of the previous page.
           limit: At most so many.
         """
-        path = self._path(name, "rows") + query(state=state, after=after, limit=limit)
-        return await self._transport.send(Call("GET", path, LabelPage))
+        return await self._get(self._path(name, "rows") + query(state=state, after=after, limit=limit), LabelPage)
 
     @verb
     async def row(self, name: str, index: int) -> LabelRow:
@@ -70,7 +69,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
           name: Name of the queue.
           index: Number of the row.
         """
-        return await self._transport.send(Call("GET", self._path(name, f"rows/{index}"), LabelRow))
+        return await self._get(self._path(name, f"rows/{index}"), LabelRow)
 
     @verb
     async def set(

@@ -67,12 +67,12 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         Args:
           days: How many days, today included.
         """
-        return await self._transport.send(Call("GET", f"/v1/model-usage{query(days=days)}", list[DayUsage]))
+        return await self._get(f"/v1/model-usage{query(days=days)}", list[DayUsage])
 
     @verb
     async def answers(self) -> RecordedAnswers:
         """Return how many answers are recorded."""
-        return await self._transport.send(Call("GET", "/v1/model-answers", RecordedAnswers))
+        return await self._get("/v1/model-answers", RecordedAnswers)
 
     @stream
     async def export_answers(self) -> AsyncGenerator[dict[str, Json], None]:

@@ -116,7 +116,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           NotFound: there is no such evaluator or version.
         """
         at = "" if version is None else f"/versions/{version}"
-        return await self._transport.send(Call("GET", self._path(name) + at, EvaluatorReport))
+        return await self._get(self._path(name) + at, EvaluatorReport)
 
     @verb
     async def describe(
@@ -145,13 +145,12 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         Args:
           tag: Only those that have this tag.
         """
-        return await self._transport.send(Call("GET", self._PATH + query(tag=tag), list[EvaluatorReport]))
+        return await self._get(self._PATH + query(tag=tag), list[EvaluatorReport])
 
     @verb
     async def versions(self, name: str) -> list[EvaluatorReport]:
         """Return every version of an evaluator, the newest first."""
-        path = self._path(name, "versions")
-        return await self._transport.send(Call("GET", path, list[EvaluatorReport]))
+        return await self._get(self._path(name, "versions"), list[EvaluatorReport])
 
     @verb
     async def scores(self, name: str, *, dataset: str | None = None, limit: int = 100) -> list[EvaluatorScore]:
@@ -162,8 +161,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           dataset: Only jobs over the data set of this name.
           limit: Jobs, at most.
         """
-        path = self._path(name, "scores") + query(dataset=dataset, limit=limit)
-        return await self._transport.send(Call("GET", path, list[EvaluatorScore]))
+        return await self._get(self._path(name, "scores") + query(dataset=dataset, limit=limit), list[EvaluatorScore])
 
     @verb
     async def traces(
@@ -178,7 +176,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
           before: `number` of the last trace of the page before.
         """
         path = self._path(name, "traces") + query(status=status, limit=limit, before=before)
-        return await self._transport.send(Call("GET", path, list[TraceReport]))
+        return await self._get(path, list[TraceReport])
 
     @verb
     async def migrate(
@@ -255,7 +253,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         first = 0
         while True:
             path = self._path(name, "rows") + query(first=first, limit=_PAGE_ROWS)
-            page = await self._transport.send(Call("GET", path, list[dict[str, Any]]))
+            page = await self._get(path, list[dict[str, Any]])
             for row in page:
                 yield row
             if len(page) < _PAGE_ROWS:
@@ -265,7 +263,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
     @verb
     async def versions(self, name: str) -> list[DatasetReport]:
         """Return the kept versions of a data set, the newest first; `qa@2` names one."""
-        return await self._transport.send(Call("GET", self._path(name, "versions"), list[DatasetReport]))
+        return await self._get(self._path(name, "versions"), list[DatasetReport])
 
     @verb
     async def search(
@@ -293,7 +291,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         """
         pairs = [("text", text), ("first", first), ("limit", limit), *(("where", one) for one in where)]
         asked = urlencode([*pairs, *([("sort", sort)] if sort else [])])
-        return await self._transport.send(Call("GET", self._path(name, f"search?{asked}"), FoundRows))
+        return await self._get(self._path(name, f"search?{asked}"), FoundRows)
 
     @verb
     async def changes(self, name: str, to: str, *, first: int = 0, limit: int = 100) -> RowChanges:
@@ -306,12 +304,12 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           limit: How many to return at most.
         """
         asked = urlencode({"to": to, "first": first, "limit": limit})
-        return await self._transport.send(Call("GET", self._path(name, f"changes?{asked}"), RowChanges))
+        return await self._get(self._path(name, f"changes?{asked}"), RowChanges)
 
     @verb
     async def columns(self, name: str) -> list[ColumnFacts]:
         """Return statistics of each column of a data set: kinds, missing and frequent values, ranges."""
-        return await self._transport.send(Call("GET", self._path(name, "columns"), list[ColumnFacts]))
+        return await self._get(self._path(name, "columns"), list[ColumnFacts])
 
     @verb
     async def edit(

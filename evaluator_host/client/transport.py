@@ -171,6 +171,9 @@ class Verbs(Generic[TransportT]):
     def __init__(self, transport: TransportT) -> None:
         self._transport = transport
 
+    async def _get(self, path: str, kind: type[T]) -> T:
+        return await self._transport.send(Call("GET", path, kind))
+
 
 class Verb(Generic[P, T]):
     """Type of a client method as users see it: it returns `T`, or a coroutine of `T` from an async client."""
@@ -260,12 +263,12 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
     async def all(self) -> list[ReportT]:
         """Return all of them: data sets the newest first, models the operator's first, others by name."""
         reports = cast("type[list[ReportT]]", GenericAlias(list, (self._REPORT,)))
-        return await self._transport.send(Call("GET", self._PATH, reports))
+        return await self._get(self._PATH, reports)
 
     @verb
     async def get(self, name: str) -> ReportT:
         """Return the one of this name; secrets and models without their values and keys."""
-        return await self._transport.send(Call("GET", self._path(name), cast("type[ReportT]", self._REPORT)))
+        return await self._get(self._path(name), cast("type[ReportT]", self._REPORT))
 
     @verb
     async def delete(self, name: str) -> None:
