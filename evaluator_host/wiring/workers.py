@@ -181,8 +181,7 @@ class Workers(Part):
 
     async def _live(self, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
         """Run a worker process until it ends; return whether it ended as it should."""
-        name = self._service.pool.backend.name
-        backend = SandboxChoice.NONE if name == "unsandboxed" else SandboxChoice(name)
+        backend = SandboxChoice(self._service.pool.backend.name)
         pid, own = await self._forker.fork(work, self._settings, backend, self._debug, *args)
         channel = await Channel(partial(self._answer, number)).over(own)
         self._workers[number] = worker = _Worker(pid, channel)
