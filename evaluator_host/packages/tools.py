@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -22,10 +22,10 @@ from typing import Any, Final, cast
 import uv
 from packaging.utils import canonicalize_name
 
-from evaluator_host.model.errors import IndexUnavailable, MachineExhausted, Misconfigured, PackagesFailed
+from evaluator_host.model.errors import IndexUnavailable, MachineExhausted, Misconfigured, PackagesFailed, Problem
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import IndexSettings, Workspace
-from evaluator_host.packages.lock import LockTarget
+from evaluator_host.packages.lock import LockTarget, Pin
 from evaluator_host.system import processes
 from evaluator_host.system.processes import Command, Finished, LimitReached, OutputFlood, Run
 from evaluator_host.system.turns import Turns
@@ -196,3 +196,19 @@ def close_name(name: str, language: Language) -> str | None:
     low = name.lower()
     close = difflib.get_close_matches(low, known, n=5, cutoff=_CLOSE)
     return max(close, key=lambda one: (sorted(one) == sorted(low), sum(map(eq, one, low))), default=None)
+
+
+def no_package(name: str, language: Language, *, index: str, check: str) -> PackagesFailed:
+    """Return the error for a package that the index does not have; `check` says what to do if no name is close."""
+    meant = close_name(name, language)
+    hint = f"Did you mean {meant}?" if meant else check
+    problem = Problem("packages", f"there is no package {name}", meant)
+    return PackagesFailed(f"There is no package {name} in the {index}. {hint}", problems=(problem,))
+
+
+def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
+    """Return the error for a version that a package does not have; `near` are pins of others, under a `title`."""
+    meant = close_name(pin.name, pin.language)  # a package of a misspelt name may be a trap
+    hint = f" Did you mean {meant}?" if meant else f" {title}: {', '.join(near)}." if near else ""
+    problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
+    return PackagesFailed(f"{pin.name} has no version {pin.version}.{hint}", problems=(problem,))

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.model.errors import HostError, IndexUnavailable, PackagesFailed, Problem
+from evaluator_host.model.errors import HostError, IndexUnavailable, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import npm_workspace
 from evaluator_host.packages.lock import LockedPackage, LockTarget, Pin
-from evaluator_host.packages.tools import Resolver, close_name, shorten, unreachable
+from evaluator_host.packages.tools import Resolver, no_package, no_version, shorten, unreachable
 from evaluator_host.system.processes import OUTPUT_BYTES, Finished
 
 _VERSIONS: Final = Path(__file__).with_name("versions.cjs")
@@ -205,7 +205,10 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
     if NO_ANSWER.fullmatch(error["code"]):
         return _no_answer(error, resolver)
     if error["code"] == "E404":
-        return _no_package(error)
+        found = _MISSING.search(error["detail"])
+        name = found["name"] if found else "one of the packages"
+        check = "Check the name, and that the registry's credentials allow it."
+        return no_package(name, Language.JAVASCRIPT, index="registry", check=check)
     found = _TARGET.search(error["summary"])
     if error["code"] == "ETARGET" and found and (pin := asked.get(found["spec"])):
         return await _no_version(pin, resolver)
@@ -225,20 +228,8 @@ def from_outside(said: str) -> PackagesFailed | None:
     return PackagesFailed(f"One of these packages depends on {what}: pin another version or another package.")
 
 
-def _no_package(error: dict[str, str]) -> PackagesFailed:
-    found = _MISSING.search(error["detail"])
-    name = found["name"] if found else "one of the packages"
-    meant = close_name(name, Language.JAVASCRIPT)
-    hint = f" Did you mean {meant}?" if meant else " Check the name, and that the registry's credentials allow it."
-    problem = Problem("packages", f"there is no package {name}", meant)
-    return PackagesFailed(f"There is no package {name} in the registry.{hint}", problems=(problem,))
-
-
 async def _no_version(pin: Pin, resolver: Resolver) -> PackagesFailed:
     around = [(pin.name, f"<{pin.version}"), (pin.name, f">{pin.version}")]
     below, above = await matching_versions(around, resolver)
     near = [f"{pin.name}@{version}" for version in (*below[-1:], *above[:1])]
-    meant = close_name(pin.name, Language.JAVASCRIPT)
-    nearest = f" Did you mean {meant}?" if meant else f" The nearest: {', '.join(near)}." if near else ""
-    problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
-    return PackagesFailed(f"{pin.name} has no version {pin.version}.{nearest}", problems=(problem,))
+    return no_version(pin, near, title="The nearest")

@@ -14,7 +14,7 @@ from evaluator_host.model.errors import HostError, Misconfigured, PackagesFailed
 from evaluator_host.model.evaluator import Language
 from evaluator_host.packages.index import uv_workspace
 from evaluator_host.packages.lock import Lock, LockedPackage, LockTarget, Pin
-from evaluator_host.packages.tools import Resolver, close_name, shorten, unreachable
+from evaluator_host.packages.tools import Resolver, no_package, no_version, shorten, unreachable
 from evaluator_host.system.processes import Finished
 
 _SOURCE: Final = "set.in"
@@ -154,12 +154,15 @@ async def _failure(finished: Finished, pins: Sequence[Pin], resolver: Resolver) 
     flat = " ".join(said.split())
     asked = {pin.name: pin for pin in pins}
     if (missing := _NO_PACKAGE.search(flat)) and missing["name"] in asked:
-        return _no_package(asked[missing["name"]])
+        check = "Check the name: it may differ from the name that is imported."
+        return no_package(missing["name"], Language.PYTHON, index="index", check=check)
     for pattern in (_NO_VERSION, _NO_WHEEL):
         found = pattern.search(flat)
         if found and (pin := asked.get(canonicalize_name(found["name"]))):
             near = await _nearest(pin, resolver)
-            return _no_version(pin, near) if pattern is _NO_VERSION else NoWheel.for_pin(pin, resolver.target, near)
+            if pattern is _NO_WHEEL:
+                return NoWheel.for_pin(pin, resolver.target, near)
+            return no_version(pin, near, title="The nearest for this runtime")
     explanation = shorten(_explanation(said), resolver.index)
     if "No solution found" in said:
         if _NO_WHEEL.search(flat) or "has no usable wheels" in flat:
@@ -181,21 +184,6 @@ class NoWheel(PackagesFailed):
             f"{instead} the operator set allow_source_builds: it is then built inside a sandbox."
         )
         return cls(detail, problems=(Problem("packages", f"{pin.text} has no wheel", near[0] if near else None),))
-
-
-def _no_package(pin: Pin) -> PackagesFailed:
-    meant = close_name(pin.name, pin.language)
-    hint = f" Did you mean {meant}?" if meant else " Check the name: it may differ from the name that is imported."
-    problem = Problem("packages", f"there is no package {pin.name}", meant)
-    return PackagesFailed(f"There is no package {pin.name} in the index.{hint}", problems=(problem,))
-
-
-def _no_version(pin: Pin, near: Sequence[str]) -> PackagesFailed:
-    meant = close_name(pin.name, pin.language)
-    nearest = f" The nearest for this runtime: {', '.join(near)}." if near else ""
-    nearest = f" Did you mean {meant}?" if meant else nearest  # a package of a misspelt name may be a trap
-    problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
-    return PackagesFailed(f"{pin.name} has no version {pin.version}.{nearest}", problems=(problem,))
 
 
 def unanswered(said: str) -> bool:
