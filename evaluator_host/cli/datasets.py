@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from evaluator_host.cli import options
-from evaluator_host.cli.console import err, facts, format_time, out, plain, print_found, print_json, table
+from evaluator_host.cli.console import counted, err, facts, format_time, out, plain, print_found, print_json, table
 from evaluator_host.cli.remote_host import ClientOption, named_job
 from evaluator_host.model.errors import InvalidRequest
 from evaluator_host.model.json_values import encode_json
@@ -35,13 +35,13 @@ def upload(
     if as_json:
         print_json(made)
         return
-    out.print(plain(f"{made.name}: {made.rows} rows, columns {', '.join(made.columns)}"))
+    out.print(plain(f"{made.name}: {counted(made.rows, 'row')}, columns {', '.join(made.columns)}"))
     for note in made.notes:
         err.print(plain(f"{file}: {note}"))
     for bad in made.bad_rows:
         err.print(plain(f"{file}:{bad.line}: {bad.message}; left out"))
     if made.bad_row_count > len(made.bad_rows):
-        err.print(f"{made.bad_row_count - len(made.bad_rows)} more bad lines were left out")
+        err.print(f"more bad lines that were left out: {made.bad_row_count - len(made.bad_rows)}")
 
 
 @app.command(name="list")
@@ -102,7 +102,7 @@ def search(
     for one in found.rows:
         sys.stdout.buffer.write(f"{one.index}\t".encode() + encode_json(one.row) + b"\n")
     sys.stdout.flush()
-    err.print(f"{len(found.rows)} of {found.total} rows")
+    err.print(f"{len(found.rows)} of {counted(found.total, 'row')}")
 
 
 @app.command()
@@ -172,7 +172,7 @@ def edit(
         add_from=rows_of,
         create=create,
     )
-    print_found(made, lambda one: plain(f"{one.name}@{one.version}: {one.rows} rows"), as_json=as_json)
+    print_found(made, lambda one: plain(f"{one.name}@{one.version}: {counted(one.rows, 'row')}"), as_json=as_json)
 
 
 def _changed_row(given: str) -> tuple[int, dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from evaluator_host.cli.console import facts, format_time, plain, table
+from evaluator_host.cli.console import counted, facts, format_time, plain, table
 from evaluator_host.cli.summary import corpus_scores_text, usage_text
 from evaluator_host.cli.words import in_options
 from evaluator_host.schemas.jobs import JobEstimate, JobNode, JobReport, JobScore
@@ -77,13 +77,13 @@ def _score_text(score: JobScore, *, zero: bool) -> str | None:
     rate = "" if score.pass_rate is None else f", {score.pass_rate:.1%} passed"
     change = "" if score.change is None else f", {score.change:+.4g} since {score.previous}"
     failed = score.failed if zero else 0
-    counted = f" ({failed} failed, counted as 0)" if failed else ""
-    return f"mean {score.mean:.4g} over {score.scored + failed} of {score.rows} rows{counted}{rate}{change}"
+    as_zero = f" ({failed} failed, counted as 0)" if failed else ""
+    return f"mean {score.mean:.4g} over {score.scored + failed} of {counted(score.rows, 'row')}{as_zero}{rate}{change}"
 
 
 def _node(node: JobNode) -> str:
     reason = f" ({node.reason})" if node.reason else ""
-    return f"{node.name} {node.state}{reason}, {node.rows} rows"
+    return f"{node.name} {node.state}{reason}, {counted(node.rows, 'row')}"
 
 
 def _model(job: JobReport) -> str | None:
@@ -101,7 +101,8 @@ def figures_table(figures: JobFigures) -> Text:
 def _evaluator_figures(one: EvaluatorFigures) -> Text:
     rate = "" if one.pass_rate is None else f", {one.pass_rate:.1%} passed"
     skipped = f", {one.skipped} skipped" if one.skipped else ""
-    made = Text(plain(f"{one.evaluator}: {one.rows} rows, {one.scored} scored, {one.failed} failed{skipped}{rate}"))
+    rows = counted(one.rows, "row")
+    made = Text(plain(f"{one.evaluator}: {rows}, {one.scored} scored, {one.failed} failed{skipped}{rate}"))
     if one.metrics:
         header = ("METRIC", "COUNT", "NAN", "MEAN", "MIN", "P50", "P90", "P99", "MAX", "STD DEV")
         made.append("\n").append(table(header, [_metric(metric) for metric in one.metrics]))
@@ -114,7 +115,7 @@ def _evaluator_figures(one: EvaluatorFigures) -> Text:
     if one.usage is not None:
         made.append(plain(f"\nmodels: {usage_text(one.usage)}"))
     for error in one.errors:
-        made.append(plain(f"\n{error.code}: {error.count} rows, for example row {error.example_row}"))
+        made.append(plain(f"\n{error.code}: {counted(error.count, 'row')}, for example row {error.example_row}"))
     return made
 
 
@@ -152,11 +153,10 @@ def _group(group: FailureGroup) -> tuple[object, ...]:
 
 def estimate_text(one: JobEstimate) -> Text:
     """Return the estimate of a job as text, with the budgets that the job would exceed."""
-    made = Text(plain(f"{one.rows} rows would use {usage_text(one.usage)}\n"))
-    made.append(plain(f"estimated from {one.sampled} rows, of which {one.failed} failed: {usage_text(one.sample)}"))
-    for why in one.over:
-        made.append(plain(f"\nbudget_exceeded: {why}"))
-    return made
+    made = Text(plain(f"{counted(one.rows, 'row')} would use {usage_text(one.usage)}\n"))
+    rows = counted(one.sampled, "row")
+    made.append(plain(f"estimated from {rows}, of which {one.failed} failed: {usage_text(one.sample)}"))
+    return made.append(plain("".join(f"\nbudget_exceeded: {why}" for why in one.over)))
 
 
 def agreement_tables(found: Sequence[Agreement]) -> Text:
@@ -166,7 +166,7 @@ def agreement_tables(found: Sequence[Agreement]) -> Text:
         weighted = "" if one.weighted_kappa is None else f", weighted {one.weighted_kappa:.3f}"
         kappa = "none" if one.kappa is None else f"{one.kappa:.3f} ({_interval(one.kappa_interval)}){weighted}"
         accuracy = f"{one.accuracy:.3f} ({_interval(one.accuracy_interval)})"
-        made.append(plain(f"{one.evaluator}: {one.rows} rows, accuracy {accuracy}, kappa {kappa}\n"))
+        made.append(plain(f"{one.evaluator}: {counted(one.rows, 'row')}, accuracy {accuracy}, kappa {kappa}\n"))
         header = ("CLASS", "PEOPLE", "EVALUATOR", "RECALL", "", "PRECISION", "")
         rows = [
             (
@@ -192,7 +192,7 @@ def _interval(given: tuple[float, float] | None) -> str:
 
 def comparison_table(one: Comparison) -> Text:
     """Return a table that compares the results of one evaluator in two jobs."""
-    made = Text(plain(f"{one.before} -> {one.after}: {one.improved} rows better, {one.regressed} worse\n"))
+    made = Text(plain(f"{one.before} -> {one.after}: {counted(one.improved, 'row')} better, {one.regressed} worse\n"))
     header = ("METRIC", "N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
     made.append(table(header, [_difference(metric) for metric in one.metrics]))
     for name, changes in (("worse", one.regressions), ("better", one.improvements)):

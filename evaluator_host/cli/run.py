@@ -258,7 +258,7 @@ class Run:
             if results is not None and self.shard is not None:
                 results.write(self.shard.closing_line(rows=self._rows.count, bad_lines=self._rows.bad))
         if not self._summary.rows and (self.shard is None or not self._rows.count):
-            why = f"{self._rows.bad} bad lines" if self._rows.bad else "it is empty, or has a header and nothing else"
+            why = f"bad lines: {self._rows.bad}" if self._rows.bad else "it is empty, or has a header and nothing else"
             raise InvalidRequest(f"there is no row to score in {self.data}: {why}")
         self._print(seconds)
         return self._exit_code()

@@ -1,6 +1,7 @@
 """Queues of rows of a job or a data set that people label; agreement reports compare evaluators with the labels."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -209,14 +210,10 @@ class LabelQueues:
     async def _shown(self, queue: StoredQueue, stored: StoredLabel) -> LabelRow:
         entry = _entry(stored)
         if queue.job_id is not None:
-            try:
+            with suppress(NotFound):  # the job was deleted; the data set stays
                 found = await self.rows.one(queue.workspace_id, queue.job_id, stored.index)
-            except NotFound:  # the job was deleted; the data set stays
-                pass
-            else:
-                hidden = (
-                    stored.state == LabelState.WAITING and not _CONTENT.validate_json(queue.content).task.show_results
-                )
+                task = _CONTENT.validate_json(queue.content).task
+                hidden = stored.state == LabelState.WAITING and not task.show_results
                 return LabelRow(**entry, row=found.row, given=found.given, results=() if hidden else found.results)
         (row,) = await self.datasets.rows_by_number(queue.workspace_id, queue.dataset_id, [stored.index])
         return LabelRow(**entry, row=row, given=None, results=())

@@ -192,12 +192,9 @@ class Schedules:
         return replace(kept, last_job=job.id)
 
     async def _is_running(self, workspace_id: str, job_id: str | None) -> bool:
-        if job_id is None:
-            return False
-        try:
-            return not (await self._jobs.get_job(workspace_id, job_id)).status.final
-        except NotFound:
-            return False
+        with suppress(NotFound):
+            return job_id is not None and not (await self._jobs.get_job(workspace_id, job_id)).status.final
+        return False
 
 
 def _named(stored: StoredObject, kept: _Schedule, at: datetime) -> JobSpec:

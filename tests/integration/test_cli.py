@@ -113,7 +113,7 @@ def test_a_file_without_a_row_is_the_callers_mistake(folder: Path) -> None:
     (folder / "empty.jsonl").write_text("nonsense\n")
     ran = cli(folder, "run", "exact.py", "--data", "empty.jsonl")
     assert ran.returncode == 2
-    assert "no row to score" in ran.stderr
+    assert "no row to score in empty.jsonl: bad lines: 1" in ran.stderr
 
 
 @pytest.mark.parametrize("isolation", ["row", "batch"])

@@ -55,6 +55,9 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     uploaded = command(url, "datasets", "upload", str(tmp_path / "capitals.csv"))
     assert uploaded.stdout == "capitals: 3 rows, columns question, gold, answer\n"
     assert ":4: it has 2 cells, and the header has 3; left out" in uploaded.stderr
+    edited = command(url, "datasets", "edit", "capitals-1", "--add", '{"answer": "Rome"}', "--create")
+    assert edited.stdout == "capitals-1@1: 1 row\n"
+    command(url, "datasets", "delete", "capitals-1")
     mapped = ("--map", "outputs=answer", "--map", "correct_answer=gold")
     first = command(url, "jobs", "create", "-e", "capital-check@1", "-d", "capitals", *mapped, "--wait")
     assert "completed" in first.stdout
@@ -66,7 +69,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     job = json.loads(second.stdout)
     assert (job["status"], job["evaluators"]) == ("completed", ["capital-check@2"])
     compared = command(url, "jobs", "compare", "last-1", "last")
-    assert "capital-check@1 -> capital-check@2: 1 rows better, 0 worse" in compared.stdout
+    assert "capital-check@1 -> capital-check@2: 1 row better, 0 worse" in compared.stdout
     assert "better: row 1, 0 -> 1" in compared.stdout
     rows = command(url, "jobs", "rows", job["id"], "--sort", "-score", "--not-passed")
     assert rows.stdout.splitlines()[1].split() == ["2", "capital-check@2", "scored", "0", "False", "-"]
