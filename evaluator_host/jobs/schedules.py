@@ -131,9 +131,14 @@ class Schedules:
         Raises:
           NotFound: there is no schedule of that name, or its evaluator or data set was deleted.
         """
-        stored = await self._objects.get_object(KIND, workspace_id, name)
-        kept = _STORED.validate_json(stored.content)
-        return await self._jobs.create_job(_named(stored, kept, datetime.now(UTC)), workspace_id)
+        stored, now = await self._objects.get_object(KIND, workspace_id, name), datetime.now(UTC)
+        job = await self._jobs.create_job(_named(stored, _STORED.validate_json(stored.content), now), workspace_id)
+
+        def changed(content: str) -> str:
+            return _json(replace(_STORED.validate_json(content), last_at=now, last_job=job.id, last_error=None))
+
+        await self._objects.change_object(KIND, workspace_id, name, changed)
+        return job
 
     async def delete_schedule(self, workspace_id: str, name: str) -> None:
         """Delete a schedule; its jobs stay."""

@@ -26,7 +26,9 @@ class ScheduleReport:
     timezone: Annotated[str, Doc("Name of the time zone of `cron`: `Europe/Berlin`.")]
     paused: Annotated[bool, Doc("Whether it runs nothing for now.")]
     next_runs: Annotated[tuple[datetime, ...], Doc("When it will run next, three times; empty while it is paused.")]
-    last_at: Annotated[datetime | None, Doc("The time for which it ran last; None before the first run.")]
+    last_at: Annotated[
+        datetime | None, Doc("The time for which it ran last, or was run by hand; None before the first run.")
+    ]
     last_job: Annotated[
         str | None, Doc("Id of the job of that run; None before the first run, and when no job could be made.")
     ]

@@ -112,6 +112,8 @@ async def test_a_schedule_waits_for_its_job_and_tells_what_it_cannot_make(desk: 
     assert (await schedules.get_schedule(WORKSPACE, "often")).next_runs == ()
     another = await schedules.run_schedule(WORKSPACE, "often")
     assert another.schedule == "often"
+    now = await schedules.get_schedule(WORKSPACE, "often")
+    assert (now.last_job, now.last_error) == (another.id, None)
     await schedules.delete_schedule(WORKSPACE, "often")
     assert await schedules.list_schedules(WORKSPACE) == []
 
