@@ -28,6 +28,7 @@ MIGRATIONS_DIR: Final = Path(__file__).parent / "migrations"
 
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # an arbitrary number, so that other programs do not use it
 _WAIT_S: Final = 600.0  # another process may be writing a lot
+_QUIET_S: Final = 2.0  # of waiting that is not logged
 
 _log = logging.getLogger(__name__)
 
@@ -168,12 +169,24 @@ def _alone(address: Address) -> Iterator[None]:
     lock.acquire(wait=True)
     try:
         os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # it holds hashes of keys
+        _note_writer(address.file)
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has an effect on a new file only
             connection.execute("PRAGMA journal_mode = WAL")
         yield
     finally:
         lock.release()
+
+
+def _note_writer(file: Path) -> None:
+    """Log that another process locks a SQLite file: this one waits for it, for minutes if need be."""
+    try:
+        with closing(sqlite3.connect(file, timeout=_QUIET_S, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        _log.warning("%s: %s. This host waits until it can write there, for %g s at most", file, error, _WAIT_S)
 
 
 def _back_up(file: Path, revision: str) -> Path:

@@ -4,6 +4,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from evaluator_host.store.database import Address, Engine, address
 from evaluator_host.store.schema import MIGRATIONS_DIR, VERSION_TABLE, head, known_revisions, migrate
 from evaluator_host.store.store import open_store
 from evaluator_host.store.tables import Table
+from tests.keyed import eventually
 
 LATER = '''
 """A later version: a column, and a row of its own."""
@@ -84,6 +87,21 @@ def test_the_migrations_make_the_tables_that_the_code_uses(where: Address) -> No
             for key in table.foreign_keys
         }
     engine.dispose()
+
+
+def test_a_file_that_another_process_locks_is_waited_for_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_QUIET_S", 0.1)
+    where = address("", tmp_path)
+    migrate(where)
+    with closing(sqlite3.connect(str(where.file), isolation_level=None)) as other, ThreadPoolExecutor(1) as waiting:
+        other.execute("BEGIN IMMEDIATE")
+        migrated = waiting.submit(migrate, where)
+        eventually(lambda: "database is locked. This host waits" in caplog.text)
+        assert not migrated.done()
+        other.execute("ROLLBACK")
+        migrated.result(60)
 
 
 def foreign_keys(connection: Connection) -> set[tuple[str, str]]:
