@@ -25,6 +25,7 @@ from evaluator_host.model.evaluator import EncodedRow, Evaluator, Isolation, Row
 from evaluator_host.model.json_values import decode_json
 from evaluator_host.model.outcome import EvaluationResult
 from evaluator_host.sandbox.linux.watchdog import child_pids
+from evaluator_host.schemas.evaluation import CheckReport
 from evaluator_host.wiring.store import open_store
 from tests.conftest import settings
 from tests.server import COMMAND, Server, new_home
@@ -62,6 +63,11 @@ class Host:
         """Evaluate rows in one request."""
         async with self._client(workspace) as client:
             return list((await client.evaluate_batch(evaluator, rows, isolation=isolation)).results)
+
+    async def check(self, evaluator: Evaluator) -> CheckReport:
+        """Load an evaluator without a row."""
+        async with self._client(WORKSPACE) as client:
+            return await client.check(evaluator)
 
     def waiting(self) -> float:
         """Return how many calls wait for a sandbox, in all processes."""
