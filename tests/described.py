@@ -11,5 +11,5 @@ from evaluator_host.web.app import create_app
 
 @cache
 def described_app() -> FastAPI:
-    """Return it; it takes half a second to make, once a process."""
+    """Return it; its document takes a second to make, once a process."""
     return create_app(cast("Any", None), Settings())

@@ -23,7 +23,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -284,27 +283,11 @@ def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
 
 
 def _build_api() -> None:
-    """Build the API once, and keep what FastAPI and pydantic make of each route: a host that is forked makes its handlers only."""
-    from fastapi import params, routing  # noqa: PLC0415
+    """Describe the API once, which imports what its routes need when they are called."""
+    from evaluator_host.config.settings import Settings  # noqa: PLC0415 - not for those who only ask for a process
+    from evaluator_host.web.app import create_app  # noqa: PLC0415 - the same
 
-    from evaluator_host.config.settings import Settings  # noqa: PLC0415
-    from evaluator_host.web.app import create_app  # noqa: PLC0415
-
-    made: dict[tuple[Any, ...], dict[str, Any]] = {}
-    populate = routing._populate_api_route_state
-
-    def populate_once(route: Any, path: str, endpoint: Any, **options: Any) -> None:
-        needed = [id(default) for default in endpoint.__defaults__ or () if isinstance(default, params.Depends)]
-        key = (path, endpoint.__code__, str(options["methods"]), *needed)
-        if key not in made:
-            populate(route, path, endpoint, **options)
-            made[key] = dict(vars(route))
-            return
-        dependant = replace(made[key]["dependant"], call=endpoint)
-        vars(route).update(made[key] | {"endpoint": endpoint, "dependant": dependant})
-
-    routing._populate_api_route_state = populate_once  # type: ignore[assignment]
-    create_app(cast("Any", None), Settings(data_dir=Path(tempfile.gettempdir())))
+    create_app(cast("Any", None), Settings(data_dir=Path(tempfile.gettempdir()))).openapi()
 
 
 def _read_tables() -> None:

@@ -18,7 +18,6 @@ from evaluator_host.schemas.stored import UsageReport
 from evaluator_host.service import Service, summarise
 from evaluator_host.service.model_grants import ModelTerms
 from evaluator_host.service.service import batch_too_large
-from evaluator_host.store.usage import StorageUsage
 from evaluator_host.system.memory import Reservation
 from evaluator_host.system.turns import Turns
 from evaluator_host.web.api.bodies import BatchIn, CheckIn, EditorIn, EvaluateIn, EvaluatorIn, case_dicts
@@ -38,7 +37,7 @@ from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.http.error_responses import describe_error, install_error_handlers
 from evaluator_host.web.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.web.http.middleware import AccessMiddleware, memory_of
-from evaluator_host.web.http.openapi import completed
+from evaluator_host.web.http.openapi import DescribedApi
 from evaluator_host.web.workbench import Workbench, shows_page
 
 _FEW_ROWS: Final = 500
@@ -72,7 +71,7 @@ def create_app(
 
     `access` and `records` are None only to write the OpenAPI document: such an application refuses every call.
     """
-    app = FastAPI(
+    app = DescribedApi(
         title="Evaluator Host",
         version=__version__,
         description=_DESCRIPTION,
@@ -83,7 +82,7 @@ def create_app(
     app.state.max_rows = settings.max_rows_per_batch
     app.state.service = service
     app.state.reading = Turns(_READ_AT_ONCE)
-    install_error_handlers(app, completed)
+    install_error_handlers(app)
     kept = records or cast("StoredResources", _Described())
     given = cast("Access", access)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
@@ -184,19 +183,13 @@ def api(service: Service, access: Access, records: StoredResources, *, traces_by
     router.routes.extend(secrets_api(records.secrets, records.models, access).routes)
     router.routes.extend(models_api(records.models, access).routes)
     router.routes.extend(model_answers_api(records.models, access).routes)
-    router.routes.extend(_usage_api(records.usage).routes)
-    router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
-    return router
-
-
-def _usage_api(usage: StorageUsage) -> APIRouter:
-    router = APIRouter(route_class=JsonRoute)
 
     @router.get("/v1/usage", response_model=UsageReport, tags=["host"])
     async def show(workspace: WorkspaceOf) -> Response:
         """Show what the workspace of the key stores, and what it may store, in bytes."""
-        return json_response(await usage.get_usage(workspace))
+        return json_response(await records.usage.get_usage(workspace))
 
+    router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
     return router
 
 

@@ -106,7 +106,12 @@ def test_a_server_imports_no_part_that_few_hosts_need() -> None:
     )
     modules, _ = imported(program)
     assert {"fastapi", "sqlalchemy", "evaluator_host.store.schema"} <= modules
-    assert sorted(modules & {"alembic", "mako", "docker", "yaml", "psycopg", "evaluator_host.sdk", *DATA}) == []
+    assert (
+        sorted(
+            modules & {"alembic", "mako", "google.protobuf", "docker", "yaml", "psycopg", "evaluator_host.sdk", *DATA}
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from evaluator_host.web.auth.access import Access, AuditedCall, CallerOf, Worksp
 from evaluator_host.web.auth.keyring import Caller
 from evaluator_host.web.auth.package_visibility import no_such_set
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.json_routes import JsonRoute, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, LateRoute, json_response
 
 _MISSING = describe_error(404, "No such package set.")
 _IN_USE = {**_MISSING, **describe_error(409, "The package set is in use.")}
@@ -103,7 +103,7 @@ async def _build_events(events: AsyncGenerator[BuildEvent, None]) -> AsyncGenera
 
 def packages_api(service: Service) -> APIRouter:
     """Return the routes of the package indexes."""
-    router = APIRouter(prefix="/v1/packages", tags=["environments"])
+    router = APIRouter(prefix="/v1/packages", tags=["environments"], route_class=LateRoute)
 
     @router.get("/{language}/{name:path}/versions", response_model=PackageVersions, responses=_VERSIONS)
     async def versions(language: Language, name: str, workspace: WorkspaceOf) -> Response:

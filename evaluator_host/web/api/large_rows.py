@@ -5,7 +5,7 @@ Rows that every JSON decoder reads alike are kept as they were sent; a child pro
 
 import asyncio
 import mmap
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -168,3 +168,7 @@ class RowsRoute(JsonRoute):
     """A route whose body is an `EvaluateIn` or a `BatchIn`; a child process reads a large one."""
 
     request_class = _RowsRequest
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        self.build()  # it is 20 ms of the first of these routes, and callers wait for it

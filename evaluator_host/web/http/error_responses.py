@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -89,8 +89,8 @@ class ProblemBody(BaseModel):
     errors: list[FieldProblem] = Field(default_factory=list)
 
 
-_REFERENCE: Final = "#/components/schemas/{model}"
-_CONTENT: Final = {"application/problem+json": {"schema": {"$ref": _REFERENCE.format(model=ProblemBody.__name__)}}}
+REFERENCE: Final = "#/components/schemas/{model}"
+_CONTENT: Final = {"application/problem+json": {"schema": {"$ref": REFERENCE.format(model=ProblemBody.__name__)}}}
 
 
 def describe_error(status: int | str, text: str) -> dict[int | str, dict[str, Any]]:
@@ -127,62 +127,32 @@ def error_response(scope: Scope, error: HostError) -> Response:
 def _headers(error: HostError) -> dict[str, str]:
     """Return the headers of an error response, including those that the middleware would add."""
     headers = {name.decode(): value.decode() for name, value in SECURITY_HEADERS}
-    match error:
-        case Busy():
-            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
-        case Unauthorized():
-            headers["WWW-Authenticate"] = 'Bearer realm="evaluator-host"'
-        case _:
-            pass
+    if isinstance(error, Busy):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+    elif isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="evaluator-host"'
     return headers
 
 
-def install_error_handlers(app: FastAPI, complete: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Make errors raised by routes return problem+json; the middleware handles all other errors.
+def install_error_handlers(app: FastAPI) -> None:
+    """Make errors raised by routes return problem+json; the middleware handles all other errors."""
 
-    `complete` gets FastAPI's OpenAPI document and returns the one to serve (`web.http.openapi.completed`).
-    """
-    describe = app.openapi
+    async def answer(request: Request, error: Exception) -> Response:
+        return error_response(request.scope, _host_error(error))
 
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is not None:
-            return app.openapi_schema
-        schema = describe()
-        body = ProblemBody.model_json_schema(ref_template=_REFERENCE)
-        schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-        schemas.update({**body.pop("$defs"), ProblemBody.__name__: body})
-        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which no response here has
-            schemas.pop(name, None)
-        for responses in (route["responses"] for routes in schema["paths"].values() for route in routes.values()):
-            if "application/json" in responses.get("422", {}).get("content", ()):
-                responses.update(describe_error("422", "The request is invalid; every faulty field is named."))
-        app.openapi_schema = complete(schema)
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend it
-
-    async def host_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HostError)  # noqa: S101 - registered for this class
-        return error_response(request.scope, error)
-
-    async def invalid(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
-        return problem_response(invalid_request(error.errors()))
-
-    async def http_error(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
-        if isinstance(error.__cause__, OSError | ClientDisconnect):
-            raise error.__cause__  # FastAPI calls every error while it reads a body the caller's fault
-        return error_response(request.scope, _of_status(error))
-
-    app.add_exception_handler(HostError, host_error)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, http_error)
+    for kind in (HostError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, answer)
 
 
-def _of_status(error: HTTPException) -> HostError:
-    if isinstance(error.__cause__, HostError):  # FastAPI wraps errors that are raised while it reads a body
-        return error.__cause__
+def _host_error(error: Exception) -> HostError:
+    if isinstance(error, RequestValidationError):
+        return invalid_request(error.errors())
+    cause = error.__cause__ if isinstance(error, HTTPException) else error
+    if isinstance(cause, HostError):  # FastAPI wraps errors that are raised while it reads a body
+        return cause
+    assert isinstance(error, HTTPException)  # noqa: S101 - no other class has a handler
+    if isinstance(cause, OSError | ClientDisconnect):
+        raise cause  # FastAPI calls every error while it reads a body the caller's fault
     if error.status_code == NotFound.status:
         return NotFound("there is no such path; /docs describes the API")
     more = (

@@ -1,11 +1,19 @@
-"""Completes the OpenAPI document: names of operations, short names of schemas, how keys are sent, errors of routes."""
+"""Makes the OpenAPI document: names of operations, short names of schemas, how keys are sent, errors of routes."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterable
+from threading import Lock
 from typing import Any, Final
 
-from evaluator_host.web.http.error_responses import describe_error
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+
+from evaluator_host.web.http.error_responses import REFERENCE, ProblemBody, describe_error
+from evaluator_host.web.http.json_routes import LateRoute
 
 _WORDS: Final = {
     "POST /v1/evaluate/batch": "evaluateBatch",
@@ -46,8 +54,43 @@ _KEYS: Final = {
 }
 
 
-def completed(document: dict[str, Any]) -> dict[str, Any]:
+class DescribedApi(FastAPI):
+    """A FastAPI application that makes its OpenAPI document at the first request: in a thread, as it takes a second."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, openapi_url=None)
+        self._describing = Lock()
+        self.add_route("/openapi.json", self._document, include_in_schema=False)
+
+    async def _document(self, _: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(self.openapi))
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the document."""
+        with self._describing:
+            if self.openapi_schema is None:
+                late = [route for route in self.routes if isinstance(route, LateRoute) and route.include_in_schema]
+                document = get_openapi(
+                    title=self.title,
+                    version=self.version,
+                    description=self.description,
+                    license_info=self.license_info,
+                    routes=[APIRoute(route.path, route.endpoint, **route.options) for route in late],
+                )
+                self.openapi_schema = _completed(document)
+            return self.openapi_schema
+
+
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
     """Return an OpenAPI document with operation ids, short names, security and errors, for client generators."""
+    body = ProblemBody.model_json_schema(ref_template=REFERENCE)
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas.update({**body.pop("$defs"), ProblemBody.__name__: body})
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which no response here has
+        schemas.pop(name, None)
+    for responses in (route["responses"] for routes in document["paths"].values() for route in routes.values()):
+        if "application/json" in responses.get("422", {}).get("content", ()):
+            responses.update(describe_error("422", "The request is invalid; every faulty field is named."))
     document = _with_short_names(document)
     document["components"]["securitySchemes"] = {"key": _KEYS}
     document["security"] = [{}, {"key": []}]

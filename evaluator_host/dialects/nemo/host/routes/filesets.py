@@ -13,7 +13,7 @@ from evaluator_host.dialects.nemo.host.filters import Filter, fields, filtered
 from evaluator_host.dialects.nemo.host.routes import parts
 from evaluator_host.web.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.web.http.error_responses import describe_error
-from evaluator_host.web.http.json_routes import JsonRoute, json_response
+from evaluator_host.web.http.json_routes import JsonRoute, LateRoute, json_response
 
 _PREFIX: Final = "/apis/files/v2/workspaces/{workspace}/filesets"
 _FILTER: Final = parts.filter_by(fields("description", "project", "purpose", storage_type="storage.type"))
@@ -115,7 +115,7 @@ def filesets_api(filesets: Filesets, access: Access) -> APIRouter:
 
 def files_api(filesets: Filesets, access: Access) -> APIRouter:
     """Return the routes of single files, whose bodies are not JSON."""
-    router = APIRouter(prefix=_PREFIX, tags=["nemo"], responses=parts.REFUSED)
+    router = APIRouter(prefix=_PREFIX, tags=["nemo"], responses=parts.REFUSED, route_class=LateRoute)
     refused = {**parts.MISSING, **describe_error(413, "The file is too large.")}
 
     @router.put("/{name}/-/{path:path}", response_model=parts.Described, responses=refused, openapi_extra=_FILE)

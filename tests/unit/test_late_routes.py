@@ -1,0 +1,104 @@
+"""Routes that are built at their first call, and the OpenAPI document, which describes them in full."""
+
+import asyncio
+from typing import Any, cast
+
+import httpx
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+from evaluator_host.config.settings import Settings
+from evaluator_host.web.app import create_app
+from evaluator_host.web.http.error_responses import install_error_handlers
+from evaluator_host.web.http.json_routes import JsonRoute, LateRoute
+from evaluator_host.web.http.openapi import DescribedApi
+
+
+class Asked(BaseModel):
+    """A question."""
+
+    text: str
+
+
+class Answered(BaseModel):
+    """An answer."""
+
+    words: int
+
+
+def small_api() -> DescribedApi:
+    app, router = DescribedApi(title="Words", version="1"), APIRouter(route_class=LateRoute, tags=["words"])
+    install_error_handlers(app)
+
+    @router.get("/v1/words/{text}", response_model=Answered, responses={404: {"model": Asked}})
+    async def count(text: str, least: int = 0) -> Response:
+        return Response(f'{{"words": {max(least, len(text.split()))}}}', media_type="application/json")
+
+    @router.get("/v1/state")
+    async def state(_: Request) -> dict[str, str]:
+        return {"status": "ok"}
+
+    app.router.routes += router.routes
+    return app
+
+
+def client(app: DescribedApi) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
+
+
+def is_built(route: Any) -> bool:
+    return hasattr(route, "dependant")
+
+
+def test_a_start_builds_the_routes_of_evaluations_alone() -> None:
+    routes = [route for route in create_app(cast("Any", None), Settings()).routes if isinstance(route, APIRoute)]
+    assert len(routes) > 200
+    assert [route for route in routes if not isinstance(route, LateRoute)] == []
+    assert [route.path for route in routes if is_built(route)] == ["/v1/evaluate", "/v1/evaluate/batch"]
+
+
+def test_readers_of_json_are_late() -> None:
+    assert issubclass(JsonRoute, LateRoute)
+
+
+async def test_a_call_builds_its_route_alone() -> None:
+    app = small_api()
+    async with client(app) as calls:
+        for _ in range(2):
+            answer = await calls.get("/v1/words/a%20b", params={"least": 1})
+            assert (answer.status_code, answer.json()) == (200, {"words": 2})
+    assert [route.path for route in app.routes if is_built(route)] == ["/v1/words/{text}"]
+
+
+async def test_a_late_route_checks_what_it_is_given() -> None:
+    async with client(small_api()) as calls:
+        assert (await calls.get("/v1/words/a", params={"least": "x"})).status_code == 422
+        assert (await calls.post("/v1/words/a")).status_code == 405
+        assert (await calls.head("/v1/words/a")).status_code == 405
+        assert (await calls.get("/v1/state")).text == '{"status":"ok"}'
+
+
+async def test_the_document_is_the_same_before_and_after_calls() -> None:
+    fresh, called = small_api(), small_api()
+    async with client(called) as calls, client(fresh) as others:
+        await asyncio.gather(calls.get("/v1/words/a"), *(calls.get("/openapi.json") for _ in range(3)))
+        after, before = await calls.get("/openapi.json"), await others.get("/openapi.json")
+    assert after.content == before.content
+    responses = after.json()["paths"]["/v1/words/{text}"]["get"]["responses"]
+    for code, model in (("200", "Answered"), ("404", "Asked")):
+        assert responses[code]["content"]["application/json"]["schema"]["$ref"] == f"#/components/schemas/{model}"
+
+
+def test_a_hidden_route_stays_hidden_once_it_is_called() -> None:
+    app = small_api()
+    for route in app.routes:
+        if isinstance(route, LateRoute) and route.path == "/v1/state":
+            route.include_in_schema = False
+
+    async def call() -> httpx.Response:
+        async with client(app) as calls:
+            return await calls.get("/v1/state")
+
+    assert asyncio.run(call()).is_success
+    assert [*app.openapi()["paths"]] == ["/v1/words/{text}"]
