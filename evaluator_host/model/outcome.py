@@ -252,7 +252,7 @@ class EnvironmentInfo:
 class SandboxInfo:
     """The sandbox, as shown in a result."""
 
-    backend: Annotated[str, Doc("`bubblewrap`, `docker` or `unsandboxed`.")]
+    backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
     warm: Annotated[bool, Doc("Whether the evaluator was loaded already.")]
     peak_memory_kb: Annotated[
         int | None, Doc("Peak memory of the row in kilobytes; None where it is not measured.")

@@ -114,7 +114,7 @@ class HostInfo:
     """Facts about the host, the answer of `GET /v1/info`."""
 
     version: Annotated[str, Doc("Of Evaluator Host.")]
-    backend: Annotated[str, Doc("`bubblewrap`, `docker` or `unsandboxed`.")]
+    backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
     languages: Annotated[tuple[str, ...], Doc("Languages of evaluators.")]
     contracts: Annotated[tuple[str, ...], Doc("Contracts of evaluators.")]
     sandboxes: Annotated[int, Doc("Sandboxes that run now.")]

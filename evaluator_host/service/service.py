@@ -7,7 +7,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from evaluator_host.config.settings import Settings
+from evaluator_host.config.settings import SandboxChoice, Settings
 from evaluator_host.dialects.table import has_corpus_scores
 from evaluator_host.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.environments.store import Environments
@@ -165,7 +165,7 @@ class Service:
         evaluator = prepared.evaluator
         if not (evaluator.connects or evaluator.secrets):
             return prepared, None
-        if self._models is None or self.pool.backend.name == "unsandboxed":
+        if self._models is None or self.pool.backend.name == SandboxChoice.NONE:
             raise InvalidRequest(
                 "this host grants no models, hosts or secrets: it runs code without a sandbox"
                 if self._models is not None

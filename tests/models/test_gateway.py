@@ -416,3 +416,9 @@ async def test_an_ordinary_user_grants_models_too(granted: Granting) -> None:
     tools = granted.service.settings.data_dir / "toolchain"
     arguments = (_ORDINARY, granted.server.url, ONE, tools, KEY)
     assert await asyncio.to_thread(run_as_ordinary_user, *arguments, also=(tools,)) == "1.0 1\n"
+
+
+async def test_code_without_a_sandbox_is_granted_nothing(provider: ModelServer, tmp_path: Path) -> None:
+    async with granting_on("none", provider, tmp_path) as open_host:
+        with pytest.raises(InvalidRequest, match="it runs code without a sandbox"):
+            await open_host.score("def evaluate(inputs, outputs, trace):\n    return 1\n")
