@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from evaluator_host.datasets.rows import ALL
 from evaluator_host.datasets.service import DatasetService
 from evaluator_host.jobs.results.results import JobResults
 from evaluator_host.jobs.results.row_reader import RowReader
@@ -89,18 +90,19 @@ class LabelQueues:
         await self.usage.require_room(workspace_id)
         if (job is None) == (dataset is None):
             raise _refused("job", "a queue is of a job or of a data set", "give `job` or `dataset`")
-        own_outputs = False
+        own_outputs, shard = False, ALL
         if job is not None:
             found = await self.jobs.get_job(workspace_id, job)
             dataset_id, count, dataset = found.dataset_id, found.rows, found.dataset_name
-            own_outputs = spec_from_json(found.request).target is not None
+            spec = spec_from_json(found.request)
+            own_outputs, shard = spec.target is not None, spec.shard
         else:
             kept = await self.datasets.get_dataset(workspace_id, str(dataset))
             dataset_id, count = kept.id, kept.rows
         if isinstance(rows, RowChoice):
             if job is None and rows is not RowChoice.ALL:
                 raise _refused("rows", f"a data set has no {rows} rows", "name a job, or give the numbers of rows")
-            chosen = await self._chosen(workspace_id, job, rows, evaluator, count)
+            chosen = await self._chosen(workspace_id, job, rows, evaluator, range(shard.number, count, shard.of))
         else:
             chosen = sorted(set(rows))
             if chosen and not 0 <= chosen[0] <= chosen[-1] < count:
@@ -117,10 +119,10 @@ class LabelQueues:
         return await self._report(made)
 
     async def _chosen(
-        self, workspace_id: str, job: str | None, rows: RowChoice, evaluator: str | None, count: int
+        self, workspace_id: str, job: str | None, rows: RowChoice, evaluator: str | None, every: Sequence[int]
     ) -> Sequence[int]:
         if job is None or rows is RowChoice.ALL:
-            return range(count)
+            return every
         passed = {RowChoice.PASSED: True, RowChoice.NOT_PASSED: False}.get(rows)
         status = rows.value if passed is None else None
         return await self.results.chosen_rows(workspace_id, job, evaluator=evaluator, status=status, passed=passed)

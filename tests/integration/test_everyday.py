@@ -153,6 +153,16 @@ def test_a_schedule_by_command(client: Client, url: str) -> None:
     command(url, "schedules", "remove", "weekly")
 
 
+def test_labels_of_a_shard_are_of_its_rows_alone(client: Client) -> None:
+    rows = [{**ROWS[0], "human": True} for _ in range(5)]
+    job = client.jobs.wait(client.jobs.create([EXACT], rows, mapping=MAPPING, shard="1/2").id)
+    (found,) = client.jobs.agreement(job.id, label="human")
+    assert (found.rows, found.unlabelled) == (2, 0)
+    assert client.labels.create("of-a-shard", job=job.id).rows == 2
+    assert [one.index for one in client.labels.rows("of-a-shard").rows] == [1, 3]
+    client.labels.delete("of-a-shard")
+
+
 def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     client.datasets.upload("to-label", ROWS)
     job, later = (client.jobs.wait(client.jobs.create([EXACT], "to-label", mapping=MAPPING).id) for _ in range(2))

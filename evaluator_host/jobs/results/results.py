@@ -266,7 +266,8 @@ class JobResults:
                     pairs[pair] += 1
                 if len(pairs) > CLASSES**2:
                     break
-        return agreement(evaluator.label, label, pairs, unlabelled=job.rows - pairs.total())
+        rows = spec_from_json(job.request).shard.count(job.rows)
+        return agreement(evaluator.label, label, pairs, unlabelled=rows - pairs.total())
 
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when it was created."""
