@@ -212,7 +212,7 @@ async def test_an_answer_that_has_begun_ends_with_its_reason_logged_once(
         raise StoreUnavailable("the database does not serve")
 
     app = FastAPI()
-    install_error_handlers(app, dict)
+    install_error_handlers(app)
 
     @app.get("/")
     async def _stream() -> StreamingResponse:
@@ -238,7 +238,7 @@ async def test_an_answer_that_has_begun_ends_with_its_reason_logged_once(
 
 async def test_a_body_that_the_machine_does_not_let_be_read_is_not_the_callers_fault() -> None:
     sent, app = list[Any](), FastAPI()
-    install_error_handlers(app, dict)
+    install_error_handlers(app)
     app.add_middleware(
         AccessMiddleware, access=None, hosts=(), body_bytes=9, upload_bytes=9, body_timeout_s=1, memory_bytes=9,
         open_paths=("/",),

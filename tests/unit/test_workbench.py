@@ -19,7 +19,7 @@ FIRST_PAINT_BYTES = 100_000
 
 def browser(dist: Path) -> httpx.AsyncClient:
     app = FastAPI()
-    install_error_handlers(app, dict)
+    install_error_handlers(app)
     pages = Workbench(dist)
     app.router.routes.extend(pages.routes())
     app.router.default = pages.not_found(app.router.default)
