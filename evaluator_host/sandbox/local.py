@@ -1,4 +1,4 @@
-"""What backends share whose sandboxes run the programs and read the files of this machine."""
+"""Common parts of the backends whose sandboxes run the programs and read the files of this machine."""
 
 import itertools
 import json
