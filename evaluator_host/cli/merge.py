@@ -125,7 +125,7 @@ def _require_all(parts: list[_Part]) -> None:
             )
         if found[part.shard.number] is not part:
             raise InvalidRequest(f"{part.path} and {found[part.shard.number].path} are both shard {part.shard}")
-        due = range(part.shard.number, part.rows, part.shard.of)
+        due = part.shard.indexes(part.rows)
         if {*due} != part.places.keys():
             raise InvalidRequest(f"{part.path} has {len(part.places)} of {len(due)} rows; run shard {part.shard} again")
     if missing := sorted({*range(first.shard.of)} - {*found}):

@@ -49,9 +49,9 @@ class Shard:
         """Whether a row is in this shard."""
         return index % self.of == self.number
 
-    def count(self, rows: int) -> int:
-        """Return how many of a file's `rows` rows are in this shard."""
-        return len(range(self.number, rows, self.of))
+    def indexes(self, rows: int) -> range:
+        """Return the indexes, of a file's `rows` rows, that are in this shard."""
+        return range(self.number, rows, self.of)
 
     def closing_line(self, *, rows: int, bad_lines: int) -> bytes:
         """Return the last line of a shard's results: the shard, and the rows and bad lines of the whole file."""

@@ -102,7 +102,7 @@ class LabelQueues:
         if isinstance(rows, RowChoice):
             if job is None and rows is not RowChoice.ALL:
                 raise _refused("rows", f"a data set has no {rows} rows", "name a job, or give the numbers of rows")
-            chosen = await self._chosen(workspace_id, job, rows, evaluator, range(shard.number, count, shard.of))
+            chosen = await self._chosen(workspace_id, job, rows, evaluator, shard.indexes(count))
         else:
             chosen = sorted(set(rows))
             if chosen and not 0 <= chosen[0] <= chosen[-1] < count:

@@ -322,7 +322,7 @@ class JobRun:
         await self._writer.flush()
         asked, self._unanswered = await self._models.outputs.count(job.id)
         shard = self._request.shard
-        if asked >= shard.count(job.rows):
+        if asked >= len(shard.indexes(job.rows)):
             return
         prompts = Prompts(self._context.folder, self._context.service.processes, job, target, shard)
         rows = prompts.rows(await self._context.queue.answered_rows(job.id))
@@ -330,7 +330,7 @@ class JobRun:
             generation = Generation(endpoint, self._writer, on_failed=self._note_unanswered)
             await generation.run(rows, concurrency=target.concurrency)
         await self._writer.flush()
-        yield shard.count(job.rows) - asked
+        yield len(shard.indexes(job.rows)) - asked
 
     @property
     def _models(self) -> ModelAccess:

@@ -162,7 +162,7 @@ class JobService:
         rows = len(spec.dataset)
         if isinstance(spec.dataset, str):
             rows = (await self.datasets.get_dataset(workspace_id, spec.dataset)).facts.rows
-        return StoredSpec(config=spec.config).shard.count(min(rows, spec.config.limit_samples or rows))
+        return len(StoredSpec(config=spec.config).shard.indexes(min(rows, spec.config.limit_samples or rows)))
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job."""
@@ -307,7 +307,7 @@ class JobService:
 
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
-    progress = _progress(job, stored.shard.count(job.rows) * len(overview.evaluators))
+    progress = _progress(job, len(stored.shard.indexes(job.rows)) * len(overview.evaluators))
     return JobReport(
         id=job.id,
         name=job.name,
@@ -343,7 +343,7 @@ def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> J
     counted = {tally.scored + tally.failed * zero for tally in (one.tally, one.previous) if tally is not None}
     return JobScore(
         evaluator=one.label,
-        rows=stored.shard.count(job.rows),
+        rows=len(stored.shard.indexes(job.rows)),
         scored=one.tally.scored,
         failed=one.tally.failed,
         skipped=one.tally.skipped,

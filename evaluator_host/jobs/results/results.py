@@ -266,7 +266,7 @@ class JobResults:
                     pairs[pair] += 1
                 if len(pairs) > CLASSES**2:
                     break
-        rows = spec_from_json(job.request).shard.count(job.rows)
+        rows = len(spec_from_json(job.request).shard.indexes(job.rows))
         return agreement(evaluator.label, label, pairs, unlabelled=rows - pairs.total())
 
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
