@@ -178,6 +178,9 @@ function note(node, known) {
     case 'LogicalExpression': return truth(node.left, known);
     case 'BinaryExpression': return compare(node, known);
     case 'MemberExpression': return member(node, known);
+    case 'CallExpression': // the text that `eval` runs may read any name
+      if (node.callee.name === 'eval') for (const uses of known.values()) uses.read = true;
+      break;
     case 'VariableDeclarator':
       if (node.id.type === 'ObjectPattern' && usesOf(node.init, known)) takeApart(node.id, /** @type {Uses} */ (usesOf(node.init, known)));
       break;

@@ -277,6 +277,9 @@ UNASKED: list[tuple[Language, str]] = [
             "return 1 if said != '' and row['a'] else 0",
             "return any(one == said for one in row.values())",
             "return len([said for said in str(said)])",
+            "return locals()['said'] == row['a']",
+            "return vars().get('said') == 'a'",
+            "return eval('said == 1')",
         )
     ],
     (PYTHON, "def evaluate(app_params, inputs, output, correct_answer):\n    return output in ('', 'a')\n"),
@@ -295,6 +298,7 @@ UNASKED: list[tuple[Language, str]] = [
             "const text = `${said}`; return text ? 1 : 0",
             "return typeof said === 'string' ? 1 : 0",
             "return row.said === said ? 1 : 0",
+            "return eval('said === 1') ? 1 : 0",
         )
     ],
     (TYPESCRIPT, "export const evaluate = (row: any, said: string, t?: unknown) => (said === row.a ? 1 : 0)"),

@@ -24,6 +24,8 @@ _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _WRAPPINGS = 10  # decorators around a function that are looked through
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
+_BY_TEXT = ("eval", "exec")  # their text may read any name
+_SCOPES = ("locals", "vars")  # without arguments, they give every name
 
 
 class _Bound:
@@ -246,7 +248,10 @@ def _note_key(node: Any, known: dict[str, Uses]) -> None:
 
 
 def _note_call(node: Any, known: dict[str, Uses]) -> None:
-    if type(node.func).__name__ == "Attribute" and node.func.attr in _GETTERS and node.args:
+    if getattr(node.func, "id", None) in (_BY_TEXT if node.args else _SCOPES):
+        for uses in known.values():
+            uses.read = True
+    elif type(node.func).__name__ == "Attribute" and node.func.attr in _GETTERS and node.args:
         _note_constant(_of(node.func.value, known), node.args[0])
 
 
