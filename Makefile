@@ -4,7 +4,6 @@ PORT ?= 8710
 PYTHON ?=
 WORKERS ?= 4
 ARGS ?=
-STRICT ?=
 IMAGE ?= evaluator-host:latest
 BASE ?=
 
@@ -16,10 +15,6 @@ NPM = $(NODE) $(dir $(NODE))../lib/node_modules/npm/bin/npm-cli.js --prefix $(UI
 STAND_INS = $(patsubst %/requirements.in,%,$(wildcard runtimes/python/dialects/*/requirements.in))
 # Python keeps what it compiles of the tests and of pytest's plugins; each process of a run would compile it again, for 8 s.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-# A test that fails among others is tried alone. One that passes then is listed with what it printed; STRICT=1 fails on it.
-TWICE = -p tests.second_try
-AGAIN = echo "once more, alone:" && $(PYTEST) $(TWICE) --second-try=$(if $(STRICT),fail,list) -n 0 \
-  --last-failed --last-failed-no-failures=none --maxfail 5 $(ARGS)
 # `make test-all SHARD=2/6` runs the second of six parts, `ARGS='-m long'` what `make test` leaves out. A later `-m` wins.
 SHARD ?=
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
@@ -51,7 +46,7 @@ test: TIER = -m 'not long'
 test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
 	@sh .ci/packages $(ARGS)
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
-	@$(PYTEST) $(TWICE) -n $(WORKERS) --dist loadfile $(TIER) $(if $(SHARD),--shard $(SHARD)) $(ARGS) || { [ $$? -eq 1 ] && $(AGAIN); }
+	@$(PYTEST) -n $(WORKERS) --dist loadfile $(TIER) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
 test: ## Run the tests on both backends, with a case at least of each attack, fault, wire, vendor and page
 test-all: ## Run these and the long ones: real packages of other platforms, every page, chaos, load (SHARD=1/6)
