@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import settings as settings_of_hypothesis
 
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
@@ -36,7 +37,22 @@ _KEPT_S = 86400.0  # other runs may be going on
 FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}
 
 
-settings_of_hypothesis.register_profile("few", max_examples=20, deadline=None)  # `make quick` chooses it
+# The same examples in every run, however long each takes: what fails in one run fails in every run.
+_STEADY = settings_of_hypothesis(
+    max_examples=100,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.large_base_example,
+    ],
+)
+settings_of_hypothesis.register_profile("all", _STEADY)
+settings_of_hypothesis.register_profile("few", _STEADY, max_examples=20)  # `make quick` chooses it
+settings_of_hypothesis.load_profile("all")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,12 +1,11 @@
 """A machine whose resolver waits for silent name servers: the names of one tenant keep no other one's models waiting.
 
-The host is a process of its own over a C library in which names with `slow` in them are looked up for twenty seconds.
+The host is a process of its own over a C library in which names with `slow` in them are looked up until the test ends.
 """
 
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,11 +26,12 @@ _SLOW = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 typedef int lookup(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found) {
-  if (host && strstr(host, "slow")) { sleep(20); return EAI_AGAIN; }
+  if (host && strstr(host, "slow")) { while (access(getenv("SLOW_UNTIL"), F_OK)) usleep(10000); return EAI_AGAIN; }
   return ((lookup *)dlsym(RTLD_NEXT, "getaddrinfo"))(host, port, hints, found);
 }
 """
@@ -66,12 +66,11 @@ async def clients(server: Server, keys: list[str]) -> AsyncIterator[list[httpx.A
             await one.aclose()
 
 
-async def asked(client: httpx.AsyncClient, code: str, **more: Any) -> tuple[dict[str, Any], float]:
-    """The result of one row, and the seconds that it took."""
+async def asked(client: httpx.AsyncClient, code: str, **more: Any) -> str:
+    """The reason of one row."""
     inputs = more.pop("inputs", {})
-    began = time.monotonic()
     answer = await client.post("/v1/evaluate", json={"evaluator": {"code": code, **more}, "inputs": inputs})
-    return answer.raise_for_status().json(), time.monotonic() - began
+    return str(answer.raise_for_status().json()["reason"])
 
 
 async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path: Path) -> None:
@@ -85,6 +84,7 @@ async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path:
         url = model.url.replace("127.0.0.1", "localhost")
         environment = {
             "LD_PRELOAD": str(library),
+            "SLOW_UNTIL": str(tmp_path / "ended"),
             "EVALUATOR_HOST_MODELS": f'{{"judge": {{"base_url": "{url}"}}}}',
             "EVALUATOR_HOST_NETWORK_HOSTS": '["*.test:80", "localhost"]',
             "EVALUATOR_HOST_NETWORK_PRIVATE": '["127.0.0.0/8"]',
@@ -94,6 +94,7 @@ async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path:
         with server:
             async with clients(server, keys) as (alpha, beta):
                 await flooded(alpha, beta, f"localhost:{url.rpartition(':')[2].partition('/')[0]}")
+            (tmp_path / "ended").touch()
 
 
 async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) -> None:
@@ -102,14 +103,12 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
     job = (await alpha.post("/v1/jobs", json=row)).raise_for_status().json()["id"]
     for code, grants in ((_ASKING, {"models": ["judge"]}), (_REACHING, {"network": [port]})):
         await asked(beta, code, **grants, inputs={"question": "warm", "to": [port]})  # starts and loads the sandboxes
-    began = time.monotonic()
     rules = [
         {"name": f"low{n}", "metric": "mean", "below": 0, "job": job, "url": f"https://slow{n}.example/x"}
         for n in range(COUNT)
     ]
     answers = await asyncio.gather(*(alpha.post("/v1/alerts", json=rule) for rule in rules))
     assert {one.status_code for one in answers} == {201}
-    assert time.monotonic() - began < 2
     hosts = [f"slow{n}.test:80" for n in range(COUNT)]
     sent = [asyncio.create_task(alpha.post(f"/v1/alerts/low{n}/test")) for n in range(COUNT)]
     sent.append(
@@ -122,10 +121,9 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
     )
     await asyncio.sleep(0.5)
     for number in range(2):  # the second time, alpha has given up, and the look-ups have not
-        told, seconds = await asked(beta, _ASKING, models=["judge"], inputs={"question": f"q{number}"})
-        assert (told["reason"], seconds < 1) == (f"answer to q{number}", True), seconds
-        told, seconds = await asked(beta, _REACHING, network=[port], inputs={"to": [port]})
-        assert ("200" in told["reason"], seconds < 1) == (True, True), (told, seconds)
+        told = await asked(beta, _ASKING, models=["judge"], inputs={"question": f"q{number}"})
+        assert told == f"answer to q{number}"
+        assert "200" in await asked(beta, _REACHING, network=[port], inputs={"to": [port]})
         *tests, reached = await asyncio.gather(*sent)
     assert {one["status"] for answer in tests for one in answer.json()["deliveries"]} == {"waiting"}
     said = " ".join(str(one["error"]) for answer in tests for one in answer.json()["deliveries"])

@@ -1,16 +1,9 @@
-"""The number and the size of tried cases: the same every run, so that a failure of one run is one of every run."""
+"""The number and the size of tried cases."""
 
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
-
-_CHECKS = [
-    HealthCheck.too_slow,
-    HealthCheck.data_too_large,
-    HealthCheck.function_scoped_fixture,
-    HealthCheck.large_base_example,
-]
 
 
 def scaled(examples: int) -> int:
@@ -19,16 +12,9 @@ def scaled(examples: int) -> int:
 
 
 def bounded(examples: int, *, shrink: bool = True) -> settings:
-    """Try so many examples, always the same ones, however long each takes."""
+    """Try so many examples."""
     phases = (Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else []))
-    return settings(
-        max_examples=scaled(examples),
-        derandomize=True,
-        deadline=None,
-        database=None,
-        phases=phases,
-        suppress_health_check=_CHECKS,
-    )
+    return settings(max_examples=scaled(examples), phases=phases)
 
 
 TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=40)

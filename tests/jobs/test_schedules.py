@@ -5,7 +5,6 @@ import base64
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -343,10 +342,10 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
 
     def resolve(host: str, _port: int) -> list[str]:
         if host.startswith("slow"):
-            silent.wait(30)
+            silent.wait()
         return ["127.0.0.1"]
 
-    alerts = alerts_of(desk, tmp_path, "*", names=Lookups(resolve))
+    alerts = alerts_of(desk, tmp_path, "*", names=Lookups(resolve, limit_s=1000))
     job = await desk.ended(await desk.start(["0"]))
     space = (await desk.store.workspaces.ensure_workspace("other")).id
     other = await desk.ended(await desk.start(["0"], workspace=space), workspace=space)
@@ -355,13 +354,13 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
         rule = AlertRule(Metric.MEAN, f"http://slow{number}.test/", job=job.id, below=2)
         await alerts.add_alert(WORKSPACE, f"slow{number}", rule)
     await asyncio.sleep(0.3)  # now their messages are on the way
-    began = time.monotonic()
     await alerts.add_alert(space, "low", AlertRule(Metric.MEAN, receiver.url, job=other.id, below=2))
-    async with asyncio.timeout(20):
-        while not receiver.messages:
-            await asyncio.sleep(0.01)
-    assert time.monotonic() - began < 2
-    silent.set()
+    try:
+        async with asyncio.timeout(100):
+            while not receiver.messages:
+                await asyncio.sleep(0.01)
+    finally:
+        silent.set()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 

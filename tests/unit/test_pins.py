@@ -179,7 +179,7 @@ ITEMS = st.one_of(
 )
 
 
-@settings(max_examples=scaled(400), deadline=None)
+@settings(max_examples=scaled(400))
 @given(st.lists(ITEMS, max_size=4))
 @example(["a[" + "," * 200 + "]==1"])
 @example(["a==" + "9" * 280])

@@ -247,7 +247,7 @@ TRACES_OF_ANY_KIND = (
 )
 
 
-@settings(max_examples=scaled(300), deadline=None)
+@settings(max_examples=scaled(300))
 @given(TRACES_OF_ANY_KIND)
 def test_no_json_is_an_error_or_is_changed(trace: dict[str, Any]) -> None:
     before = repr(trace)

@@ -1,7 +1,6 @@
 """The wire `coze`: scripts as Coze Loop's templates make them, with users' code and the row inside."""
 
 import json
-import time
 from typing import Any
 
 import httpx
@@ -46,9 +45,7 @@ def test_failures_are_200_with_an_error(client: httpx.Client) -> None:
     raised = run(client, "{}['x']")
     assert raised["error"] == "execution failed: KeyError: 'x'"
     assert "KeyError" in raised["output"]["stderr"]
-    began = time.monotonic()
-    assert run(client, ENDLESS, timeout=500)["error"].startswith("timeout: ")
-    assert time.monotonic() - began < 5
+    assert run(client, ENDLESS, timeout=500)["error"] == "timeout: the row did not finish within 0.5 s"
     assert client.post(PATH, json={"language": "ruby", "code": "x"}).json()["error"] == "unsupported language: ruby"
     assert client.post(PATH, content=b"{").status_code == 200
     assert client.post(PATH, content=b"x" * (9 << 20)).status_code == 200

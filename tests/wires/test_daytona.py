@@ -1,7 +1,6 @@
 """The wire `daytona`: Daytona's own clients, at Agenta's version and the newest, and what Agenta and Phoenix do with them."""
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -76,10 +75,11 @@ def test_phoenix_s_installs_are_pins_of_the_sandbox(client: httpx.Client) -> Non
 def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:
         sandbox = made(client)
-        began = time.monotonic()
         endless = run(client, sandbox, ENDLESS, timeout=1)
-        assert (endless.status_code, "timeout" in endless.json()["message"]) == (408, True)
-        assert time.monotonic() - began < 6
+        assert (endless.status_code, endless.json()["message"]) == (
+            408,
+            "command execution timeout: the row did not finish within 1 s",
+        )
         assert run(client, sandbox, "#" * 70_000).status_code == 413
     assert httpx.get(f"{keyed.url}{API}/sandbox/{sandbox['id']}", headers=bearer(SECRET)).status_code == 404
     assert httpx.get(f"{keyed.url}{API}/sandbox", headers=bearer("no")).status_code == 401

