@@ -65,7 +65,7 @@ async def open_engine(
     peers = peers or Peers()
     metrics = _metrics(pool, supervisor, peers)
     environments: Environments | None = None
-    processes = LimitedProcesses()
+    processes = LimitedProcesses(supervisor=supervisor)
     tasks = [("the removal of idle sandboxes", pool.run_reaper)]
     try:
         swept = await chosen.sweep()
@@ -109,6 +109,7 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
     )
     metrics.watch("queue", "Calls waiting for a sandbox.", lambda: pool.waiting)
     metrics.watch("task_restarts", "Tasks of the host that failed and were started again.", lambda: supervisor.restarts)
+    metrics.watch("silent_processes", "Processes of the host that do not answer.", lambda: len(supervisor.silent))
     return metrics
 
 

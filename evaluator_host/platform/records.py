@@ -108,7 +108,7 @@ async def open_stored_resources(
     results = JobResults(store.jobs, store.results, store.datasets, folder, labels=lambda: part(resources, HumanLabels))
     models_of_host = ModelService(settings, store)
     async with AsyncExitStack() as running:
-        uploads = await running.enter_async_context(LimitedProcesses(most=2))
+        uploads = await running.enter_async_context(LimitedProcesses(most=2, supervisor=service.supervisor))
         host = StoredResources(
             service=service,
             evaluators=registry,

@@ -24,7 +24,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.metrics import summed
 from evaluator_host.engine.service.peers import Peers
-from evaluator_host.engine.system.forker import Channel, ChannelClosed, Forker, ForkerEnded
+from evaluator_host.engine.system.forker import Channel, ChannelClosed, Forker
 from evaluator_host.engine.system.memory import return_large_blocks
 from evaluator_host.engine.system.priority import give_way
 from evaluator_host.engine.system.supervisor import Supervisor
@@ -101,7 +101,8 @@ class _Others(Peers):
 
     async def add_metrics(self, own: bytes) -> bytes:
         """Return the sum of the metrics of all processes, those that have ended among them."""
-        return summed([own, *[await one.update_metrics() for one in self._all()]], ended=(self._ended,))
+        others = await asyncio.gather(*(one.update_metrics() for one in self._all()))
+        return summed([own, *others], ended=(self._ended,))
 
     async def release(self, digest: str) -> None:
         """Have the other processes end their idle sandboxes of a package set."""
@@ -148,7 +149,7 @@ class _Processes:
         while True:
             began = time.monotonic()
             try:
-                if await self._live(number, stop_s, work, *args):
+                if await self._live(what, number, stop_s, work, *args):
                     return
                 _log.error("a process of %s was lost; the next one is started in %g s", what, pause_s)
             except HostError as error:
@@ -158,15 +159,17 @@ class _Processes:
             steady = time.monotonic() - began > _STEADY_S
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    async def _live(self, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
+    async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
         """Run a process until it ends; return whether it ended as it should."""
         backend = SandboxChoice(self._service.pool.backend.name)
         pid, own = await self._forker.fork(work, self._settings, backend, self._debug, *args)
         worker = _Worker()
         channel = await worker.channel.over(own)
+        name = f"process {number} of {what}" if number else f"the process of {what}"
         with self._others.with_worker(number, worker):
             try:
-                await channel.ended.wait()
+                async with self._service.supervisor.watching(name, lambda: pid, channel.ping):
+                    await channel.ended.wait()
             except asyncio.CancelledError:
                 channel.tell("stop")
                 try:
@@ -189,22 +192,15 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
-        self._here: Scheduler | None = None  # runs the jobs where no process can be forked any more
 
     def wake(self) -> None:
         """Look for queued jobs now, without waiting for the next regular look."""
         self._wake.set()
-        if self._here is not None:
-            self._here.wake()
-        else:
-            self._others.tell_jobs("wake")
+        self._others.tell_jobs("wake")
 
     def set_desired_state(self, job_id: str, desired: DesiredState) -> None:
         """Pass a new desired state to a running job now, not only after its next write."""
-        if self._here is not None:
-            self._here.set_desired_state(job_id, desired)
-        else:
-            self._others.tell_jobs("set_desired_state", job_id, desired)
+        self._others.tell_jobs("set_desired_state", job_id, desired)
 
     async def run(self) -> None:
         """Keep the process that runs jobs alive while there are jobs, until cancelled."""
@@ -216,10 +212,6 @@ class _JobProcess:
                         await self._processes.keep("jobs", 0, _STOP_S, run_jobs)
                     finally:
                         self._divide(1)
-            except ForkerEnded:
-                _log.error("no process for jobs can be started any more: they run in the first one")
-                self._here = scheduler_of(self._service, self._store)
-                await self._here.run()
             except StoreUnavailable as error:
                 _log.warning("no job is started: %s", error.detail)
             with suppress(TimeoutError):
@@ -261,6 +253,10 @@ class Workers(Part):
         """Open the services over the database, and keep the other processes running during the block."""
         processes = _Processes(self._forker, self._settings, service, self._others, debug=self._debug)
         async with AsyncExitStack() as stack:
+            name = "the process that starts the others"
+            await stack.enter_async_context(
+                service.supervisor.watching(name, lambda: self._forker.pid, self._forker.ping)
+            )
             if self.count > 1:
                 await stack.enter_async_context(self._owners.answering(service))
             for number in range(1, self.count):

@@ -159,7 +159,10 @@ class JobProgress:
     rows: Annotated[int, Doc("Results that the finished job has: rows times evaluators.")]
     done: Annotated[int, Doc("Results so far.")]
     failed: Annotated[int, Doc("Results so far that failed.")]
-    rows_per_s: Annotated[float | None, Doc("Results a second while a host ran the job; None before the first result.")]
+    rows_per_s: Annotated[
+        float | None,
+        Doc("Results a second while a host ran the job; None before the first result, and while its host is silent."),
+    ]
     eta_s: Annotated[float | None, Doc("Seconds left at that rate; None before the first result and after the end.")]
     generated: Annotated[int | None, Doc("Rows for which the model was called; None for a job without a target.")] = (
         None

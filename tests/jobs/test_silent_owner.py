@@ -55,3 +55,22 @@ async def test_an_owner_loses_its_job_once_it_is_silent_and_not_before(
             assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 300)
             assert await successor.rows_of(job) == list(range(300))
             assert await idle.store.job_queue.save(job.id, ELSEWHERE, [result(1)]) is None
+
+
+@pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)], indirect=True
+)
+async def test_a_job_whose_owner_is_silent_shows_no_rate(database_url: str, tmp_path: Path) -> None:
+    async with opened(database_url, tmp_path, jobs_at_once=0) as desk:
+        job = await desk.start(["ok"] * 300)
+        assert await desk.store.job_queue.claim_job(await desk.store.jobs.get_job(WORKSPACE, job.id), ELSEWHERE)
+        await desk.store.job_queue.save(job.id, ELSEWHERE, [result(row) for row in range(100)], running_s=1.0)
+        progress = (await desk.board.get_job(WORKSPACE, job.id)).progress
+        assert (progress.rows_per_s, progress.eta_s) == (100, 2)
+        kept = await desk.store.jobs.get_job(WORKSPACE, job.id)
+        assert kept.heartbeat_at is not None
+        ago = {"heartbeat_at": kept.heartbeat_at - timedelta(seconds=20)}
+        async with desk.store.database.transaction() as connection:
+            await connection.execute(update(JobTable).where(JobTable.id == job.id).values(**ago))
+        progress = (await desk.board.get_job(WORKSPACE, job.id)).progress
+        assert (progress.rows_per_s, progress.eta_s) == (None, None)

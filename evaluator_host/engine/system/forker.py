@@ -7,25 +7,27 @@ and starts in milliseconds. All workers end with the host, however it ends. The 
 
 import asyncio
 import ctypes
+import importlib
 import logging
 import os
 import pickle
 import signal
 import socket
 import sys
-import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, NoReturn, Self, cast
 
+from evaluator_host.engine.system.processes import start_process
 from evaluator_host.types.errors import HostError, MachineExhausted
 
 _PR_SET_PDEATHSIG: Final = 1
 _REQUEST_BYTES: Final = 1 << 17
 _PID_BYTES: Final = 32
 _HEAD_BYTES: Final = 8
-_CALL, _TELL, _ANSWER, _ERROR, _CANCEL = range(5)
+_PING: Final = b"?"
+_CALL, _TELL, _ANSWER, _ERROR, _CANCEL, _ASK = range(6)
 
 _log = logging.getLogger(__name__)
 
@@ -35,26 +37,38 @@ class ChannelClosed(Exception):
 
 
 class ForkerEnded(Exception):
-    """The process that forks workers has ended, so this host can start no more of them."""
+    """The process that forks workers has ended."""
 
 
 class Forker:
-    """Starts worker processes, which end when this is closed or the host ends. Create it before any thread."""
+    """Starts worker processes, which end when this is closed or the host ends. Create it before any thread.
+
+    When the process that forks them is lost, its workers end with it; the next one is a new interpreter.
+
+    Attributes:
+      pid: Its process id.
+    """
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._turn = threading.Lock()
+        self._turn = asyncio.Lock()
+        self._closed = False
+        self._reaped = 0
+        self._again: asyncio.subprocess.Process | None = None
         host = os.getpid()
-        if os.fork() == 0:
+        self.pid = os.fork()
+        if self.pid == 0:
             self._socket.close()
             try:
                 _fork_workers(theirs, host)
             finally:
                 os._exit(1)  # whatever happens, this process is not a second host
         theirs.close()
+        self._socket.settimeout(0)
 
     def close(self) -> None:
         """End all workers that have not ended."""
+        self._closed = True
         self._socket.close()
 
     async def fork(self, work: Callable[..., object], *args: Any) -> tuple[int, socket.socket]:
@@ -66,24 +80,95 @@ class Forker:
 
         Raises:
           MachineExhausted: this machine can start no process now.
-          ForkerEnded: this host can start no workers any more.
+          ForkerEnded: this was closed.
         """
-        return await asyncio.to_thread(self._fork, pickle.dumps((work, args)))
+        forking = asyncio.ensure_future(self._fork(pickle.dumps((work, args)), work.__module__))
+        try:
+            return await asyncio.shield(forking)
+        except asyncio.CancelledError:
+            forking.add_done_callback(_drop)
+            raise
 
-    def _fork(self, request: bytes) -> tuple[int, socket.socket]:
+    async def ping(self) -> None:
+        """Return when the process that forks workers answers, or has ended."""
+        with suppress(ForkerEnded):
+            await asyncio.shield(self._in_turn(_PING))
+
+    async def _fork(self, request: bytes, module: str) -> tuple[int, socket.socket]:
         with MachineExhausted.refused("connect to a worker"):
             own, theirs = socket.socketpair()
-        with theirs, self._turn:
-            try:
-                socket.send_fds(self._socket, [request], [theirs.fileno()])
-                pid = int(self._socket.recv(_PID_BYTES))
-            except (OSError, ValueError) as error:
-                own.close()
-                raise ForkerEnded from error
-        if pid < 0:
+        try:
+            with theirs:
+                pid = await self._asked(request, theirs.fileno(), module)
+            if pid < 0:
+                raise MachineExhausted.by(OSError(-pid, os.strerror(-pid)), doing="start a worker")
+        except BaseException:
             own.close()
-            raise MachineExhausted.by(OSError(-pid, os.strerror(-pid)), doing="start a worker")
+            raise
         return pid, own
+
+    async def _asked(self, request: bytes, channel: int, module: str) -> int:
+        known = self.pid
+        try:
+            return await self._in_turn(request, channel)
+        except ForkerEnded:
+            if self._closed:
+                raise
+        await self._start_again(module, known)
+        try:
+            return await self._in_turn(request, channel)
+        except ForkerEnded as error:
+            raise MachineExhausted("the process that starts the others was lost twice in a row; try again") from error
+
+    async def _in_turn(self, request: bytes, *descriptors: int) -> int:
+        async with self._turn:
+            if self._closed:
+                raise ForkerEnded
+            try:
+                socket.send_fds(self._socket, [request], descriptors)
+                return int(await asyncio.get_running_loop().sock_recv(self._socket, _PID_BYTES))
+            except (OSError, ValueError) as error:
+                raise ForkerEnded from error
+
+    async def _start_again(self, module: str, lost: int) -> None:
+        """Start another process that forks workers, with a module that they need, unless `lost` has a successor."""
+        async with self._turn:
+            if self.pid != lost:
+                return
+            self._end_lost()
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._socket.settimeout(0)
+            program = (
+                f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import fork_workers; "
+                f"fork_workers({theirs.fileno()}, {os.getpid()}, {module!r})"
+            )
+            argv, null = (sys.executable, "-P", "-c", program), asyncio.subprocess.DEVNULL
+            with theirs, MachineExhausted.refused("start the process that starts the others"):
+                self._again = await start_process(*argv, stdin=null, pass_fds=(theirs.fileno(),))
+            self.pid = self._again.pid
+            _log.warning("the process that starts the others was lost; the next one is process %d", self.pid)
+
+    def _end_lost(self) -> None:
+        self._socket.close()
+        if self._reaped == self.pid:
+            return
+        self._reaped = self.pid
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        if self._again is None:  # else the event loop reaps it
+            os.waitpid(self.pid, 0)
+
+
+def _drop(forking: "asyncio.Future[tuple[int, socket.socket]]") -> None:
+    """End a worker that nobody waits for any more."""
+    if not forking.cancelled() and forking.exception() is None:
+        forking.result()[1].close()
+
+
+def fork_workers(requests: int, host: int, module: str) -> NoReturn:
+    """Fork workers in a new interpreter, over a socket's descriptor, once a module that they need is imported."""
+    importlib.import_module(module)
+    _fork_workers(socket.socket(fileno=requests), host)
 
 
 def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
@@ -98,6 +183,9 @@ def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
         request, channel, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
         if not request:
             os._exit(0)
+        if request == _PING:
+            requests.send(b"0")
+            continue
         forker = os.getpid()
         try:
             pid = os.fork()
@@ -170,18 +258,12 @@ class Channel(asyncio.Protocol):
           HostError: the exception of the other process's function.
           RecursionError: an argument is nested too deeply to be sent.
         """
-        if self.ended.is_set():
-            raise ChannelClosed
-        self._last = number = self._last + 1
-        future = self._waiting[number] = asyncio.get_running_loop().create_future()
-        try:
-            self._send(number, _CALL, (name, args))
-            return await future
-        except asyncio.CancelledError:
-            self._send(number, _CANCEL, None)
-            raise
-        finally:
-            self._waiting.pop(number, None)
+        return await self._asked(_CALL, (name, args))
+
+    async def ping(self) -> None:
+        """Return when the event loop of the other process has answered, or that process has ended."""
+        with suppress(ChannelClosed):
+            await self._asked(_ASK, None)
 
     def tell(self, name: str, *args: Any) -> None:
         """Call the other process without waiting for an answer; nothing happens if it has ended."""
@@ -220,11 +302,27 @@ class Channel(asyncio.Protocol):
         for task in self._answering.values():
             task.cancel()
 
+    async def _asked(self, kind: int, content: Any) -> Any:
+        if self.ended.is_set():
+            raise ChannelClosed
+        self._last = number = self._last + 1
+        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            self._send(number, kind, content)
+            return await future
+        except asyncio.CancelledError:
+            self._send(number, _CANCEL, None)
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
     def _take(self, number: int, kind: int, content: Any) -> None:
         if kind in (_CALL, _TELL):
             task = asyncio.get_running_loop().create_task(self._give(number, kind, *content))
             self._answering[number] = task
             task.add_done_callback(lambda _: self._answering.pop(number))
+        elif kind == _ASK:
+            self._send(number, _ANSWER, None)
         elif kind == _CANCEL:
             if (running := self._answering.get(number)) is not None:
                 running.cancel()

@@ -12,12 +12,15 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from signal import SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU
 from typing import Any, Final, Self
 
+from evaluator_host.engine.system.child_watch import until_it_moves
 from evaluator_host.engine.system.limited_child import REPLY, REQUEST, Kind
 from evaluator_host.engine.system.processes import PLAIN_PATH, start_process
+from evaluator_host.engine.system.supervisor import Supervisor
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.types.errors import (
     InvalidRequest,
@@ -72,9 +75,11 @@ class LimitedProcesses:
 
     Args:
       most: Most children at once; by default as many as processors, and at least two.
+      supervisor: Says which of them hang; by default one of its own.
     """
 
-    def __init__(self, *, most: int | None = None) -> None:
+    def __init__(self, *, most: int | None = None, supervisor: Supervisor | None = None) -> None:
+        self._supervisor = supervisor or Supervisor()
         self._turns = Turns(most or max(2, os.cpu_count() or 2), each=1, queue_limit=WAITING_CALLS)
         self._idle: list[_Child] = []
         self._started: set[_Child] = set()
@@ -130,9 +135,13 @@ class LimitedProcesses:
 
     async def _exchange(self, request: tuple[bytes, ...], limits: CallLimits) -> Any:
         child = self._idle.pop() if self._idle else await self._start()
-        reusable = False
+        reusable, pid = False, child.process.pid
+        name = f"process {pid}, which reads callers' data"
         try:
-            async with asyncio.timeout(_WALL_PER_CPU * limits.cpu_s):
+            async with (
+                self._supervisor.watching(name, lambda: pid, partial(until_it_moves, pid)),
+                asyncio.timeout(_WALL_PER_CPU * limits.cpu_s),
+            ):
                 kind, reusable, body = await child.exchange(request, limits)
         except TimeoutError as error:
             raise MachineExhausted("this machine is too busy to read the data; try again later") from error

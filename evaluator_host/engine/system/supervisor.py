@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+from evaluator_host.engine.system.child_watch import watch_child
 from evaluator_host.types.errors import PartFailed
 
 PAUSE_S: Final = 0.5
@@ -22,6 +23,7 @@ class Supervisor:
     def __init__(self) -> None:
         self.restarts = 0  # how often a task was started again
         self.checks: list[Callable[[], None]] = []  # functions that raise when a part of the host cannot work now
+        self.silent: set[str] = set()  # names of child processes that do not answer
         self._failing: set[str] = set()
         self._stop_by: float | None = None  # by `time.monotonic`, once the host stops
 
@@ -39,12 +41,15 @@ class Supervisor:
         """Check that every task runs and every check passes.
 
         Raises:
-          PartFailed: a task raised an exception a moment ago.
+          PartFailed: a task raised an exception a moment ago, or a child process does not answer.
           HostError: the error of a check.
         """
         if self._failing:
             failing = ", ".join(sorted(self._failing))
             raise PartFailed(f"a part of this host has failed and is started again: {failing}; its log says why")
+        if self.silent:
+            silent = ", ".join(sorted(self.silent))
+            raise PartFailed(f"a process of this host does not answer, and is replaced if that lasts: {silent}")
         for check in self.checks:
             check()
 
@@ -63,6 +68,14 @@ class Supervisor:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+    @asynccontextmanager
+    async def watching(
+        self, name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]]
+    ) -> AsyncIterator[None]:
+        """Watch a child process during the block, as `watch_child` does."""
+        async with self.running(f"the watch of {name}", lambda: watch_child(name, pid, ask, self.silent)):
+            yield
 
     async def repeat(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run `work`, again after each exception, until it returns or is cancelled; `running` does it for a block."""

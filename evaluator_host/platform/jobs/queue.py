@@ -28,7 +28,14 @@ from evaluator_host.platform.jobs.table import (
     read_warnings,
     select_jobs,
 )
-from evaluator_host.platform.store.database import Repository, columns_of, insert_many, insert_unless_there, row_values
+from evaluator_host.platform.store.database import (
+    Repository,
+    clock,
+    columns_of,
+    insert_many,
+    insert_unless_there,
+    row_values,
+)
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import Note, Status
@@ -241,7 +248,7 @@ async def _note(
         update(JobTable)
         .where(_owned(job_id, owner))
         .values(
-            heartbeat_at=datetime.now(UTC),
+            heartbeat_at=clock(connection),
             running_s=JobTable.running_s + running_s,
             attempts=0 if progress else JobTable.attempts,
             **{name: getattr(JobTable, name) + count for name, count in counts.items()},

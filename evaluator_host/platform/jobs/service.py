@@ -340,7 +340,7 @@ class JobService:
 
 def _report(overview: JobOverview) -> JobReport:
     job, stored = overview.job, spec_from_json(overview.job.request)
-    progress = _progress(job, len(stored.shard.indexes(job.rows)) * len(overview.evaluators))
+    progress = _progress(overview, len(stored.shard.indexes(job.rows)) * len(overview.evaluators))
     scores = tuple(_score(job, one, stored) for one in overview.evaluators)
     return JobReport(
         id=job.id,
@@ -405,8 +405,9 @@ def _score(job: Job, one: EvaluatorTally, stored: StoredSpec | None = None) -> J
     )
 
 
-def _progress(job: Job, rows: int) -> JobProgress:
-    rate = job.done / job.running_s if job.done and job.running_s > 0 else None
+def _progress(overview: JobOverview, rows: int) -> JobProgress:
+    job = overview.job
+    rate = job.done / job.running_s if job.done and job.running_s > 0 and not overview.silent else None
     left = max(0, rows - job.done)
     eta_s = left / rate if rate and not job.status.final else None
     return JobProgress(

@@ -9,7 +9,7 @@ paused (and queued again when its host shuts down, or when a failed job is resum
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, aliased, mapped_column
 
 from evaluator_host.platform.datasets.table import DatasetTable
-from evaluator_host.platform.store.database import Repository, columns_of, row_values
+from evaluator_host.platform.store.database import Repository, clock, columns_of, row_values
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.jobs import JobStatus
@@ -230,7 +230,7 @@ class Job:
     request: str  # mapping, target and config as JSON, see `jobs.spec.StoredSpec`
     idempotency_key: str | None  # chosen by the caller; unique within the workspace
     owner: str | None  # the host that runs the job, see `jobs.scheduler.owner_name`; None while no host does
-    heartbeat_at: datetime | None  # when the owner last wrote, by its own clock
+    heartbeat_at: datetime | None  # when the owner last wrote, by the database's clock
     rows: int  # rows of the data set to score. The job is done after `rows` times evaluators results.
     done: int  # results stored so far
     failed: int  # results stored so far whose status is `failed`
@@ -316,6 +316,7 @@ class JobOverview:
     evaluators: tuple[EvaluatorTally, ...]  # its evaluators, in order
     dataset: str  # name of its data set, or the id of one without a name
     asked: int  # rows that its model was asked, failures included
+    silent: bool = False  # a host runs it, and has written nothing for a while
 
 
 def read_warnings(stored: str) -> tuple[WarningCount, ...]:
@@ -456,11 +457,15 @@ class Jobs(Repository):
         table = JobEvaluatorTable
         found: dict[str, list[EvaluatorTally]] = {}
         async with self._database.reading() as connection:
-            rows = (await connection.execute(query)).all()
+            silent = JobTable.heartbeat_at < clock(connection, before=timedelta(seconds=_SILENT_S))
+            rows = (await connection.execute(query.add_columns(silent.label("silent")))).all()
             wanted = table.job_id.in_([row.id for row in rows])
             for one in await connection.execute(_tallies().where(wanted).order_by(table.job_id, table.position)):
                 found.setdefault(one.job_id, []).append(_tally(one))
-        return [JobOverview(as_job(row), tuple(found.get(row.id, ())), row.dataset, row.asked) for row in rows]
+        return [
+            JobOverview(as_job(row), tuple(found.get(row.id, ())), row.dataset, row.asked, bool(row.silent))
+            for row in rows
+        ]
 
     async def scores_of(
         self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int
@@ -614,4 +619,5 @@ def _not_found(job_id: str) -> NotFound:
 _READ_WARNINGS: Final = TypeAdapter(tuple[WarningCount, ...]).validate_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
 _DELETED_AT_ONCE: Final = 2000  # rows
+_SILENT_S: Final = 10.0  # without a heartbeat; then nobody can tell how fast a job runs
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

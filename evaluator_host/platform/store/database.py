@@ -11,13 +11,27 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, ColumnElement, Connection, Executable, Select, delete, event, make_url, select, text
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Executable,
+    Interval,
+    Select,
+    delete,
+    event,
+    func,
+    literal,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy import Engine as SyncEngine
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
@@ -302,6 +316,13 @@ def backups_dir(file: Path) -> Path:
 def newest_backup(file: Path | None) -> Path | None:
     """Return the newest copy of a SQLite file, or None."""
     return max(backups_dir(file).glob("*.db"), default=None) if file else None
+
+
+def clock(connection: AsyncConnection, *, before: timedelta = timedelta()) -> ColumnElement[datetime]:
+    """Return an SQL expression of the database's time, or of a time `before` it."""
+    if connection.dialect.name == "sqlite":
+        return literal((datetime.now(UTC) - before).replace(tzinfo=None))
+    return func.clock_timestamp() - literal(before, Interval)
 
 
 def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase]) -> Any:

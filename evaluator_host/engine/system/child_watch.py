@@ -1,0 +1,77 @@
+"""Notices child processes that hang.
+
+A silent one is reported, and killed if it stays silent, so that its owner replaces it.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+PERIOD_S: Final = 5.0
+_SILENT: Final = 2  # periods without an answer, after which `/readyz` says so
+_HUNG: Final = 6  # periods without an answer in which the machine let it run, after which it is killed
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_TIMES: Final = slice(11, 13)  # of proc(5) stat from the state on: utime and stime
+
+_log = logging.getLogger(__name__)
+
+
+async def watch_child(name: str, pid: Callable[[], int], ask: Callable[[], Awaitable[None]], silent: set[str]) -> None:
+    """Ask a child every few seconds until cancelled; add its name to `silent` while it does not answer.
+
+    Periods count, not the clock: a machine or a whole host that stood still is not taken for a child that hangs.
+
+    Args:
+      name: What it is, for the log and for `/readyz`.
+      pid: Returns its process id.
+      ask: Returns when the child has answered, or has ended: its owner notices that itself.
+      silent: Names of the children that do not answer now.
+    """
+    while True:
+        await asyncio.sleep(PERIOD_S)
+        asked = asyncio.ensure_future(ask())
+        try:
+            await _answered(name, pid, asked, silent)
+        finally:
+            asked.cancel()
+            silent.discard(name)
+
+
+async def _answered(name: str, pid: Callable[[], int], asked: asyncio.Future[None], silent: set[str]) -> None:
+    periods, hung_s, used_s = 0, 0.0, _look(pid())[1]
+    while not (await asyncio.wait([asked], timeout=PERIOD_S))[0]:
+        wants, now_s = _look(pid())
+        periods, hung_s = periods + 1, hung_s + (min(PERIOD_S, now_s - used_s) if wants else PERIOD_S)
+        used_s = now_s
+        if periods == _SILENT:
+            silent.add(name)
+            _log.warning("%s (process %d) has not answered for %g s", name, pid(), periods * PERIOD_S)
+        if periods >= _HUNG and hung_s > (_HUNG - 1) * PERIOD_S:
+            _log.error("%s (process %d) hangs and is killed: no answer for %g s", name, pid(), periods * PERIOD_S)
+            with suppress(ProcessLookupError):
+                os.kill(pid(), signal.SIGKILL)
+            periods, hung_s = _SILENT, 0.0
+    await asked
+
+
+async def until_it_moves(pid: int) -> None:
+    """Return when a process has used processor time, or wants some: what a child that only computes can answer."""
+    _, before_s = _look(pid)
+    while True:
+        await asyncio.sleep(PERIOD_S)
+        if _look(pid) != (False, before_s):
+            return
+
+
+def _look(pid: int) -> tuple[bool, float]:
+    """Return whether a process wants the processor or waits for a disk, and the processor time that it has used."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
+    except OSError:
+        return True, 0.0  # it has ended
+    return fields[0] in "RD", sum(map(int, fields[_TIMES])) / _TICKS
