@@ -1,6 +1,5 @@
 """The sections of docs/cli.md, made of the commands themselves: `python -m tests.docs.commands` writes them."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import typer.main
@@ -29,22 +28,15 @@ def leaf_commands() -> dict[str, Any]:
 
 
 def sections() -> str:
-    """Return a section for each command: how it is called, what it does, its options."""
+    """Return a section for each command: how it is called, and what it does; `--help` has its options."""
     return "\n".join(_section(title, command) for title, command in leaf_commands().items())
 
 
 def _section(title: str, command: Any) -> str:
     pieces = command.collect_usage_pieces(command.make_context(title, [], resilient_parsing=True))
     arguments = " ".join(ARGUMENTS.get(piece, piece.removesuffix("...").strip("{}")) for piece in pieces[1:])
-    options = ", ".join(f"`{option}`" for option in _options(command))
     text = "\n\n".join(" ".join(part.split()) for part in command.help.split("\n\n"))
-    return f"### `{f'{title} {arguments}'.strip()}`\n\n{text}\n" + (f"\nOptions: {options}.\n" if options else "")
-
-
-def _options(command: Any) -> Iterator[str]:
-    for param in command.params:
-        long = [option for option in (*param.opts, *param.secondary_opts) if option.startswith("--")]
-        yield from (option for option in long if option != "--help")
+    return f"### `{f'{title} {arguments}'.strip()}`\n\n{text}\n"
 
 
 def written(page: str) -> str:

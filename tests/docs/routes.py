@@ -8,17 +8,18 @@ from tests.docs.blocks import ROOT
 
 PAGE: Final = ROOT / "docs" / "api.md"
 VENDORS: Final = ("/apis/", "/v2/")  # routes of NVIDIA's client
-_TABLE: Final = re.compile(r"^\| route \|.*?\n\n", re.MULTILINE | re.DOTALL)
+_TABLE: Final = re.compile(r"^\| about \|.*?\n\n", re.MULTILINE | re.DOTALL)
 
 
 def table() -> str:
-    """Return a row for each route of the host itself, by resource."""
-    rows = ["| route | what it does |", "|---|---|"]
+    """Return a row for each resource: its paths, each with its methods."""
+    found: dict[str, list[str]] = {}
     for path, methods in described_app().openapi()["paths"].items():
-        for method, operation in methods.items():
-            if not path.startswith(VENDORS):
-                rows.append(f"| `{method.upper()} {path}` | {operation['description'].partition(chr(10))[0]} |")
-    return "\n".join(rows) + "\n\n"
+        if not path.startswith(VENDORS):
+            (about,) = {tag for operation in methods.values() for tag in operation["tags"]}
+            found.setdefault(about, []).append(f"`{' '.join(methods).upper()} {path}`")
+    rows = [f"| {about} | {', '.join(routes)} |" for about, routes in found.items()]
+    return "\n".join(["| about | routes |", "|---|---|", *rows]) + "\n\n"
 
 
 def written(page: str) -> str:
