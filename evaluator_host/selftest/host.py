@@ -22,9 +22,9 @@ import httpx
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.sandbox.linux.instance import instance_folder, remove_abandoned
 from evaluator_host.engine.sandbox.linux.watchdog import child_pids, read_text
 from evaluator_host.engine.system.forker import Forker
-from evaluator_host.engine.system.tree import temporary_folder
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import ATTACKS_DIR, expand
@@ -36,6 +36,7 @@ from evaluator_host.types.errors import SandboxUnavailable
 
 ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
+_FOLDERS: Final = "selftest-"
 _ANSWER_S: Final = 5.0  # for `/healthz`, of the host's processor time; a sound host takes milliseconds
 _LONGEST_S: Final = 120.0  # the same of wall-clock time, on a machine that gives the host no processor
 _ATTACK_S: Final = 30.0  # for all requests of an attack
@@ -257,7 +258,8 @@ def _command(pid: int) -> str:
 
 @asynccontextmanager
 async def _host(settings: Settings) -> AsyncIterator[_Host]:
-    with temporary_folder(None, "selftest-host-") as outer, package_index() as index:
+    remove_abandoned(_FOLDERS)
+    with instance_folder(_FOLDERS) as outer, package_index() as index:
         folder = _prepared_folder(outer, settings)
         changes = {
             "pip_index_url": SecretStr(index),

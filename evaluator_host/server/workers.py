@@ -20,6 +20,7 @@ import uvloop
 
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.engine.opening import open_engine
+from evaluator_host.engine.sandbox.linux.instance import instance_folder, remove_abandoned
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.metrics import summed
@@ -28,7 +29,6 @@ from evaluator_host.engine.system.forker import Channel, ChannelClosed, Forker
 from evaluator_host.engine.system.memory import return_large_blocks
 from evaluator_host.engine.system.priority import give_way
 from evaluator_host.engine.system.supervisor import Supervisor
-from evaluator_host.engine.system.tree import temporary_folder
 from evaluator_host.platform.http.auth.package_visibility import PackageVisibility
 from evaluator_host.platform.http.error_log import log_loop_fault, log_to_stderr
 from evaluator_host.platform.jobs.scheduler import LOOK_EVERY_S, Scheduler
@@ -53,6 +53,7 @@ _STEADY_S: Final = 30.0  # a process that ran for so long works
 _STOP_S: Final = 4.0  # to store the results of running jobs
 _METRICS_S: Final = 2.0
 _RELEASE_S: Final = 10.0
+_FOLDERS: Final = "evaluator-"
 
 _log = logging.getLogger(__name__)
 
@@ -281,7 +282,8 @@ class Workers(Part):
 @contextmanager
 def open_workers(settings: Settings, listener: socket.socket, *, forker: Forker, debug: bool) -> Iterator[Workers]:
     """Yield the `Workers` of a host. Several have a folder for their sockets, which is removed at the end."""
-    with temporary_folder(None, "evaluator-host-") if settings.workers > 1 else nullcontext(Path()) as folder:
+    remove_abandoned(_FOLDERS)
+    with instance_folder(_FOLDERS) if settings.workers > 1 else nullcontext(Path()) as folder:
         yield Workers(forker, settings, listener, folder, debug=debug)
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +47,19 @@ def slow_row(server: Server) -> Iterator[None]:
     time.sleep(1)
     yield
     caller.wait(30)
+
+
+def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several_processes(tmp_path: Path) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix="eh-"))  # addresses of sockets are short
+    variables = {"TMPDIR": str(temporary), "EVALUATOR_HOST_WORKERS": "2"}
+    try:
+        with Server(command=COMMAND, log=tmp_path / "log", environment=variables) as server:
+            server.kill()
+        assert list(temporary.iterdir())
+        with Server(command=COMMAND, log=tmp_path / "next", environment={"TMPDIR": str(temporary)}):
+            assert not list(temporary.iterdir())
+    finally:
+        shutil.rmtree(temporary)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

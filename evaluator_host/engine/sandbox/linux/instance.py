@@ -8,11 +8,14 @@ import functools
 import hashlib
 import os
 import re
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from evaluator_host.engine.system.tree import remove, temporary_folder
 from evaluator_host.types.errors import MachineExhausted
 
 _NAME: Final = re.compile(r"host-(?P<boot>[0-9a-f]{12})-(?P<namespace>\d+)-(?P<pid>\d+)-(?P<started>\d+)(\.\d+)?")
@@ -58,6 +61,20 @@ def has_abandoned(instance: str, folder: Path) -> bool:
             changed = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
             return time.time() - changed > _ABANDONED_S
     return False
+
+
+def remove_abandoned(prefix: str) -> None:
+    """Remove the folders of `instance_folder` that killed processes have left."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}host-*"):
+        if has_abandoned(folder.name.removeprefix(prefix).rpartition("_")[0], folder):
+            remove(folder)
+
+
+@contextmanager
+def instance_folder(prefix: str) -> Iterator[Path]:
+    """Yield a new folder for temporary files of this process; `remove_abandoned` removes it if this is killed."""
+    with temporary_folder(None, f"{prefix}{this_instance()}_") as folder:
+        yield folder
 
 
 def _is_of_here(name: re.Match[str]) -> bool:
