@@ -102,6 +102,7 @@ class Attack:
       without: With all of these guards gone the attack gets through. Empty when no guard can be taken away on its own;
         `seen` then says how the attack was seen to get through.
       seen: See `without`.
+      like: Numbers of public flaws of other sandboxes (`CVE-…`) whose way in it tries here.
       witness: A program of another workspace that runs while this attack's sandbox still lives and looks for what the
         attack left or holds; must get hold of nothing.
       calm: Whether the program scores `CALM_SCORE` for a calm row, with which it is asked again after the attack. False
@@ -119,6 +120,7 @@ class Attack:
     limits: Limits = SMALL
     without: frozenset[Guard] = frozenset()
     seen: str = ""
+    like: tuple[str, ...] = ()
     witness: str | None = None
     calm: bool = True
     isolation: Isolation = Isolation.ROW

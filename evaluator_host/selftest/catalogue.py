@@ -77,6 +77,7 @@ class _Table(BaseModel):
     limits: dict[str, int | float] = {}  # those that differ from `SMALL`
     without: frozenset[Guard] = frozenset()
     seen: str = ""
+    like: tuple[str, ...] = ()
     calm: bool
     isolation: Isolation = Isolation.ROW
     safe: bool = True

@@ -137,6 +137,7 @@ def _as_json(report: Report) -> dict[str, Any]:
                 "language": one.attack.language,
                 "verdict": one.verdict,
                 "why": one.attack.why,
+                "like": list(one.attack.like),
                 "outcome": one.outcome,
                 "problems": list(one.problems),
                 "advice": _advice(one.attack) if one.verdict is Verdict.GOT_THROUGH else None,

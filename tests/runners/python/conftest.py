@@ -13,8 +13,6 @@ from tests.runners.conftest import RUNTIMES, RunnerProcess
 RUNNER = RUNTIMES / "python" / "runner.py"
 COMMAND = (sys.executable, "-I", "-S", "-B", str(RUNNER))
 
-sys.path.insert(0, str(RUNNER.parent))  # for the tests of single modules of the runner
-
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., RunnerProcess]]:

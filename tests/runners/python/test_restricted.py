@@ -309,7 +309,17 @@ def test_patterns_read_attributes_of_the_codes_own_classes_only(kind: str) -> No
         ("exec('1')", 3),
         ("import math; math.pi = 3", 3),
         ("(lambda: 1).__globals__", 3),
-        ("(i for i in []).gi_frame", 3),
+        (
+            "(i for i in []).gi_frame",
+            3,
+        ),  # the first is CVE-2023-37271, then -41039, CVE-2024-47532, CVE-2025-22153, CVE-2026-55830
+        ("import string; string.Formatter().format('{0.__class__}', 1)", 3),
+        (
+            "try:\n        ''.x\n    except AttributeError as error:\n        import string; string.Formatter().get_field('0.obj', [error], {})",
+            6,
+        ),
+        ("try:\n        1 / 0\n    except* ZeroDivisionError:\n        pass", 3),
+        ("(lambda _getattr_, /: ''.join)(lambda one, name: one)", 3),
     ],
 )
 def test_violations_name_their_line(start: Any, restricted_dir: Path, statement: str, line: int) -> None:
