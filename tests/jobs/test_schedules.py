@@ -509,13 +509,14 @@ async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
 
 
 async def test_messages_that_wait_are_kept_and_dropped_ones_are_counted(
-    desk: Desk, receiver: Receiver, tmp_path: Path
+    desk: Desk, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("evaluator_host.platform.alerts.service._WAITING", 4)
     alerts = alerts_of(desk, tmp_path)
     job = await desk.ended(await desk.start(["1"]))
     await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=0))
-    receiver.statuses = [503] * 103
-    for count, kept, unsent in ((25, 25, 0), (78, 100, 3)):
+    receiver.statuses = [503] * 7
+    for count, kept, unsent in ((2, 2, 0), (5, 4, 3)):
         found = [await alerts.test_alert(WORKSPACE, "low") for _ in range(count)][-1]
         assert {one.status for one in found.deliveries} == {"waiting"}
         assert (len(found.deliveries), found.unsent) == (kept, unsent)
