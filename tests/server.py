@@ -18,6 +18,7 @@ from tests.conftest import DATA_DIR, FEW_SANDBOXES
 from tests.forked import Forked
 
 COMMAND = [sys.executable, "-m", "evaluator_host"]
+_READY_S = 200  # beside many others
 _IDLE_SANDBOXES = "EVALUATOR_HOST_IDLE_SANDBOXES"
 PREWARMED = {_IDLE_SANDBOXES: "1"}
 """Environment of a host as it is by default, with a sandbox for each language ready for the first call."""
@@ -89,7 +90,7 @@ class Server:
         return self._log_path.read_text()
 
     def wait_until_ready(self) -> Self:
-        until = time.monotonic() + 60
+        until = time.monotonic() + _READY_S
         while time.monotonic() < until:
             assert self.process.poll() is None, self.log
             with contextlib.suppress(httpx.TransportError):

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-def answers_to(server: Server, request: str) -> list[int]:
-    """Send bytes, and return the status of every answer that comes back."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=2) as raw:
+def answers_to(server: Server, request: str, *, most: int = 1000) -> list[int]:
+    """Send bytes, and return the status of each of so many answers, fewer if the host ends the connection."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=200) as raw:
         raw.sendall(request.encode("latin-1"))
         received = b""
-        try:
-            while part := raw.recv(65536):
+        with suppress(ConnectionError):
+            while received.count(b"HTTP/1.1 ") < most and (part := raw.recv(65536)):
                 received += part
-        except (TimeoutError, ConnectionError):
-            pass
     return [int(answer.split(b" ", 1)[0]) for answer in received.split(b"HTTP/1.1 ")[1:]]
 
 
@@ -105,11 +104,12 @@ def resident_mb(pid: int) -> float:
 
 def test_a_request_for_another_protocol_stays_http(server: Server) -> None:
     upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n"
-    assert answers_to(server, HIDDEN.removesuffix("\r\n") + upgrade + "\r\n")[:1] == [200]
+    assert answers_to(server, HIDDEN.removesuffix("\r\n") + upgrade + "\r\n", most=1) == [200]
     h2c = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
-    assert 101 not in answers_to(server, HIDDEN.removesuffix("\r\n") + h2c + "\r\n")
+    assert 101 not in answers_to(server, HIDDEN.removesuffix("\r\n") + h2c + "\r\n", most=1)
     for other in ("tls/1.3", "WebSocket, h2c", "irc"):
-        answers_to(server, HIDDEN.removesuffix("\r\n") + f"Connection: upgrade\r\nUpgrade: {other}\r\n\r\n")
+        upgrade = f"Connection: upgrade\r\nUpgrade: {other}\r\n\r\n"
+        answers_to(server, HIDDEN.removesuffix("\r\n") + upgrade, most=1)
     assert "upgrade" not in server.log.lower(), "anybody could fill the log"
     assert "websocket" not in server.log.lower()
 

@@ -44,7 +44,7 @@ async def packages(service: Service) -> Path:
 def uipath(packages: Path, project: Path, *arguments: str) -> str:
     """Run UiPath's command line without network, and return what it printed."""
     done = subprocess.run(
-        ["bwrap", "--dev-bind", "/", "/", "--unshare-net", sys.executable, "-S", "-c", START, str(packages), *arguments],
+        ["unshare", "--map-root-user", "--net", sys.executable, "-S", "-c", START, str(packages), *arguments],
         cwd=project, capture_output=True, text=True, timeout=200,
         env={**os.environ, "UIPATH_TELEMETRY_ENABLED": "false"},
     )  # fmt: skip
