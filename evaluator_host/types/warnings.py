@@ -99,7 +99,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="test for an empty list and for a division by zero before this output is computed",
         ),
         "entry_failed": WarningKind(
-            "one of several evaluators in the code failed, and the score is of the others",
+            "one of several evaluators in the code failed, and the score is that of the others",
             doubtful=True,
             mend=Mend.CODE,
             remedy="mend this evaluator, or name the one that counts in `settings.entry`",
@@ -140,10 +140,10 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "packages_chosen": WarningKind(
             "the host chose packages for imports of the code", remedy="give these pins as `packages` to stay with them"
         ),
-        "threads_at_load": WarningKind("threads or processes from loading; each row loads again"),
-        "files_at_load": WarningKind("files from loading; each row loads again"),
-        "descriptors_at_load": WarningKind("open files, sockets or pipes from loading; each row loads again"),
-        "memory_at_load": WarningKind("shared memory from loading; each row loads again"),
+        "threads_at_load": WarningKind("loading left threads or processes behind, so each row loads the code again"),
+        "files_at_load": WarningKind("loading left files behind, so each row loads the code again"),
+        "descriptors_at_load": WarningKind("loading left files or sockets open, so each row loads the code again"),
+        "memory_at_load": WarningKind("loading left shared memory behind, so each row loads the code again"),
         "no_network": WarningKind("the code imports a client of models or of HTTP, and was not granted any"),
     }
 )

@@ -10,7 +10,6 @@ from tests.docs.blocks import ROOT
 
 PAGE: Final = ROOT / "docs" / "coming-from.md"
 _TABLE: Final = re.compile(r"^\|.*?\n\n", re.MULTILINE | re.DOTALL)
-_NAMES: Final = {Language.PYTHON: "Python", Language.JAVASCRIPT: "JavaScript", Language.TYPESCRIPT: "TypeScript"}
 
 
 def table() -> str:
@@ -19,7 +18,7 @@ def table() -> str:
         (_row(one.contract, one.languages) for one in all_dialects() if one.contract not in OWN_CONTRACTS),
         key=str.lower,
     )
-    return "\n".join(["| platform | you paste | in | contract |", "|---|---|---|---|", *rows]) + "\n\n"
+    return "\n".join(["| platform | you paste | contract |", "|---|---|---|", *rows]) + "\n\n"
 
 
 def _row(contract: str, languages: frozenset[Language]) -> str:
@@ -28,8 +27,9 @@ def _row(contract: str, languages: frozenset[Language]) -> str:
     platform, _, what = text.partition("\n")[0].removeprefix("# ").partition(": ")
     (paste,) = re.findall(r"^- Paste: (.*)$", text, re.MULTILINE)
     assert re.search(r"^- Recognised by: ", text, re.MULTILINE), file
-    in_languages = ", ".join(name for language, name in _NAMES.items() if language in languages)
-    return f"| [{platform}]({file}), {what} | {paste.rstrip('.')} | {in_languages} | `{contract}` |"
+    also = "" if languages == {Language.PYTHON} else "; JavaScript and TypeScript too"
+    assert languages in ({Language.PYTHON}, set(Language)), contract
+    return f"| [{platform}]({file}), {what} | {paste.rstrip('.')}{also} | `{contract}` |"
 
 
 def written(page: str) -> str:

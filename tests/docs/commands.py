@@ -1,5 +1,6 @@
 """The sections of docs/cli.md, made of the commands themselves: `python -m tests.docs.commands` writes them."""
 
+import re
 from typing import Any, Final
 
 import typer.main
@@ -28,15 +29,29 @@ def leaf_commands() -> dict[str, Any]:
 
 
 def sections() -> str:
-    """Return a section for each command: how it is called, and what it does; `--help` has its options."""
-    return "\n".join(_section(title, command) for title, command in leaf_commands().items())
+    """Return a section for each command and each group of commands; `--help` has their options and more."""
+    alone = [
+        f"### `{called(title, one)}`\n\n{told(one)}\n" for title, one in leaf_commands().items() if " " not in title
+    ]
+    groups = {title.partition(" ")[0] for title in leaf_commands() if " " in title}
+    return "\n".join([*alone, *(_group(name) for name in sorted(groups))])
 
 
-def _section(title: str, command: Any) -> str:
+def _group(name: str) -> str:
+    below = {title: one for title, one in leaf_commands().items() if title.startswith(f"{name} ")}
+    return f"### `{name}`\n\n" + "".join(f"- `{called(title, one)}`: {told(one)}\n" for title, one in below.items())
+
+
+def called(title: str, command: Any) -> str:
+    """Return how a command is called, without its options."""
     pieces = command.collect_usage_pieces(command.make_context(title, [], resilient_parsing=True))
     arguments = " ".join(ARGUMENTS.get(piece, piece.removesuffix("...").strip("{}")) for piece in pieces[1:])
-    text = "\n\n".join(" ".join(part.split()) for part in command.help.split("\n\n"))
-    return f"### `{f'{title} {arguments}'.strip()}`\n\n{text}\n"
+    return f"{title} {arguments}".strip()
+
+
+def told(command: Any) -> str:
+    """Return the first clause of a command's help."""
+    return re.split(r"[.:;] ", " ".join(command.help.split()))[0].rstrip(".") + "."
 
 
 def written(page: str) -> str:

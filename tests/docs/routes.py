@@ -1,4 +1,4 @@
-"""The table of routes in docs/api.md, made of the OpenAPI document: `python -m tests.docs.routes` writes it."""
+"""The list of routes in docs/api.md, made of the OpenAPI document: `python -m tests.docs.routes` writes it."""
 
 import re
 from typing import Final
@@ -8,23 +8,22 @@ from tests.docs.blocks import ROOT
 
 PAGE: Final = ROOT / "docs" / "api.md"
 VENDORS: Final = ("/apis/", "/v2/")  # routes of NVIDIA's client
-_TABLE: Final = re.compile(r"^\| about \|.*?\n\n", re.MULTILINE | re.DOTALL)
+_LIST: Final = re.compile(r"^- evaluate: .*?\n\n", re.MULTILINE | re.DOTALL)
 
 
-def table() -> str:
-    """Return a row for each resource: its paths, each with its methods."""
+def listed() -> str:
+    """Return a line for each resource: its paths, each with its methods."""
     found: dict[str, list[str]] = {}
     for path, methods in described_app().openapi()["paths"].items():
         if not path.startswith(VENDORS):
             (about,) = {tag for operation in methods.values() for tag in operation["tags"]}
             found.setdefault(about, []).append(f"`{' '.join(methods).upper()} {path}`")
-    rows = [f"| {about} | {', '.join(routes)} |" for about, routes in found.items()]
-    return "\n".join(["| about | routes |", "|---|---|", *rows]) + "\n\n"
+    return "\n".join(f"- {about}: {', '.join(routes)}" for about, routes in found.items()) + "\n\n"
 
 
 def written(page: str) -> str:
-    """Return the page with the table as it has to be."""
-    return _TABLE.sub(lambda _: table(), page, count=1)
+    """Return the page with the list as it has to be."""
+    return _LIST.sub(lambda _: listed(), page, count=1)
 
 
 if __name__ == "__main__":

@@ -63,18 +63,19 @@ def error_classes() -> list[type[HostError]]:
 
 
 def test_settings_md_has_every_setting_and_no_other() -> None:
-    documented = re.findall(r"^\| `EVALUATOR_HOST_(\w+)` \|", read("docs/settings.md"), re.MULTILINE)
+    documented = re.findall(r"^- `EVALUATOR_HOST_(\w+)`", read("docs/settings.md"), re.MULTILINE)
     assert documented == [field.upper() for field in Settings.model_fields]
 
 
 @pytest.mark.parametrize("field", Settings.model_fields)
 def test_settings_md_says_the_default_and_what_a_setting_is(field: str) -> None:
     info = Settings.model_fields[field]
-    row = next(line for line in read("docs/settings.md").splitlines() if f"`EVALUATOR_HOST_{field.upper()}` |" in line)
+    start = f"- `EVALUATOR_HOST_{field.upper()}`"
+    (row,) = [line for line in read("docs/settings.md").splitlines() if re.match(rf"{start}[ :]", line)]
     assert info.description
     assert info.description in row
-    if info.default_factory is None and info.default not in (None, ()):
-        assert f"| `{getattr(info.default, 'value', info.default)}` |" in row
+    if info.default_factory is None and info.default not in (None, (), ""):
+        assert row.startswith(f"{start} (`{getattr(info.default, 'value', info.default)}`): ")
 
 
 def test_api_md_has_every_route_of_the_host_and_no_other() -> None:
@@ -84,7 +85,7 @@ def test_api_md_has_every_route_of_the_host_and_no_other() -> None:
 
 @pytest.mark.parametrize("code", ErrorCode)
 def test_api_md_has_every_error_of_a_row(code: ErrorCode) -> None:
-    assert re.search(rf"^\| `{code}` \|", API, re.MULTILINE)
+    assert re.search(rf"^- `{code}`: ", API, re.MULTILINE)
 
 
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
@@ -92,14 +93,15 @@ def test_api_md_has_every_error_of_the_host_with_its_status(kind: type[HostError
     if kind is HostUnreachable:  # the client's own: no answer, so no status
         assert f"`{kind.code}`" in API
         return
-    rows = [line for line in API.splitlines() if f"`{kind.code}`" in line and line.startswith(f"| {kind.status} ")]
+    rows = [line for line in API.splitlines() if f"`{kind.code}`" in line and line.startswith(f"- {kind.status} ")]
     assert len(rows) == 1
 
 
 @pytest.mark.parametrize("code", WARNINGS)
 def test_api_md_says_what_each_warning_means_and_whether_the_score_is_doubtful(code: str) -> None:
     kind = WARNINGS[code]
-    assert f"| `{code}` | {kind.meaning} |{' yes' if kind.doubtful else ''} |" in API.splitlines()
+    doubtful, _, others = API.partition("\nThese make the score doubtful:\n")[2].partition("\nThese do not:\n")
+    assert f"- `{code}`: {kind.meaning}" in (doubtful if kind.doubtful else others).splitlines()
 
 
 @pytest.mark.parametrize(("dialect", "code"), OF_DIALECTS)
@@ -162,7 +164,7 @@ def test_every_status_that_openapi_names_is_documented() -> None:
         for status in operation["responses"]
     }
     for status in named - {"200"}:
-        assert re.search(rf"^\| {status} \| `", API, re.MULTILINE), status
+        assert re.search(rf"^- {status} `", API, re.MULTILINE), status
 
 
 def test_api_md_has_every_field_of_a_request() -> None:
@@ -170,7 +172,7 @@ def test_api_md_has_every_field_of_a_request() -> None:
     fields += [f"limits.{name}" for name in LimitsIn.model_fields]
     fields += [f"settings.{name}" for name in SettingsIn.model_fields]
     fields += list(RowIn.model_fields)
-    missing = [field for field in fields if not re.search(rf"^\| `{re.escape(field)}` \|", API, re.MULTILINE)]
+    missing = [field for field in fields if not re.search(rf"^- `{re.escape(field)}`[ :]", API, re.MULTILINE)]
     assert not missing
 
 
@@ -261,10 +263,10 @@ def test_architecture_md_draws_the_layers_that_the_linter_holds() -> None:
     assert len(held) <= 12
 
 
-def test_the_table_of_public_flaws_is_that_of_the_attacks() -> None:
+def test_the_list_of_public_flaws_is_that_of_the_attacks() -> None:
     section = read("docs/security.md").partition("## Public flaws")[2].partition("\n## ")[0]
     tried, left = section.split("These do not apply")
-    rows = re.findall(r"^\| `(\S+)` \|.*\| ([\d, -]+) \|$", tried, re.MULTILINE)
+    rows = re.findall(r"^- `(\S+)`: .* \(([\d, -]+)\)$", tried, re.MULTILINE)
     told = {name: tuple(f"CVE-{number}" for number in numbers.split(", ")) for name, numbers in rows}
     assert told == {attack.name: attack.like for attack in load_attacks() if attack.like}
     numbers = [*re.findall(r"\b20\d\d-\d{4,5}\b", tried), *re.findall(r"\b20\d\d-\d{4,5}\b", left)]

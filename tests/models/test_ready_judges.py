@@ -21,9 +21,9 @@ READY = ready_judges()
 
 def test_there_are_ten_and_the_page_of_models_lists_them() -> None:
     assert len(READY) == 10
-    rows = [line for line in read("docs/models.md").splitlines() if line.startswith("| `")]
+    page = read("docs/models.md").partition("### Ready judges")[2].partition("###")[0]
     for one in READY:
-        assert any(line.startswith(f"| `{one.name}` |") for line in rows), one.name
+        assert f"`{one.name}`" in page
         assert {case["label"] for case in one.cases} <= {label["label"] for label in one.judge["labels"]}  # type: ignore[index, union-attr]
         assert len({case["label"] for case in one.cases}) > 1, one.name
 

@@ -294,7 +294,7 @@ function Keys() {
         <div class="record-stack">
           <p class="muted">
             Keys are managed in a terminal there, by anybody who may read the host’s files. No page and no route makes, lists or revokes keys, so that a stolen key cannot make itself another one. See{" "}
-            <Link to="/help/api#authentication">Authentication</Link> and <Link to="/help/cli#keys-create-name">the commands</Link>.
+            <Link to="/help/api#authentication">Authentication</Link> and <Link to="/help/cli#keys">the commands</Link>.
           </p>
           <Table label="Commands for keys" head={heads(["To", "Command", ""])}>
             {KEY_COMMANDS.map(([to, command]) => (
