@@ -9,8 +9,8 @@ from evaluator_host.engine.config import settings as config
 from evaluator_host.selftest.attack import Guard
 
 _IMPORTS_LATE: Final = """
-        value = interpreter_hooks.call(self._program.entry.call, args, kwargs)
-        import json
+            value = _call(self._call, args, body)
+            import json
 """
 _ENDS_AS_PROGRAMS_DO: Final = """
 def _end_as_programs_do():
@@ -51,15 +51,16 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
             "    return _streams[0].flush(), _streams[1].flush()",
             "    sys.stdout.flush()\n    return 0, 0",
         ),
-        ("guest_setup.py", "    _set_blocking(1, True)", "    return\n    _set_blocking(1, True)"),
+        ("zygote.py", "_set_blocking(1, True)", "pass"),
+        ("zygote.py", "_set_blocking(2, True)", "pass"),
         ("logs.py", '"utf-8", "replace")', '"utf-8", "surrogateescape")'),
         ("loading.py", "supervisor.watch(stream.fd, stream.read)", "pass"),
         (
             "row.py",
-            "        self._answer(kind, body, (_clock() - started) // 1000)",
-            "        _end_as_programs_do()\n        self._answer(kind, body, (_clock() - started) // 1000)",
+            "        send(self._sock, self._reply())\n",
+            "        reply = self._reply()\n        _end_as_programs_do()\n        send(self._sock, reply)\n",
         ),
-        ("row.py", "def _head(", _ENDS_AS_PROGRAMS_DO + "def _head("),
+        ("row.py", "def send(", _ENDS_AS_PROGRAMS_DO + "def send("),
     ),
     Guard.ENCODING: (
         ("encode.py", "_LEVELS = 64", "_LEVELS = 10**9"),
@@ -81,7 +82,7 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     Guard.PRISTINE: (
         *((name, _OWN_BUILTINS, "import builtins as _unused") for name in ("row.py", "encode.py", "guest_setup.py")),
         ("interpreter_hooks.py", "_settrace(None)", "pass"),
-        ("row.py", "        value = interpreter_hooks.call(self._program.entry.call, args, kwargs)\n", _IMPORTS_LATE),
+        ("row.py", "\n            value = _call(self._call, args, body)\n", _IMPORTS_LATE),
     ),
 }
 

@@ -26,7 +26,8 @@ _standard = sys.stdlib_module_names
 
 _own: dict[str, str] = {}
 _packages: dict[str, str] = {}
-_found: dict[tuple[str, str, int], None] = {}
+failed_imports: dict[tuple[str, str, int], None] = {}
+"""Those since the last `take`: name, file and line."""
 
 
 class Finder:
@@ -51,11 +52,11 @@ def record(name: str) -> None:
         if frame.f_code.co_name in _LOADING and frame.f_code.co_filename.startswith("<frozen"):
             return  # an extension module, which has no frame of its own, imports while it is loaded
         frame = frame.f_back
-    if frame is None or len(_found) >= _RECORDED:
+    if frame is None or len(failed_imports) >= _RECORDED:
         return
     file = frame.f_code.co_filename
     if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
-        _found[name[:_NAME_CHARS], file, frame.f_lineno] = None
+        failed_imports[name[:_NAME_CHARS], file, frame.f_lineno] = None
 
 
 def _is_passing(file: str) -> bool:
@@ -66,21 +67,18 @@ def _is_passing(file: str) -> bool:
 
 def forget(node: Any) -> None:
     """Forget what a statement of the evaluator imported, or would have, in vain."""
-    for found in [one for one in _found if one[1] == tracebacks.FILENAME and node.lineno <= one[2] <= node.end_lineno]:
-        del _found[found]
-
-
-def has_any() -> bool:
-    """Return whether anything was recorded since the last `take`."""
-    return bool(_found)
+    for found in [
+        one for one in failed_imports if one[1] == tracebacks.FILENAME and node.lineno <= one[2] <= node.end_lineno
+    ]:
+        del failed_imports[found]
 
 
 def take() -> list[dict[str, Any]]:
     """Return `{"module", "line"}` of each recorded import, with `file` for one in another file, and forget them."""
-    if not _found:
+    if not failed_imports:
         return []
-    recorded = list(_found)
-    _found.clear()
+    recorded = list(failed_imports)
+    failed_imports.clear()
     try:
         return _told(recorded)
     except Exception:  # noqa: BLE001 - user code may have changed whatever this reads

@@ -23,6 +23,10 @@ _ENTROPY_BYTES, _WORDS = 16, range(0, 16, 4)
 _urandom, _byteorder, _modules = os.urandom, sys.byteorder, sys.modules
 
 
+renewals: list[tuple[Callable[..., Any], Any]] = []
+"""What `renew` does, once the generators are settled: nothing where no module with generators was loaded."""
+
+
 class _Loader:
     """Runs a module with its own loader, then watches its generators."""
 
@@ -75,7 +79,6 @@ class _Watch:
         self._numpy_seeded: bool | None = None  # by `numpy.random.seed`
         self._torch_seed: int | None = None
         self._undo: list[tuple[Any, str, Any]] = []
-        self._renewals: list[tuple[Callable[..., Any], Any]] = []
         self._loaders = {
             "random": (_RandomLoader, self._watch_random),
             "numpy.random.bit_generator": (_Loader, self._watch_entropy),
@@ -161,11 +164,13 @@ class _Watch:
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         self.forks_rows = True
-        self._renewals = [(self.plain_seed, one) for ref in self._unseeded.values() if (one := ref()) is not None]
-        self._renewals += [(_renew_bits, one) for one in self._unseeded_bits()]
+        if self.plain_seed is not None:
+            renewals.append((_Watch.stop_forking, self))
+        renewals.extend([(self.plain_seed, one) for ref in self._unseeded.values() if (one := ref()) is not None])
+        renewals.extend([(_renew_bits, one) for one in self._unseeded_bits()])
         torch = _modules.get("torch")
         if torch is not None and torch.initial_seed() == self._torch_seed:
-            self._renewals.append((type(torch.default_generator).seed, torch.default_generator))
+            renewals.append((type(torch.default_generator).seed, torch.default_generator))
         for owner, name, plain in reversed(self._undo):
             setattr(owner, name, plain)
         self._undo.clear()
@@ -189,11 +194,15 @@ class _Watch:
         sequence = getattr(bits, "seed_seq", None) or getattr(bits, "_seed_seq", None)  # the latter before numpy 1.25
         return getattr(sequence, "entropy", None) in self._entropy
 
-    def renew(self) -> None:
-        """Give this row its own numbers from the generators that nobody seeded."""
+    def stop_forking(self) -> None:
+        """Say that this process is a row."""
         self.forks_rows = False
-        for renew, generator in self._renewals:
-            renew(generator)
+
+
+def renew() -> None:
+    """Give this row its own numbers from the generators that nobody seeded."""
+    for renewal, generator in renewals:
+        renewal(generator)
 
 
 def _renew_bits(bits: Any) -> None:
@@ -205,7 +214,7 @@ def _renew_bits(bits: Any) -> None:
 
 
 _watched = _Watch()
-settle, renew = _watched.settle, _watched.renew
+settle = _watched.settle
 
 
 def watch() -> None:

@@ -26,9 +26,10 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NU
 _NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # of pyarrow; a process with a thread cannot be forked
 _SAVED_OUT, _SAVED_ERR = 20, 21  # copies of the log pipes while loading, because user code may close 1 and 2
 _MOST_DESCRIPTORS = 1024  # far above what the runner opens, a dozen
-_getrusage = resource.getrusage
 _streams: list[_Stream] = []
-_set_blocking, _dup2, _close, _listdir = os.set_blocking, os.dup2, os.close, os.listdir
+wrote: dict[str, bool] = {}
+"""Not empty once something was written to a stream of user code since a row last flushed both."""
+_dup2, _close, _listdir = os.dup2, os.close, os.listdir
 _readlink, _fstat = os.readlink, os.fstat
 _STATELESS = frozenset(("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"))
 _FORMAT, _REGULAR, _ACCESS = 0o170000, 0o100000, 0o3
@@ -40,9 +41,26 @@ class _CountingFile(io.FileIO):
     written = 0
 
     def write(self, data: Any, /) -> int:
+        wrote["any"] = True
         count = super().write(data) or 0
         self.written += count
         return count
+
+
+class _Buffer(io.BufferedWriter):
+    """The buffer of such a file; notes that something was written to it."""
+
+    def write(self, data: Any, /) -> int:
+        wrote["any"] = True
+        return super().write(data)
+
+
+class _Text(io.TextIOWrapper):
+    """The text stream of such a buffer; notes that something was written to it."""
+
+    def write(self, text: str, /) -> int:
+        wrote["any"] = True
+        return super().write(text)
 
 
 class _Stream:
@@ -50,9 +68,7 @@ class _Stream:
 
     def __init__(self, fd: int) -> None:
         self.raw = _CountingFile(fd, "w", closefd=False)
-        self.text = io.TextIOWrapper(
-            io.BufferedWriter(self.raw, 8192), "utf-8", "backslashreplace", newline="\n", line_buffering=True
-        )
+        self.text = _Text(_Buffer(self.raw, 8192), "utf-8", "backslashreplace", newline="\n", line_buffering=True)
         self._flush = self.text.flush
 
     def flush(self) -> int:
@@ -109,12 +125,6 @@ def has_own_streams() -> bool:
 def flush_streams() -> tuple[int, int]:
     """Flush both streams; return the number of bytes written to each so far."""
     return _streams[0].flush(), _streams[1].flush()
-
-
-def reset_pipes() -> None:
-    """Undo changes that a row made to the pipes behind 1 and 2; the next row uses the same pipes."""
-    _set_blocking(1, True)  # noqa: FBT003 - positional in os
-    _set_blocking(2, True)  # noqa: FBT003
 
 
 def limit(limits: dict[str, Any], options: Options) -> None:
@@ -220,8 +230,3 @@ def _has_state(fd: str, mapped: set[str]) -> bool:
 def reset_child_signal(signal: Any = _signal.signal) -> None:
     """Remove a SIGCHLD handler of user code, because the zygote must be able to wait for its rows."""
     signal(_signal.SIGCHLD, _signal.SIG_DFL)
-
-
-def peak_memory_kb() -> int:
-    """Return the peak resident memory of this process, in kB."""
-    return _getrusage(0).ru_maxrss

@@ -109,7 +109,7 @@ class RowHandle:
         self.share = call.share
         self.calls.append(call)
         self.ahead_bytes += len(call.body)
-        self.outgoing.add((row.MORE if more else row.LAST) + len(call.body).to_bytes(4, "big"), call.body)
+        self.outgoing.add(row.order(len(call.body), more=more), call.body)
 
     def take_call(self) -> Call:
         """Remove and return the first call, which has been answered."""
@@ -235,6 +235,7 @@ class ZygoteHandle:
         theirs.close()
         self._control.settimeout(_NUDGE_S)
         self._buffer = bytearray()
+        self._told = False  # the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
         """Return the outcome of loading or preparing: kind, description and body; None while it is unfinished.
@@ -292,8 +293,11 @@ class ZygoteHandle:
         command = zygote.FORK_WARM if warm else zygote.FORK
         if listener is None:
             return self._fork_with_socket(command)
+        if not self._told:
+            self._told = True
+            command = zygote.ADDRESS + bytes((len(listener.address),)) + listener.address + command
         try:
-            self._control.send(command + listener.address)
+            self._control.send(command)
         except OSError as error:
             raise Lost("the zygote is gone") from error
         try:
@@ -307,7 +311,9 @@ class ZygoteHandle:
         ours, theirs = _socket.socketpair()
         rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, theirs.fileno().to_bytes(4, sys.byteorder))
         try:
-            self._control.sendmsg([command], [rights])
+            self._control.send(zygote.SOCKET)
+            self._control.sendmsg([zygote.SOCKET], [rights])
+            self._control.send(command)
         except OSError as error:
             raise refused(error, "the zygote takes no socket") from error
         pid = self._forked()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 quote = _json.encode_basestring
+_SPACES = frozenset(" \t\r\n")
 _CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -33,20 +34,21 @@ class _Context:
         self.object_hook = object_hook
 
 
-def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[[str], Any]:
-    """Return a function that decodes one JSON text; it passes every object through `object_hook` if that is given.
+def decoder(object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Callable[..., Any]:
+    """Return a function that decodes the JSON text from an index on; it passes every object through `object_hook`.
 
     The function raises ValueError when the text is not JSON, RecursionError when it is nested too deeply.
     """
     scan = _json.make_scanner(_Context(object_hook))  # type: ignore[arg-type]
 
-    def decode(text: str) -> Any:
-        text = text.strip(" \t\r\n")
+    def decode(text: str, start: int = 0) -> Any:
         try:
-            value, end = scan(text, 0)
+            value, end = scan(text, start)
         except (StopIteration, SystemError) as error:  # SystemError when the scanner cannot find `json.decoder`
+            if text[start : start + 1] in _SPACES:
+                return decode(text[start:].lstrip(" \t\r\n"))
             raise ValueError("not JSON") from error
-        if end != len(text):
+        if end != len(text) and text[end:].strip(" \t\r\n"):
             raise ValueError("not JSON: something follows the value")
         return value
 

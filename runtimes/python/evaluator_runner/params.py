@@ -51,6 +51,8 @@ class Params(dict):  # type: ignore[type-arg]
 
 def added_to(body: bytes) -> bytes:
     """Return the body of an answer, a JSON object, with the keys that were read in vain, and forget these."""
+    if not unset:
+        return body
     keys = list(unset)
     unset.clear()
     return body[:-1] + jsontext.to_bytes(f',"unset_params":{jsontext.encode(keys)}}}')

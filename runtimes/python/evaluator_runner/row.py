@@ -6,8 +6,10 @@ nothing here.
 
 from __future__ import annotations
 
+import _socket
 import mmap
 import os
+import resource
 import sys
 import time
 
@@ -25,29 +27,48 @@ if TYPE_CHECKING:
 
 RESULT, FAILED, READY = b"R", b"F", b"L"
 ANSWER_BYTES = 33  # kind, body length, µs run, peak kB, bytes through stdout and stderr
-ORDER_BYTES = 5  # whether more rows may follow, body length
+ORDER_BYTES = 5  # whether more rows may follow, body length in four bytes of seven bits: text, as the body is
 MORE, LAST = b"M", b"1"
 
 _read, _readv, _write, _exit, _clock = os.read, os.readv, os.write, os._exit, time.perf_counter_ns
-_getpid = os.getpid
+_getpid, _getrusage, _PEAK_KB = os.getpid, resource.getrusage, 2
 _mmap, _OWN_MEMORY, _LARGE_PAGES = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MADV_HUGEPAGE
+_FIRST_BYTES = 4096  # most rows, in memory that malloc has at hand
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _LARGE_BYTES = 1024 * 1024  # fills half of a large page
 _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
-_decode = jsontext.decode
-_WARM_ROW = '{"args":[{"a":[1,2.5,true]},"b",null]}'
+_call, _encode_result = interpreter_hooks.call, encode_result
+_PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # which nobody awaits
+_absent, _unset, _wrote = absent.failed_imports, params.unset, guest_setup.wrote
+_renewals, _renew = generators.renewals, generators.renew
+_socketpair = _socket.socketpair
+_REHEARSALS = 20  # the interpreter specialises code that ran eight times, and its operations soon after
+_MORE = MORE[0]
+
+
+def order(body_bytes: int, *, more: bool) -> bytes:
+    """Return what precedes the body of a row; `more` says that another row may follow."""
+    length = bytes((body_bytes >> 21, body_bytes >> 14 & 127, body_bytes >> 7 & 127, body_bytes & 127))
+    return (MORE if more else LAST) + length
 
 
 class RowProcess:
-    """The state of a process that runs rows."""
+    """The state of a process that runs rows.
+
+    Forked from the loaded program, a row copies each page of memory that it writes to, were it only to count a
+    reference. So the usual row touches few objects here: names of this module, and attributes of this object.
+    """
 
     def __init__(self, program: Program, *, result_bytes: int, written: tuple[int, int]) -> None:
-        self._sock = -1
-        self._pid = 0
+        entry = program.entry
+        self._sock = self._pid = -1
         self._program = program
+        self._decode, self._bind, self._call, self._convert = entry.decode, entry.bind, entry.call, entry.convert
         self._result_bytes = result_bytes
-        self._buffer: bytearray | mmap.mmap = bytearray()
+        self._order: bytes | memoryview = b""  # the row to answer, as the supervisor sent it
+        self._left = bytearray()  # bytes of the rows after it
+        self._at_once = _FIRST_BYTES
         self._written = written
 
     def serve(self, sock: int) -> None:
@@ -55,95 +76,151 @@ class RowProcess:
         try:
             self._sock = sock
             self._pid = _getpid()
-            generators.renew()
+            if _renewals:
+                _renew()
             while self._serve_one():
                 pass
         finally:
             _exit(0)
 
+    def rehearse(self) -> None:
+        """Answer rows without user code, before any is forked: what is looked up and specialised now, no row has to."""
+        try:
+            ours, theirs = _socketpair()
+        except OSError:
+            return
+        self._sock, self._pid = theirs.fileno(), _getpid()
+        bind, call, convert = self._replace(None, _score, None)
+        for _ in range(_REHEARSALS):
+            ours.send(_WARM_ROW)
+            self._serve_one()
+            ours.recv(_FIRST_BYTES)
+        self._replace(bind, call, convert)
+        ours.close()
+        theirs.close()
+
     def warm_up(self) -> None:
         """Write to the memory that a row will use, without user code: the first write after a fork copies a page."""
-        _decode(_WARM_ROW)
-        interpreter_hooks.call(_clock)
-        encode_result({"score": 0.5}, limit=self._result_bytes)
-        _head(RESULT, b"", (0, guest_setup.peak_memory_kb(), *guest_setup.flush_streams()))
+        self._pid = _getpid()
+        bind, call, convert = self._replace(None, _score, None)
+        self._order = _WARM_ROW
+        self._reply()
+        self._replace(bind, call, convert)
+
+    def _replace(self, bind: Any, call: Any, convert: Any) -> tuple[Any, Any, Any]:
+        """Have another function called; return what was called before."""
+        before = self._bind, self._call, self._convert
+        self._bind, self._call, self._convert = bind, call, convert
+        return before
 
     def _serve_one(self) -> bool:
-        self._fill(ORDER_BYTES)
-        more = self._buffer[:1] == MORE
-        end = ORDER_BYTES + int.from_bytes(self._buffer[1:ORDER_BYTES], "big")
-        (self._fill if end <= _LARGE_BYTES else self._fill_mapped)(end)
-        started = _clock()
-        try:
-            args, kwargs = self._arguments(end)
-            started = _clock()
-            kind, body = RESULT, self._call(args, kwargs)
-        except TooLarge:
-            kind, body = FAILED, self._too_large()
-        except BaseException as raised:  # noqa: BLE001 - user code may raise anything
-            kind, body = FAILED, self._describe(raised)
-        if absent.has_any():
-            body = absent.added_to(body)
-        if params.unset:
-            body = params.added_to(body)
-        self._answer(kind, body, (_clock() - started) // 1000)
+        data: bytes | memoryview = b"" if self._left else _read(self._sock, self._at_once)
+        if len(data) < ORDER_BYTES or len(data) - ORDER_BYTES != (
+            (data[1] << 21) + (data[2] << 14) + (data[3] << 7) + data[4]
+        ):
+            data = self._one_row(data)
+        more: bool = data[0] == _MORE
+        if more:
+            self._at_once = _READ_BYTES
+        self._order = data
+        del data  # its memory is free for the row once it is decoded
+        send(self._sock, self._reply())
         return more
 
-    def _fill(self, size: int) -> None:
-        buffer = self._buffer
-        if TYPE_CHECKING:
-            assert isinstance(buffer, bytearray)
+    def _one_row(self, data: bytes | memoryview) -> bytes | memoryview:
+        """Return the next row, of whose bytes and those of later rows `data` were read."""
+        buffer = self._left
+        buffer += data
+        self._fill(buffer, ORDER_BYTES)
+        end = ORDER_BYTES + (buffer[1] << 21) + (buffer[2] << 14) + (buffer[3] << 7) + buffer[4]
+        if end > _LARGE_BYTES:
+            return self._mapped(buffer, end)
+        self._fill(buffer, end)
+        if len(buffer) == end:  # which is the usual case, and saves a copy
+            self._left = bytearray()
+            return memoryview(buffer)
+        with memoryview(buffer) as view:
+            row = bytes(view[:end])
+        del buffer[:end]
+        return row
+
+    def _fill(self, buffer: bytearray, size: int) -> None:
         while len(buffer) < size:
             data = _read(self._sock, _READ_BYTES)
             if not data:
                 _exit(0)
             buffer += data
 
-    def _fill_mapped(self, size: int) -> None:
+    def _mapped(self, buffer: bytearray, size: int) -> memoryview:
         """Read a large row into memory of its own, in pages of 2 MB where the kernel has them: few faults, no copy."""
         mapped = _mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, _OWN_MEMORY)
         try:
             mapped.madvise(_LARGE_PAGES)
         except OSError:  # a kernel without them
             pass
-        held = len(self._buffer)
-        mapped[:held] = bytes(self._buffer)
-        with memoryview(mapped) as view:
-            while held < size:
-                with view[held:size] as rest:
-                    count = _readv(self._sock, [rest])
-                if not count:
-                    _exit(0)
-                held += count
-        self._buffer = mapped
+        held = min(len(buffer), size)
+        view = memoryview(mapped)[:size]
+        with memoryview(buffer) as first:
+            view[:held] = first[:held]
+        del buffer[:held]
+        while held < size:
+            with view[held:] as rest:
+                count = _readv(self._sock, [rest])
+            if not count:
+                _exit(0)
+            held += count
+        return view
 
-    def _arguments(self, end: int) -> tuple[list[Any], dict[str, Any]]:
-        entry = self._program.entry
-        args: list[Any] = []
+    def _reply(self) -> bytes:
+        """Call the evaluator for the row that was read, and return the answer."""
+        started = _clock()
         try:
-            with memoryview(self._buffer) as buffer:  # `bytes` of a slice would be two more copies
-                text = str(buffer[ORDER_BYTES:end], "utf-8")
-            if isinstance(self._buffer, bytearray):
-                del self._buffer[:end]
-            else:
-                self._buffer = bytearray()
-            body = entry.decode(text)
-            named = body.get("named")
-            if named is None:
-                args = [] if "together" in body else body.pop("args")
-                if entry.bind is None:
-                    return args, body
-        except (ValueError, RecursionError, KeyError, AttributeError) as error:
-            raise Failure("binding_error", f"the row cannot be read: {error}") from None
-        return bind(entry, named) if named is not None or entry.bind is None else entry.bind(args)
+            try:
+                order = self._order
+                text = order.decode() if type(order) is bytes else str(order, "utf-8")
+                self._order = order = b""
+                body = self._decode(text, ORDER_BYTES)
+                del text
+                named = body.get("named")
+                args = [] if named is not None or "together" in body else body.pop("args")
+            except (ValueError, RecursionError, KeyError, AttributeError) as error:
+                raise Failure("binding_error", f"the row cannot be read: {error}") from None
+            if named is not None:
+                args, body = bind(self._program.entry, named)
+            elif self._bind is not None:
+                args, body = self._bind(args)
+            started = _clock()
+            value = _call(self._call, args, body)
+            if type(value) not in _PLAIN:
+                value = self._settled(value)
+            if self._convert is not None:
+                value = _call(self._convert, (value,))
+            kind, body = RESULT, _encode_result(value, limit=self._result_bytes)
+        except TooLarge:
+            kind, body = FAILED, self._too_large()
+        except BaseException as raised:  # noqa: BLE001 - user code may raise anything
+            kind, body = FAILED, self._describe(raised)
+        if _getpid() != self._pid:
+            _exit(0)  # user code forked and its child reached this line too; a row has one answer
+        if _absent or _unset:
+            body = params.added_to(absent.added_to(body))
+        run_us: int = (_clock() - started) // 1000
+        out, err = self._flush() if _wrote else (0, 0)
+        peak_kb: int = _getrusage(0)[_PEAK_KB]  # type: ignore[assignment]
+        numbers = (len(body) << 224) + (run_us << 168) + (peak_kb << 112) + (out << 56) + err
+        return kind + numbers.to_bytes(32, "big") + body
 
-    def _call(self, args: list[Any], kwargs: dict[str, Any]) -> bytes:
-        value = interpreter_hooks.call(self._program.entry.call, args, kwargs)
+    def _flush(self) -> tuple[int, int]:
+        """Write what the row printed; return how many bytes that were on each stream."""
+        before, self._written = self._written, guest_setup.flush_streams()
+        _wrote.clear()
+        return self._written[0] - before[0], self._written[1] - before[1]
+
+    def _settled(self, value: Any) -> Any:
+        """Return the value, awaited if it can be."""
         if hasattr(type(value), "__await__") or type(value).__name__ == "coroutine":
-            value = interpreter_hooks.call(self._awaited, (value,))
-        if self._program.entry.convert is not None:
-            value = interpreter_hooks.call(self._program.entry.convert, (value,))
-        return encode_result(value, limit=self._result_bytes)
+            return _call(self._awaited, (value,))
+        return value
 
     def _awaited(self, value: Any) -> Any:
         if not self._program.needs_loop and "asyncio" not in _modules and hasattr(type(value), "send"):
@@ -172,17 +249,13 @@ class RowProcess:
         hint = "return a score and a short reason, or raise limits.result_kb"
         return _error_body(failures.error("result_too_large", message, hint=hint))
 
-    def _answer(self, kind: bytes, body: bytes, run_us: int) -> None:
-        if _getpid() != self._pid:
-            _exit(0)  # user code forked and its child reached this line too; a row has one answer
-        before = self._written
-        self._written = guest_setup.flush_streams()
-        numbers = (run_us, guest_setup.peak_memory_kb(), self._written[0] - before[0], self._written[1] - before[1])
-        send(self._sock, _head(kind, body, numbers) + body)
+
+_WARM_BODY = b'{"args":[{"a":[1,2.5,true]},"b",null]}'
+_WARM_ROW = order(len(_WARM_BODY), more=False) + _WARM_BODY
 
 
-def _head(kind: bytes, body: bytes, numbers: tuple[int, ...]) -> bytes:
-    return kind + len(body).to_bytes(4, "big") + b"".join([number.to_bytes(7, "big") for number in numbers])
+def _score(*_args: object) -> float:
+    return 0.5
 
 
 def send(sock: int, data: bytes) -> None:

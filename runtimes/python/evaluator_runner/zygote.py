@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evaluator_runner.options import Options
 
 LOADED, LOAD_FAILED, PREPARED = b"L", b"X", b"P"
-FORK, FORK_WARM, REAP, LOOK = b"F", b"f", b"R", b"W"
+ADDRESS, SOCKET, FORK, FORK_WARM, REAP, LOOK = b"A", b"S", b"F", b"f", b"R", b"W"
 DONE, REFUSED = b"D", b"E"
 REPLY_BYTES = 17
 
@@ -42,7 +42,7 @@ _setsid, _getpid, _clock = os.setsid, os.getpid, time.perf_counter_ns
 _WEXITED, _WNOWAIT, _P_PID = os.WEXITED, os.WNOWAIT, os.P_PID
 _send, _freeze, _byteorder = row.send, gc.freeze, sys.byteorder
 _Socket, _CONNECTION = _socket.socket, (_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
-_COMMAND_BYTES = 128  # a letter and the address of a socket
+_read, _write, _set_blocking = os.read, os.write, os.set_blocking
 
 
 class Job:
@@ -190,56 +190,78 @@ def _settle() -> None:
 
 
 class _Nursery:
-    """Forks and reaps rows when the supervisor says so; no process id may become free before that is safe."""
+    """Forks and reaps rows when the supervisor says so; no process id may become free before that is safe.
+
+    After each fork the first write to a page copies it, here too, so what runs for each row touches few objects.
+    """
 
     def __init__(self, job: Job, loaded: program.Program, control: _socket.socket) -> None:
         self._control = control
         self._channel = control.fileno()
-        self._receive = control.recvmsg
         self._pid = 0
-        # Made here and not in each row, because each first write to memory in a row copies a page.
         self._row = row.RowProcess(loaded, result_bytes=job.result_bytes, written=guest_setup.flush_streams())
+        self._row.rehearse()
         self._orphaned = not job.options.private_tmp
+        self._address = b""  # of the supervisor's listener
+        self._given = -1  # the next row's socket, where there is no listener
 
     def serve(self) -> None:
         """Execute the supervisor's commands until it is gone."""
-        space = _socket.CMSG_SPACE(4)
-        flags = _socket.MSG_CMSG_CLOEXEC
+        channel = self._channel
+        show, hide = kernel.inspectability(inspectable=True), kernel.inspectability(inspectable=False)
         _freeze()
         while True:
-            data, ancillary, _, _ = self._receive(_COMMAND_BYTES, space, flags)
-            command = data[:1]
-            if command in {FORK, FORK_WARM}:
-                self._fork(data[1:], ancillary, warm=command == FORK_WARM)
-            elif command == REAP:
-                self._reap()
-                self._reply(DONE)
-            elif command == LOOK:
-                self._look()
-            else:
+            command = _read(channel, 1)
+            if command in (FORK, FORK_WARM):
+                # A row may have changed the pipes behind 1 and 2, which the next row uses too.
+                _set_blocking(1, True)  # noqa: FBT003 - positional in os
+                _set_blocking(2, True)  # noqa: FBT003
+                sock = self._given
+                try:
+                    if sock < 0:
+                        sock = _connect(self._address)
+                    show()  # set for the child, to save it the call
+                    pid = _fork()
+                except OSError as refused:
+                    hide()
+                    self._reap()
+                    self._reply(REFUSED, refused.errno or 0)
+                    if sock >= 0:
+                        _close(sock)
+                    self._given = -1
+                    continue
+                if pid == 0:
+                    self._become_row(sock, warm=command == FORK_WARM)
+                hide()
+                # The previous row, which is dying, could end on another core meanwhile.
+                if self._pid:
+                    self._reap()
+                self._pid = pid
+                _write(channel, DONE + (pid << 64).to_bytes(16, "big"))
+                _close(sock)
+                self._given = -1
+            elif not self._execute(command):
                 return
 
-    def _fork(self, address: bytes, ancillary: list[Any], *, warm: bool) -> None:
-        """Fork a row before waiting for the previous one, which is dying and can end on another core meanwhile."""
-        guest_setup.reset_pipes()
-        sock = -1
-        try:
-            sock = int.from_bytes(ancillary[0][2], _byteorder) if ancillary else _connect(address)
-            kernel.set_inspectable(inspectable=True)  # set for the child, to save it the call
-            pid = _fork()
-        except OSError as refused:
-            kernel.set_inspectable(inspectable=False)
+    def _execute(self, command: bytes) -> bool:
+        """Execute another command; return False when the supervisor is gone."""
+        if command == REAP:
             self._reap()
-            self._reply(REFUSED, refused.errno or 0)
+            self._reply(DONE)
+        elif command == LOOK:
+            self._look()
+        elif command == ADDRESS:
+            self._address = _read(self._channel, _read(self._channel, 1)[0])
+        elif command == SOCKET:
+            self._take_socket()
         else:
-            if pid == 0:
-                self._become_row(sock, warm=warm)
-            kernel.set_inspectable(inspectable=False)
-            self._reap()
-            self._pid = pid
-            self._reply(DONE, pid)
-        if sock >= 0:
-            _close(sock)
+            return False
+        return True
+
+    def _take_socket(self) -> None:
+        space, flags = _socket.CMSG_SPACE(4), _socket.MSG_CMSG_CLOEXEC
+        ancillary = self._control.recvmsg(1, space, flags)[1]
+        self._given = int.from_bytes(ancillary[0][2], _byteorder)
 
     def _become_row(self, sock: int, *, warm: bool) -> None:
         try:
