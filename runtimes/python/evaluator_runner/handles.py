@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _socket
 import os
+import select
 import sys
 import time
 from _collections import deque  # type: ignore[import-not-found]
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_NUDGE_S = 0.5  # without a reply for this long, the zygote may have been stopped by its row
+_NUDGE_MS = 500  # without a reply for this long, the zygote may have been stopped by its row
 _NUDGES = 20  # for a fork, which takes milliseconds; counted, because the whole sandbox may have been stopped meanwhile
 _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
@@ -233,7 +234,11 @@ class ZygoteHandle:
             self._control.close()
             life(theirs)
         theirs.close()
-        self._control.settimeout(_NUDGE_S)
+        # Not `settimeout`, which would wait for room before each call that sends. Waiting in `recv` itself would be
+        # worse: the kernel would wake this process when the zygote takes the command, too.
+        arrived = select.poll()
+        arrived.register(self.fd, select.POLLIN)
+        self._arrived = arrived.poll
         self._buffer = bytearray()
         self._told = False  # the address of the listener
 
@@ -243,10 +248,10 @@ class ZygoteHandle:
         Raises:
           Lost: the zygote ended first, or sent anything else.
         """
+        if not self._arrived(0):
+            return None
         try:
             data = self._control.recv(_READ_BYTES)
-        except TimeoutError:
-            return None
         except OSError:
             data = b""
         if not data:
@@ -271,10 +276,13 @@ class ZygoteHandle:
 
     def send(self, data: bytes) -> bool:
         """Send the data that the zygote waits for; return False when it does not accept them."""
+        self._control.settimeout(_NUDGE_MS / 1000)
         try:
             self._control.sendall(data)
         except OSError:
             return False
+        finally:
+            self._control.settimeout(None)
         return True
 
     def fork(self, listener: Listener | None, *, warm: bool) -> tuple[int, int]:
@@ -337,14 +345,14 @@ class ZygoteHandle:
     def _reply(self) -> tuple[bytes, int, int]:
         data, nudges = b"", 0
         while len(data) < zygote.REPLY_BYTES:
-            try:
-                chunk = self._control.recv(zygote.REPLY_BYTES - len(data))
-            except TimeoutError:
+            if not self._arrived(_NUDGE_MS):
                 nudges += 1
                 if nudges > _NUDGES:
-                    raise Lost("the zygote does not answer") from None
+                    raise Lost("the zygote does not answer")
                 os.kill(self.pid, _SIGCONT)  # a row may have sent SIGSTOP to it
                 continue
+            try:
+                chunk = self._control.recv(zygote.REPLY_BYTES - len(data))
             except OSError:
                 chunk = b""
             if not chunk:

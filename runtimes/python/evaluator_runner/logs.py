@@ -6,6 +6,7 @@ All rows use the same pair of pipes in turn. When a row is over, no process is l
 from __future__ import annotations
 
 import os
+import select
 
 from evaluator_runner import jsontext
 from evaluator_runner.channel import HEADER_BYTES
@@ -80,6 +81,10 @@ class LogStream:
         """Drop all bytes, including those still in the pipe."""
         while self.read():
             pass
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the bytes that were kept."""
         if self._kept or self._lost:
             self.take()
 
@@ -87,11 +92,15 @@ class LogStream:
 class Logs:
     """Standard output and standard error."""
 
-    __slots__ = ("err", "out")
+    __slots__ = ("_arrived", "err", "out")
 
     def __init__(self) -> None:
         self.out = LogStream()
         self.err = LogStream()
+        pipes = select.poll()
+        pipes.register(self.out.fd, select.POLLIN)
+        pipes.register(self.err.fd, select.POLLIN)
+        self._arrived = pipes.poll
 
     def keep(self, limit: int) -> None:
         """Keep up to `limit` bytes of each stream and row."""
@@ -100,8 +109,9 @@ class Logs:
 
     def drain(self) -> None:
         """Read the output so far."""
-        self.out.drain()
-        self.err.drain()
+        if self._arrived(0):
+            self.out.drain()
+            self.err.drain()
 
     def take(self, out_bytes: int | None = None, err_bytes: int | None = None) -> Taken:
         """Remove and return the first kept bytes of both streams (None: all), each with whether bytes were cut."""
@@ -109,8 +119,12 @@ class Logs:
 
     def discard(self) -> None:
         """Drop all bytes; no process may still be writing."""
-        self.out.discard()
-        self.err.discard()
+        if self._arrived(0):
+            self.out.discard()
+            self.err.discard()
+        else:
+            self.out.forget()
+            self.err.forget()
 
 
 def logs_json(stdout: tuple[bytes, bool], stderr: tuple[bytes, bool]) -> str:
