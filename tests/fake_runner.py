@@ -46,7 +46,7 @@ class FakeLink:
     async def drain(self) -> None:
         pass
 
-    async def read(self) -> bytes:
+    async def read(self, *, patience_s: float = 0.0) -> bytes:
         return await self._out.get()
 
     def memory_events(self) -> int:

@@ -89,8 +89,11 @@ class Link(Protocol):
         """Wait until less than 1 MiB is queued; returns at once when the sandbox is dead."""
         ...
 
-    async def read(self) -> bytes:
-        """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
+    async def read(self, *, patience_s: float = 0.0) -> bytes:
+        """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended.
+
+        When there are none yet, a link may wait for `patience_s` before it looks again, so that more arrive at once.
+        """
         ...
 
     def memory_events(self) -> int:

@@ -133,7 +133,7 @@ class PipeLink:
         """Wait until less than 1 MiB is queued; returns at once when the sandbox is dead."""
         await self._room.wait()
 
-    async def read(self) -> bytes:
+    async def read(self, *, patience_s: float = 0.0) -> bytes:
         """Return the next bytes from the runner, at most 256 KiB; `b""` when it has ended."""
         while not self._eof:
             data = self._receive()
@@ -142,7 +142,12 @@ class PipeLink:
             if self._child.exited.is_set():  # another process may still hold the pipe, but the runner is gone
                 self._eof = True
                 break
-            await self._readable()
+            if patience_s:
+                self._unwatch()
+                await asyncio.sleep(patience_s)
+                patience_s = 0.0
+            else:
+                await self._readable()
         return b""
 
     def memory_events(self) -> int:

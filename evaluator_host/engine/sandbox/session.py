@@ -39,7 +39,10 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed, Loa
 from evaluator_host.types.redaction import Redactor
 
 _LAST_READ_S: Final = 0.01  # for a frame that came in time while the host itself was stopped or swapped out
-_AHEAD_S: Final = 0.02  # of rows sent ahead: hides the host's own latency
+_AHEAD_S: Final = 0.04  # of rows sent ahead: hides the host's own latency
+_MANY: Final = 6  # rows under way, whose answers are read together: to wake up for each costs more than to read it
+_PATIENCE_S: Final = 0.016
+_SHORTEST_PAUSE_S: Final = 0.002  # timers have milliseconds
 _START_S: Final = 0.1  # of a row's time: its process or context may have to be made first
 _BEGUN: Final = 0.5  # of its limit; a row that ran for less, by its runner's clock, had not begun in time
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
@@ -122,12 +125,21 @@ class SendWindow:
         self._bytes = 0
         self._calls = 2
         self._answered = 0
+        self._rate = 0.0  # of answers a second
         self._since = time.monotonic()
 
     @property
     def open(self) -> bool:
         """Whether one more row may be sent now."""
         return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds in which about half of the unanswered rows are answered; 0 if answers are to be read as they come."""
+        if len(self._sizes) < _MANY or not self._rate:
+            return 0.0
+        half_s = len(self._sizes) / 2 / self._rate
+        return min(half_s, _PATIENCE_S) if half_s >= _SHORTEST_PAUSE_S else 0.0
 
     def sent(self, size: int) -> None:
         """Count a row of `size` bytes as sent and unanswered."""
@@ -140,9 +152,9 @@ class SendWindow:
         self._answered += 1
         if self._answered % 8 == 0:
             now = time.monotonic()
-            rate = 8 / max(now - self._since, 1e-6)
+            self._rate = 8 / max(now - self._since, 1e-6)
             self._since = now
-            self._calls = max(2, min(CALLS_AHEAD, int(rate * _AHEAD_S)))
+            self._calls = max(2, min(CALLS_AHEAD, int(self._rate * _AHEAD_S)))
 
 
 class Sandbox:
@@ -475,7 +487,7 @@ class Sandbox:
             async with asyncio.timeout(timeout_s) as limit:
                 await self.link.drain()
                 while not self._frames:
-                    data = await self.link.read()
+                    data = await self.link.read(patience_s=self._window.patience_s)
                     if not data:
                         raise _NoAnswer("the runner ended", ended=True)
                     passed = False

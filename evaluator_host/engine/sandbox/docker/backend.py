@@ -88,7 +88,7 @@ class DockerLink:
         """Wait until the queue is short again."""
         await self._channel.drain()
 
-    async def read(self) -> bytes:
+    async def read(self, *, patience_s: float = 0.0) -> bytes:  # noqa: ARG002 - as the interface has it
         """Return the next bytes from the runner; `b""` when it has ended."""
         return await self._channel.inbox.read()
 
