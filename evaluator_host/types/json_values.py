@@ -31,6 +31,8 @@ _HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"  # an exponent of three digits
 _HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # one at the end of a number
 _MOST_DIGITS: Final = b"0" * 309  # of a double
 
+_CONTAINERS: Final = (dict, list)  # a union would be made anew for each value
+
 _LONE_SURROGATE: Final = re.compile(  # an escaped half of a pair; `re` finds a constant beginning fast
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F])"
 )
@@ -260,7 +262,7 @@ def is_small(value: Any, *, values: int, characters: int = 1 << 20) -> bool:
         item = rest.pop()
         if isinstance(item, str):
             characters -= len(item)
-        elif isinstance(item, dict | list):
+        elif isinstance(item, _CONTAINERS):
             values -= len(item)
             if values >= 0:
                 rest += _items(item)

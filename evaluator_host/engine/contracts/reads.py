@@ -1,9 +1,9 @@
 """Says what an evaluator reads of a row, by the facts of its code: pure functions of what its runner told at load."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final
+from functools import lru_cache, wraps
+from typing import Final, ParamSpec, TypeVar
 
 from evaluator_host.engine.contracts.table import dialect_of
 from evaluator_host.engine.contracts.words import EXPECTED, meaning, plain
@@ -21,8 +21,31 @@ _TEXTS: Final = ("answer", "result", "text", "content")
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
 _CHARS: Final = 80  # of a name in facts
+_EVALUATORS: Final = 256  # that are remembered
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
+def _remembered(read: Callable[P, T]) -> Callable[P, T]:
+    """Remember what a function says of the last evaluators, found by identity: to hash their facts takes longer."""
+    known: dict[tuple[object, ...], tuple[object, T]] = {}
+
+    @wraps(read)
+    def remembered(*args: P.args, **kwargs: P.kwargs) -> T:
+        loaded, *rest = args
+        key = (id(loaded), *rest, *kwargs.values())
+        found = known.get(key)
+        if found is None:  # the object is kept, so that no other one gets its identity
+            if len(known) >= _EVALUATORS:
+                known.clear()
+            found = known[key] = loaded, read(*args, **kwargs)
+        return found[1]
+
+    return remembered
+
+
+@_remembered
 def functions(loaded: Loaded) -> tuple[FunctionFacts, ...]:
     """Return the facts of the functions that a row calls, with their parameters as they are bound.
 
@@ -40,6 +63,7 @@ def _bound(facts: FunctionFacts, names: tuple[str, ...]) -> FunctionFacts:
     return FunctionFacts(facts.name, facts.line, rest=facts.rest, parameters=shown or facts.parameters)
 
 
+@_remembered
 def fields_not_read(loaded: Loaded) -> frozenset[str]:
     """Return the fields of a row that no function of the code reads, as far as facts tell."""
     return _fields_not_read(loaded.contract, functions(loaded))
@@ -69,11 +93,13 @@ class OutputsRead:
         return not any(has_outputs(row, self.contract, self.language, self.names) for row in rows)
 
 
+@_remembered
 def outputs_read(loaded: Loaded) -> tuple[ParameterFacts, ...]:
     """Return the parameters that get the outputs of a row and that the code reads."""
     return _outputs_read(loaded.contract, functions(loaded))
 
 
+@_remembered
 def output_names(loaded: Loaded) -> tuple[str, ...]:
     """Return by which names the code reads the outputs: parameters, or fields of the platform's own row."""
     return _output_names(loaded.contract, functions(loaded))
@@ -134,6 +160,7 @@ def has_outputs(row: Row, contract: Contract, language: Language, names: Iterabl
     return passes_columns and any(row.inputs.get(name) is not None for name in names)
 
 
+@_remembered
 def truths_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
     """Return the keys of the row that the code reads as the expected answer."""
     return tuple(one for one in keys_read(loaded, language) if meaning(one) == EXPECTED)
