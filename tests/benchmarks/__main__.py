@@ -36,6 +36,7 @@ from tests.benchmarks import (
     nemo,
     packages,
     peers,
+    ratios,
     tenants,
     wires,
     workers,
@@ -435,8 +436,11 @@ def main() -> None:
     parser.add_argument("--no-docker", action="store_true", help="leave out what needs a Docker engine")
     parser.add_argument("--only", choices=PARTS, action="append", help="measure that part alone; several times")
     parser.add_argument("--data-dir", type=Path, default=Path("/var/tmp/evaluator-host-tests/data"))
+    parser.add_argument("--quick", action="store_true", help="only the ratios that a test compares; in two minutes")
     options = parser.parse_args()
     settings = Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=options.data_dir)
+    if options.quick:
+        raise SystemExit("\n".join(ratios.check(settings)) or 0)
     parts = options.only or [part for part in PARTS if part != "docker" or not options.no_docker]
     lines = uvloop.run(measure(settings, parts))  # as `serve` runs
     show(lines)

@@ -80,9 +80,9 @@ async def first_call_processor_ms(settings: Settings, language: Language, times:
     """
     async with open_engine(settings.model_copy(update={"idle_sandboxes": 0})) as service:
         await first_call_ms(service, language, idle=False, times=1)
-        before = _running_ms()
+        before = running_ms()
         await first_call_ms(service, language, idle=False, times=times)
-        return (_running_ms() - before) / times
+        return (running_ms() - before) / times
 
 
 async def waiting_call_ms(settings: Settings, language: Language, times: int = 8) -> tuple[list[float], list[float]]:
@@ -96,13 +96,13 @@ async def waiting_call_ms(settings: Settings, language: Language, times: int = 8
         async with open_engine(alone) as service:
             await service.pool.prewarm(default_spec(language))
             await asyncio.sleep(0.5)  # what it does ahead is done meanwhile
-            before = _running_ms()
+            before = running_ms()
             by_clock += await first_call_ms(service, language, idle=False, times=1)
-            worked.append(_running_ms() - before)
+            worked.append(running_ms() - before)
     return by_clock, worked
 
 
-def _running_ms() -> float:
+def running_ms() -> float:
     """Processor time of this process and of all below it, to the microsecond."""
     total_ms, line = 0.0, [os.getpid()]
     while line:

@@ -1,0 +1,132 @@
+"""`make bench ARGS=--quick`: what work costs here in rows of a bare fork server, by processor time; two minutes.
+
+Processor time of the host, its sandboxes and all that they start is nearly the same on a quiet machine and on a busy
+one, and its ratio to that of a bare fork, measured in turns, nearly the same on all machines. `ratios.json` has the
+ratios that were measured last; `python -m tests.benchmarks.ratios` writes them anew. A ratio that has fallen by more than
+a fifth in two runs is a regression.
+"""
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import uvloop
+
+from evaluator_host.engine.config.settings import SandboxChoice, SandboxStart, Settings
+from evaluator_host.engine.opening import open_engine
+from evaluator_host.engine.service import Service
+from evaluator_host.types.evaluator import Evaluator, Isolation, Language, Row
+from evaluator_host.types.outcome import Status
+from tests.benchmarks.figures import CODE, THE_ROW, running_ms
+from tests.benchmarks.floors import ForkServer
+
+KEPT: Final = Path(__file__).with_name("ratios.json")
+MOST_FALL: Final = 0.2
+_ROUNDS: Final = 5
+_SANDBOXES: Final = 128
+_FORKS: Final = 300
+
+
+async def measure(settings: Settings) -> dict[str, float]:
+    """Return how many times the processor time of each figure goes into that of a bare fork."""
+    # None may end meanwhile, because what it used would leave the sum.
+    many = settings.model_copy(update={"max_sandboxes": _SANDBOXES, "idle_sandboxes": 0})
+    templates = many.model_copy(update={"sandbox_start": SandboxStart.TEMPLATE})
+    taken: dict[str, list[float]] = {}
+    floor = ForkServer()
+    try:
+        async with open_engine(many) as service, open_engine(templates) as forking:
+            works = _works(service, forking)
+            for _, work in works.values():
+                await work(2)
+            for _ in range(_ROUNDS):
+                bare_ms = await _each_ms(_FORKS, lambda count: _bare(floor, count))
+                for name, (count, work) in works.items():
+                    taken.setdefault(name, []).append(bare_ms / await _each_ms(count, work))
+    finally:
+        floor.close()
+    return {name: statistics.median(found) for name, found in taken.items()}
+
+
+def fallen(kept: dict[str, float], found: dict[str, float]) -> dict[str, float]:
+    """Return the ratios that are lower than the kept ones by more than the bound: what is left of each."""
+    left = {name: found[name] / kept[name] for name in kept}
+    return {name: rest for name, rest in left.items() if rest < 1 - MOST_FALL}
+
+
+def check(settings: Settings) -> list[str]:
+    """Measure, and once more if a ratio has fallen; return what to say of each that has fallen in both runs."""
+    kept: dict[str, float] = json.loads(KEPT.read_text())
+    found = uvloop.run(measure(settings))
+    for name, ratio in found.items():
+        print(f"{ratio:8.3f}  kept {kept.get(name, 0.0):8.3f}  {name}")
+    if not (suspects := fallen(kept, found)):
+        return []
+    again = fallen(kept, uvloop.run(measure(settings)))
+    return [
+        f"{name} takes {1 / max(rest, again[name]):.2f} times what it took; see {KEPT.name}"
+        for name, rest in suspects.items()
+        if name in again
+    ]
+
+
+def _works(service: Service, forking: Service) -> dict[str, tuple[int, Callable[[int], Awaitable[None]]]]:
+    """Return what is measured by name: how many times in a round, and the work."""
+    python, javascript = Language.PYTHON, Language.JAVASCRIPT
+    return {
+        "row, Python": (300, lambda count: _rows(service, python, Isolation.ROW, count)),
+        "row, JavaScript": (300, lambda count: _rows(service, javascript, Isolation.ROW, count)),
+        "row of a batch, Python": (4000, lambda count: _rows(service, python, Isolation.BATCH, count)),
+        "row of a batch, JavaScript": (4000, lambda count: _rows(service, javascript, Isolation.BATCH, count)),
+        "warm call, Python": (300, lambda count: _calls(service, count)),
+        "first call, Python": (4, lambda count: _first_calls(service, python, count)),
+        "first call, Python from a template": (4, lambda count: _first_calls(forking, python, count)),
+        "first call, JavaScript": (3, lambda count: _first_calls(service, javascript, count)),
+        "first call, TypeScript": (3, lambda count: _first_calls(service, Language.TYPESCRIPT, count)),
+    }
+
+
+async def _each_ms(count: int, work: Callable[[int], Awaitable[None]]) -> float:
+    before_ms = running_ms()
+    await work(count)
+    return (running_ms() - before_ms) / count
+
+
+async def _bare(floor: ForkServer, count: int) -> None:
+    for _ in range(count):
+        floor.call()
+
+
+async def _rows(service: Service, language: Language, isolation: Isolation, count: int) -> None:
+    def source() -> Iterator[Row]:
+        for _ in range(count):
+            yield THE_ROW
+
+    evaluator, scored = Evaluator(CODE[language], language), 0
+    async for _, result in service.evaluate_rows(evaluator, source(), isolation=isolation):
+        scored += result.status is Status.SCORED
+    assert scored == count
+
+
+async def _calls(service: Service, count: int) -> None:
+    evaluator = Evaluator(CODE[Language.PYTHON])
+    for _ in range(count):
+        assert (await service.evaluate(evaluator, THE_ROW)).score == 1.0
+
+
+async def _first_calls(service: Service, language: Language, count: int) -> None:
+    comment = "#" if language is Language.PYTHON else "//"
+    for number in range(count):
+        code = CODE[language] + f"{comment} {time.time_ns()} {number}\n"
+        assert (await service.evaluate(Evaluator(code, language), THE_ROW)).score == 1.0
+
+
+if __name__ == "__main__":
+    data_dir = Path(sys.argv[1] if len(sys.argv) > 1 else "/var/tmp/evaluator-host-tests/data")
+    ratios = uvloop.run(measure(Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=data_dir)))
+    KEPT.write_text(json.dumps({name: float(f"{ratio:.3g}") for name, ratio in ratios.items()}, indent=2) + "\n")
+    print(KEPT.read_text(), end="")

@@ -1,0 +1,13 @@
+"""What rows, calls and starts cost in rows of a bare fork, by processor time, beside what they cost when last measured."""
+
+import pytest
+
+from evaluator_host.engine.config.settings import SandboxChoice, Settings
+from tests.benchmarks import ratios
+from tests.engines import DATA_DIR
+
+pytestmark = pytest.mark.long("two minutes of processor time; tests/unit/test_ratios.py has the comparison")
+
+
+def test_nothing_has_become_dearer_by_a_fifth() -> None:
+    assert ratios.check(Settings(sandbox=SandboxChoice.BUBBLEWRAP, data_dir=DATA_DIR)) == []

@@ -1,0 +1,39 @@
+"""The comparison of ratios that `make bench ARGS=--quick` makes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluator_host.engine.config.settings import Settings
+from tests.benchmarks import ratios
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, float]]:
+    """Return a list of what the next runs measure; 2 was measured for a row before, and 1 for a call."""
+    runs: list[dict[str, float]] = []
+
+    async def measure(_settings: Settings) -> dict[str, float]:
+        return runs.pop(0)
+
+    monkeypatch.setattr(ratios, "measure", measure)
+    monkeypatch.setattr(ratios, "KEPT", tmp_path / "ratios.json")
+    ratios.KEPT.write_text(json.dumps({"row": 2.0, "call": 1.0}))
+    return runs
+
+
+def test_a_ratio_that_fell_twice_is_told(measured: list[dict[str, float]]) -> None:
+    measured += [{"row": 1.5, "call": 0.9}, {"row": 1.0, "call": 0.7}]
+    assert ratios.check(Settings()) == ["row takes 1.33 times what it took; see ratios.json"]
+
+
+@pytest.mark.parametrize(
+    "runs", [[{"row": 1.61, "call": 3.0}], [{"row": 1.5, "call": 1.0}, {"row": 1.61, "call": 0.7}]]
+)
+def test_a_ratio_that_fell_little_or_once_is_not(
+    measured: list[dict[str, float]], runs: list[dict[str, float]]
+) -> None:
+    measured += runs
+    assert ratios.check(Settings()) == []
+    assert measured == []
