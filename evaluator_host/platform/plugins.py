@@ -19,7 +19,6 @@ class Plugin:
     """Parts of a host that one package brings; each is imported when it is first used.
 
     Attributes:
-      routes: A function that returns HTTP routes; called as `routes(service, records, settings, access)`.
       commands: A Typer application: the command group that has the plugin's name.
       commands_help: Help text of that group.
       wires: `Wire` objects by the names that `EVALUATOR_HOST_WIRES` takes.
@@ -32,7 +31,6 @@ class Plugin:
       stored_files: Returns the ids of stored files to which the plugin's objects in a database refer.
     """
 
-    routes: EntryPoint[Callable[..., list[Any]]] | None = None
     commands: EntryPoint[Any] | None = None
     commands_help: str = ""
     wires: Mapping[str, EntryPoint[Any]] = field(default_factory=dict)

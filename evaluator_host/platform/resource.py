@@ -1,20 +1,19 @@
 """`Resource`: a kind of thing that a host keeps for callers, in a folder of its own. docs/resources/adding.md."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.routing import BaseRoute
 
-from evaluator_host.platform.folders import modules
+from evaluator_host.platform.folders import resource_folders
 from evaluator_host.platform.http.auth.access import Access
-from evaluator_host.platform.users import Used, Users
+from evaluator_host.platform.users import Used
 
 if TYPE_CHECKING:
-    from evaluator_host.platform.records import StoredResources
-
-_T = TypeVar("_T")
+    from evaluator_host.platform.host import Host
 
 
 class Task(NamedTuple):
@@ -36,15 +35,19 @@ class Resource:
     """Parts of a host that one folder brings. A module `resource.py` has its subclass as `RESOURCE`.
 
     Args:
-      host: The services of the host. Other resources are complete only when all have been made.
+      host: The host. `host.find` returns other resources only when all have been opened.
     """
 
-    def __init__(self, host: "StoredResources") -> None:
+    def __init__(self, host: "Host") -> None:
         self.host = host
 
-    def routes(self, access: Access, users: Users) -> Sequence[BaseRoute]:  # noqa: ARG002 - for subclasses
+    def routes(self, access: Access) -> Sequence[BaseRoute]:  # noqa: ARG002 - for subclasses
         """Return the HTTP routes."""
         return ()
+
+    def running(self) -> AbstractAsyncContextManager[object]:
+        """Return a context to enter before the tasks start, and to leave after they ended."""
+        return nullcontext()
 
     def tasks(self) -> Iterable[Task]:
         """Return what runs as long as the host."""
@@ -54,16 +57,17 @@ class Resource:
         """Return what is deleted after some days."""
         return ()
 
+    async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses
+        """Return a thing of this resource by all its names; None if it has one name, or is another resource's."""
+        return None
+
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:  # noqa: ARG002 - for subclasses
         """Return the things of this resource that use a stored thing: `["alert low"]`."""
         return []
 
 
-def open_resources(host: "StoredResources") -> list[Resource]:
-    """Return the resources of this host that have a `resource.py`, by name."""
-    return [import_module(path).RESOURCE(host) for path in modules("resource")]
-
-
-def part(resources: Iterable[object], kind: type[_T]) -> _T | None:
-    """Return the resource that can do what a runtime-checkable protocol asks for; None on a host without it."""
-    return next((one for one in resources if isinstance(one, kind)), None)
+def resource_classes() -> Iterator[tuple[str, type[Resource]]]:
+    """Yield the resources that have a `resource.py`, by the names of their folders."""
+    for folder in resource_folders():
+        if folder.has("resource"):
+            yield folder.name, import_module(f"{folder.package}.resource").RESOURCE

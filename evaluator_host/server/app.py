@@ -8,28 +8,18 @@ from evaluator_host import __version__
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.system.turns import Turns
-from evaluator_host.platform.datasets.routes import TraceRows, datasets_api
-from evaluator_host.platform.evaluators.ready_judges import ready_judges_api
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
-from evaluator_host.platform.evaluators.routes import evaluators_api
-from evaluator_host.platform.http.auth.access import Access, WorkspaceOf
+from evaluator_host.platform.evaluators.resource import EvaluatorResource
+from evaluator_host.platform.host import Host
+from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.http.error_responses import install_error_handlers
 from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.http.middleware import AccessMiddleware
 from evaluator_host.platform.http.openapi import DescribedApi
 from evaluator_host.platform.http.replies import ERRORS
-from evaluator_host.platform.jobs.results.routes import job_results_api
-from evaluator_host.platform.jobs.routes import evaluator_scores_api, jobs_api
-from evaluator_host.platform.models.routes import model_answers_api, models_api
-from evaluator_host.platform.packages.routes import environments_api, packages_api
-from evaluator_host.platform.plugins import plugins
-from evaluator_host.platform.records import StoredResources
-from evaluator_host.platform.resource import open_resources, part
-from evaluator_host.platform.secrets.routes import secrets_api
 from evaluator_host.server.calls_api import calls_api
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.evaluation import HostInfo
-from evaluator_host.types.stored import UsageReport
 from evaluator_host.web.workbench import Workbench, shows_page
 
 _READ_AT_ONCE: Final = 2  # large bodies, in threads
@@ -47,10 +37,10 @@ class _Nothing:
         return self
 
 
-def create_app(service: Service, settings: Settings, access: Access, records: StoredResources) -> FastAPI:
+def create_app(host: Host, access: Access) -> FastAPI:
     """Return the FastAPI application of a host."""
-    app = _app_with_routes(service, settings, access, records)
-    _guard(app, service, settings, access)
+    app = _app_with_routes(host, access)
+    _guard(app, host.service, host.settings, access)
     return app
 
 
@@ -58,8 +48,9 @@ def describe_app(settings: Settings) -> FastAPI:
     """Return the application without a host behind it, for its OpenAPI document; it refuses every call."""
     nothing: Any = _Nothing()
     nothing.settings = settings
-    nothing.resources = open_resources(nothing)
-    app = _app_with_routes(nothing, settings, nothing, nothing)
+    host = Host(nothing, nothing)
+    host.open_resources()
+    app = _app_with_routes(host, nothing)
     _guard(app, nothing, settings, None)
     return app
 
@@ -73,16 +64,13 @@ def create_calls_app(service: Service, settings: Settings, access: Access, evalu
     return app
 
 
-def _app_with_routes(service: Service, settings: Settings, access: Access, records: StoredResources) -> FastAPI:
-    app = _new_app(service, settings)
+def _app_with_routes(host: Host, access: Access) -> FastAPI:
+    app = _new_app(host.service, host.settings)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
-    app.router.routes += api(service, access, records).routes
-    for resource in records.resources:
-        app.router.routes += resource.routes(access, records.users)
-    app.router.routes += _MIGRATION.load()(service, records, settings, access)
-    for name, plugin in plugins().items():
-        if plugin.routes is not None:
-            app.add_vendor(name, plugin.routes.load()(service, records, settings, access))
+    app.router.routes += api(host.service, access, host.resource(EvaluatorResource).registry).routes
+    for name, resource in host.resources.items():
+        app.add_resource(name, resource.routes(access))
+    app.router.routes += _MIGRATION.load()(host, access)
     pages = Workbench()
     app.router.routes += pages.routes()
     app.router.default = pages.not_found(app.router.default)
@@ -126,9 +114,9 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-def api(service: Service, access: Access, records: StoredResources) -> APIRouter:
-    """Return the routes of `/v1`, but for those that resources and vendors bring."""
-    router = calls_api(service, access, records.evaluators)
+def api(service: Service, access: Access, evaluators: EvaluatorRegistry) -> APIRouter:
+    """Return the routes that belong to no resource: calls, and the state of the host."""
+    router = calls_api(service, access, evaluators)
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
@@ -148,29 +136,4 @@ def api(service: Service, access: Access, records: StoredResources) -> APIRouter
         """Metrics in the Prometheus format."""
         return Response(await service.metrics.text_of_host(), media_type="text/plain; version=0.0.4")
 
-    router.routes.extend(environments_api(service, access).routes)
-    router.routes.extend(evaluators_api(records.evaluators, records.jobs, records.users, access).routes)
-    router.routes.extend(packages_api(service).routes)
-    router.routes.extend(
-        datasets_api(
-            records.datasets,
-            records.jobs,
-            records.users,
-            access,
-            traces=lambda: part(records.resources, TraceRows),
-        ).routes
-    )
-    router.routes.extend(jobs_api(records.jobs, records.estimates, records.users, access).routes)
-    router.routes.extend(evaluator_scores_api(records.jobs).routes)
-    router.routes.extend(secrets_api(records.secrets, records.models, records.users, access).routes)
-    router.routes.extend(ready_judges_api().routes)
-    router.routes.extend(models_api(records.models, records.users, access).routes)
-    router.routes.extend(model_answers_api(records.models, access).routes)
-
-    @router.get("/v1/usage", response_model=UsageReport, tags=["host"])
-    async def show(workspace: WorkspaceOf) -> Response:
-        """Show what the workspace of the key stores, and what it may store, in bytes."""
-        return json_response(await records.usage.get_usage(workspace))
-
-    router.routes.extend(job_results_api(records.results, records.rows, records.exports).routes)
     return router

@@ -36,12 +36,12 @@ from evaluator_host.engine.system.memory import return_large_blocks
 from evaluator_host.engine.system.signals import stopping_signals
 from evaluator_host.engine.system.supervisor import Supervisor
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH
+from evaluator_host.platform.host import Host, open_host
 from evaluator_host.platform.http.auth.access import Access, open_access
 from evaluator_host.platform.http.connection_limits import ConnectionLimits
 from evaluator_host.platform.http.error_log import log_loop_fault
 from evaluator_host.platform.http.error_responses import error_response
 from evaluator_host.platform.models.judges import open_judges
-from evaluator_host.platform.records import StoredResources, open_stored_resources
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.store.store import Store
 from evaluator_host.server.app import create_app
@@ -84,17 +84,17 @@ class Part:
     @asynccontextmanager
     async def open_app(self, service: Service, store: Store, access: Access) -> AsyncIterator[Application]:
         """Open what this process serves, and run its tasks during the block."""
-        async with self.open_resources(service, store) as records:
-            app = create_app(service, service.settings, access, records)
+        async with self.open_host(service, store) as host:
+            app = create_app(host, access)
 
             def whole(drain: ASGIApp, traced: Traced) -> ASGIApp:
-                return traced(_WIRES.load()(app, drain, service, records, service.settings, access))
+                return traced(_WIRES.load()(app, drain, host, access))
 
             yield app, whole
 
-    def open_resources(self, service: Service, store: Store) -> AbstractAsyncContextManager[StoredResources]:
-        """Open the services over the database, and run jobs."""
-        return open_stored_resources(service, store)
+    def open_host(self, service: Service, store: Store) -> AbstractAsyncContextManager[Host]:
+        """Open the resources, and run their tasks."""
+        return open_host(service, store)
 
     def stop(self) -> None:
         """Called when the process begins to stop."""

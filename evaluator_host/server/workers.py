@@ -29,12 +29,13 @@ from evaluator_host.engine.system.forker import Channel, ChannelClosed, Forker
 from evaluator_host.engine.system.memory import return_large_blocks
 from evaluator_host.engine.system.priority import give_way
 from evaluator_host.engine.system.supervisor import Supervisor
+from evaluator_host.platform.host import Host, open_host
 from evaluator_host.platform.http.auth.package_visibility import PackageVisibility
 from evaluator_host.platform.http.error_log import log_loop_fault, log_to_stderr
+from evaluator_host.platform.jobs.opening import scheduler_of
 from evaluator_host.platform.jobs.scheduler import LOOK_EVERY_S, Scheduler
 from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.models.judges import open_judges
-from evaluator_host.platform.records import StoredResources, open_stored_resources, scheduler_of
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.store.store import Store
 from evaluator_host.server.call_process import CallOwners, CallProcess
@@ -250,8 +251,8 @@ class Workers(Part):
             self.listeners = (socket.create_server(("127.0.0.1", 0)),)
 
     @asynccontextmanager
-    async def open_resources(self, service: Service, store: Store) -> AsyncIterator[StoredResources]:
-        """Open the services over the database, and keep the other processes running during the block."""
+    async def open_host(self, service: Service, store: Store) -> AsyncIterator[Host]:
+        """Open the resources, and keep the other processes running during the block."""
         processes = _Processes(self._forker, self._settings, service, self._others, debug=self._debug)
         async with AsyncExitStack() as stack:
             name = "the process that starts the others"
@@ -264,7 +265,7 @@ class Workers(Part):
                 work = partial(self._keep, processes, number)
                 await stack.enter_async_context(service.supervisor.running(f"process {number} of calls", work))
             jobs = _JobProcess(processes, self._others, service, store, self.count)
-            yield await stack.enter_async_context(open_stored_resources(service, store, jobs))
+            yield await stack.enter_async_context(open_host(service, store, jobs))
 
     def stop(self) -> None:
         """Tell the other processes to stop; called when this one begins to stop."""

@@ -17,9 +17,9 @@ from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.system.limited_process import LimitedProcesses
+from evaluator_host.platform.datasets.opening import orphan_files
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.datasets.table import new_dataset_id
-from evaluator_host.platform.records import orphan_files
 from evaluator_host.platform.store.opening import database_findings
 from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import NameTaken, StoreUnavailable

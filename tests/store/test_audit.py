@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.platform.records import _delete_old
+from evaluator_host.platform.host import _delete_old
 from evaluator_host.platform.store import audit, database
 from evaluator_host.platform.store.audit import AuditEntry, AuditLog
 from evaluator_host.platform.store.store import Store, open_store

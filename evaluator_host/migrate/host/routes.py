@@ -6,23 +6,24 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, FailFast, Field
 from starlette.routing import BaseRoute
 
-from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.service import Service
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.migrate.imports import ImportContext, ImportWish, run_import
 from evaluator_host.migrate.migrate import migrate, migration_context
 from evaluator_host.migrate.stored import StoredWish, migrate_stored
 from evaluator_host.platform.datasets.mapping import BadRow, Mapping
 from evaluator_host.platform.datasets.rendering import mapped_rows
+from evaluator_host.platform.datasets.resource import DatasetResource
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.evaluators.bodies import EvaluatorIn, RowIn
+from evaluator_host.platform.evaluators.resource import EvaluatorResource
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.platform.http.bodies import Wire
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute
 from evaluator_host.platform.http.replies import ERRORS, respond
+from evaluator_host.platform.jobs.resource import JobResource
 from evaluator_host.platform.jobs.results.row_reader import RowReader
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Contract, Row
 from evaluator_host.types.migrations import Import, Migration, StoredMigration
@@ -144,17 +145,17 @@ class ImportIn(Wire):
         return ImportWish(**{**given, "packages": tuple(self.packages), "models": tuple(self.models)})
 
 
-def migration_routes(
-    service: Service, records: StoredResources, _settings: Settings, access: Access
-) -> list[BaseRoute]:
+def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
     """Return the routes of migrations."""
+    service, registry = host.service, host.resource(EvaluatorResource).registry
+    datasets, job_rows = host.resource(DatasetResource).service, host.resource(JobResource).rows
     router = APIRouter(route_class=JsonRoute)
 
     @router.post("/v1/migrate", response_model=Migration, responses=ERRORS, tags=["evaluate"])
     async def migrate_(body: MigrateIn, request: Request) -> Response:
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
         caller, evaluator = caller_of(request.scope), body.to_model()
-        rows = await body.to_rows(records.datasets, records.rows, service.processes, caller.workspace)
+        rows = await body.to_rows(datasets, job_rows, service.processes, caller.workspace)
         context = migration_context(service, caller.workspace)
         work = migrate(evaluator, rows, context=context, to=Contract(body.to), adapt=body.adapt)
         audited_call = AuditedCall(access, caller, "migrate", evaluator=evaluator, rows=len(rows or ()))
@@ -164,18 +165,16 @@ def migration_routes(
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
         """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
         caller = caller_of(request.scope)
-        rows = await body.to_rows(records.datasets, records.rows, service.processes, caller.workspace)
+        rows = await body.to_rows(datasets, job_rows, service.processes, caller.workspace)
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, body.adapt, caller.key_id)
-        work = migrate_stored(service, records.evaluators, caller.workspace, wish=wish)
+        work = migrate_stored(service, registry, caller.workspace, wish=wish)
         return await respond(request, work, AuditedCall(access, caller, "evaluators.migrate", rows=len(rows or ())))
 
     @router.post("/v1/import", response_model=Import, responses={**ERRORS, **_TAKEN}, tags=["evaluators"])
     async def import_(body: ImportIn, request: Request) -> Response:
         """Import evaluators and rows from a platform's configuration or export, or from a module of evaluators."""
         caller = caller_of(request.scope)
-        context = ImportContext(
-            service, service.processes, records.evaluators, records.datasets, caller.workspace, caller.key_id
-        )
+        context = ImportContext(service, service.processes, registry, datasets, caller.workspace, caller.key_id)
         return await respond(
             request, run_import(context, body.files, body.to_wish()), AuditedCall(access, caller, "import")
         )

@@ -7,10 +7,11 @@ from starlette.routing import BaseRoute
 
 from evaluator_host.platform.alerts.routes import alerts_api
 from evaluator_host.platform.alerts.service import Alerts, LiveScores, MissedRuns
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
-from evaluator_host.platform.records import StoredResources
-from evaluator_host.platform.resource import Resource, Task, part
-from evaluator_host.platform.users import Used, Users
+from evaluator_host.platform.jobs.resource import JobResource
+from evaluator_host.platform.resource import Resource, Task
+from evaluator_host.platform.users import Used
 from evaluator_host.types.alerts import AlertRule
 
 _USES: Final[dict[str, Callable[[AlertRule], str | None]]] = {
@@ -24,18 +25,18 @@ _USES: Final[dict[str, Callable[[AlertRule], str | None]]] = {
 class AlertResource(Resource):
     """Alerts on jobs, and on schedules and live traces where the host has them."""
 
-    def __init__(self, host: StoredResources) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(host)
         self._alerts = Alerts(
-            host.objects,
-            host.jobs,
-            host.secrets,
+            host.store.objects,
+            host.resource(JobResource).service,
+            host.store.secrets,
             host.settings,
-            live=lambda: part(host.resources, LiveScores),
-            schedules=lambda: part(host.resources, MissedRuns),
+            live=lambda: host.find(LiveScores),
+            schedules=lambda: host.find(MissedRuns),
         )
 
-    def routes(self, access: Access, users: Users) -> Sequence[BaseRoute]:  # noqa: ARG002 - nothing uses an alert
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
         """Return the routes of alerts."""
         return alerts_api(self._alerts, access).routes
 

@@ -13,7 +13,6 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
-from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.named_routes import Named, list_route, used_routes
 from evaluator_host.platform.users import Users
 from evaluator_host.types.errors import InvalidRequest
@@ -84,8 +83,21 @@ class TraceRows(Protocol):
         """Return traces of an evaluator as rows, by their numbers; raise `NotFound` for one that there is not."""
 
 
+@runtime_checkable
+class JobRows(Protocol):
+    """Where jobs are stored."""
+
+    async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:
+        """Return the data set of a job; raise `NotFound` for one that there is not."""
+
+
 def datasets_api(
-    shelf: DatasetService, jobs: JobService, users: Users, access: Access, *, traces: Callable[[], TraceRows | None]
+    shelf: DatasetService,
+    users: Users,
+    access: Access,
+    *,
+    jobs: Callable[[], JobRows | None],
+    traces: Callable[[], TraceRows | None],
 ) -> APIRouter:
     """Return the routes of data sets. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/datasets", route_class=JsonRoute, tags=["datasets"])
@@ -98,7 +110,7 @@ def datasets_api(
         with AuditedCall(access, caller, "datasets.edit"):
             added = list(body.add)
             if body.add_from is not None:
-                added += await _rows_from(body.add_from, caller.workspace, shelf, jobs, traces())
+                added += await _rows_from(body.add_from, caller.workspace, shelf, jobs(), traces())
             edited = partial(shelf.edit_dataset, caller.workspace, name, create=body.create, version=body.version)
             report = await edited(changed=body.set, removed=body.remove, added=added)
         return json_response(report)
@@ -200,10 +212,16 @@ def _queries(shelf: DatasetService) -> APIRouter:
 
 
 async def _rows_from(
-    source: JobRowsIn | TraceRowsIn, workspace: str, shelf: DatasetService, jobs: JobService, traces: TraceRows | None
+    source: JobRowsIn | TraceRowsIn,
+    workspace: str,
+    shelf: DatasetService,
+    jobs: JobRows | None,
+    traces: TraceRows | None,
 ) -> list[dict[str, Any]]:
     if isinstance(source, JobRowsIn):
-        dataset = (await jobs.get_job(workspace, source.job)).dataset
+        if jobs is None:
+            raise InvalidRequest("this host runs no jobs; add rows")
+        dataset = await jobs.dataset_of_job(workspace, source.job)
         return await shelf.rows_by_number(workspace, dataset, source.rows)
     if traces is None:
         raise InvalidRequest("this host takes no live traces; add rows, or those of a job")

@@ -1,7 +1,8 @@
 """Routes of stored evaluators: create, list, show, create versions, delete."""
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol, runtime_checkable
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field, StringConstraints
@@ -14,8 +15,8 @@ from evaluator_host.platform.http.bodies import WholeNumber, Wire, example
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
-from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.users import Users
+from evaluator_host.types.jobs import EvaluatorScore
 from evaluator_host.types.results import JobEvaluatorReport
 from evaluator_host.types.stored import EvaluatorReport
 
@@ -76,7 +77,17 @@ class EvaluatorFactsIn(Wire):
     tags: TagsIn = Field(None, description="Words to find it by; [] removes all. Default: unchanged.")
 
 
-def evaluators_api(registry: EvaluatorRegistry, jobs: JobService, users: Users, access: Access) -> APIRouter:
+@runtime_checkable
+class LastScores(Protocol):
+    """Where jobs are stored."""
+
+    async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
+        """Return the scores of each stored evaluator, by name, in its newest job."""
+
+
+def evaluators_api(
+    registry: EvaluatorRegistry, users: Users, access: Access, *, jobs: Callable[[], LastScores | None]
+) -> APIRouter:
     """Return the routes of stored evaluators. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
 
@@ -97,7 +108,8 @@ def evaluators_api(registry: EvaluatorRegistry, jobs: JobService, users: Users, 
         tag: Annotated[str | None, Query(max_length=MOST_TAG, description="Only those that have this tag.")] = None,
     ) -> Response:
         """List the newest version of each evaluator, by name, with its last job."""
-        found, last = await registry.list_evaluators(workspace), await jobs.last_scores(workspace)
+        found, scores = await registry.list_evaluators(workspace), jobs()
+        last = {} if scores is None else await scores.last_scores(workspace)
         chosen = (one for one in found if tag is None or tag in one.tags)
         return json_response([{**shown(one), "last_job": last.get(one.name)} for one in chosen])
 

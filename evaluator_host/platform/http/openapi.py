@@ -67,8 +67,8 @@ class DescribedApi(FastAPI):
         self._of_vendors: dict[str, frozenset[str]] = {}
         self.add_route("/openapi.json", self._document, include_in_schema=False)
 
-    def add_vendor(self, name: str, routes: Iterable[BaseRoute]) -> None:
-        """Add the routes of a vendor. Those outside `/v1` have a document of their own."""
+    def add_resource(self, name: str, routes: Iterable[BaseRoute]) -> None:
+        """Add the routes of a resource. A vendor's outside `/v1` have a document of their own."""
         added = list(routes)
         self.router.routes += added
         paths = frozenset(

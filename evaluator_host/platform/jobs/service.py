@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 
@@ -53,6 +53,7 @@ Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Returns the evaluator of a workspace id and a reference (`exact-match`, `exact-match@3`); raises NotFound."""
 
 
+@runtime_checkable
 class JobRunner(Protocol):
     """Runs the jobs of a host: a `Scheduler` in this process, or one in another."""
 

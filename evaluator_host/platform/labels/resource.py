@@ -5,26 +5,30 @@ from typing import Final
 
 from starlette.routing import BaseRoute
 
+from evaluator_host.platform.datasets.resource import DatasetResource
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
-from evaluator_host.platform.jobs.table import Job, Jobs
+from evaluator_host.platform.jobs.resource import JobResource
+from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.labels.queues import LabelQueues
 from evaluator_host.platform.labels.routes import labels_api
 from evaluator_host.platform.labels.table import Labels
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.platform.resource import Resource
-from evaluator_host.platform.users import Used, Users
+from evaluator_host.platform.users import Used
 from evaluator_host.types.evaluator import Json
 
 
 class LabelResource(Resource):
     """Label queues. Agreement reports of jobs ask them for labels."""
 
-    def __init__(self, host: StoredResources) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(host)
-        labels, jobs = Labels(host.database), Jobs(host.database)
-        self._queues = LabelQueues(labels, jobs, host.results, host.rows, host.datasets, host.usage)
+        jobs, datasets = host.resource(JobResource), host.resource(DatasetResource)
+        self._queues = LabelQueues(
+            Labels(host.store.database), jobs.service.jobs, jobs.results, jobs.rows, datasets.service, host.store.usage
+        )
 
-    def routes(self, access: Access, users: Users) -> Sequence[BaseRoute]:  # noqa: ARG002 - nothing uses a queue
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
         """Return the routes of label queues."""
         return labels_api(self._queues, access).routes
 

@@ -4,9 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, FailFast, Field
-from starlette.routing import BaseRoute
 
-from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.platform.evaluators.bodies import LimitsIn
@@ -16,7 +14,6 @@ from evaluator_host.platform.http.json_routes import JsonRoute
 from evaluator_host.platform.http.replies import ERRORS, respond
 from evaluator_host.platform.packages.bodies import Minor, PinIn, pin_texts
 from evaluator_host.platform.programs.service import Script, script_result
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.types.evaluator import Language, Limits
 
 _EXAMPLE: dict[str, Any] = {"code": "import sys\nprint(sys.argv[1:])\nsys.exit(3)\n", "argv": ["a"]}
@@ -64,7 +61,7 @@ class RunReport(Wire):
     error: dict[str, Any] | None = Field(description="Why it has no exit code, as in a result.")
 
 
-def script_routes(service: Service, _records: StoredResources, _settings: Settings, access: Access) -> list[BaseRoute]:
+def programs_api(service: Service, access: Access) -> APIRouter:
     """Return the route that runs programs."""
     router = APIRouter(route_class=JsonRoute)
 
@@ -75,7 +72,7 @@ def script_routes(service: Service, _records: StoredResources, _settings: Settin
         work = _run(service, script, caller.workspace)
         return await respond(request, work, AuditedCall(access, caller, "run", evaluator=script.evaluator, rows=1))
 
-    return router.routes
+    return router
 
 
 async def _run(service: Service, script: Script, workspace: str) -> Any:

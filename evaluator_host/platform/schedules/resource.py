@@ -6,25 +6,30 @@ from typing import Final
 
 from starlette.routing import BaseRoute
 
+from evaluator_host.platform.evaluators.resource import EvaluatorResource
+from evaluator_host.platform.evaluators.uses import code_use
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.jobs.resource import JobResource
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.records import StoredResources
+from evaluator_host.platform.jobs.uses import evaluators_of, references
 from evaluator_host.platform.resource import Resource, Task
 from evaluator_host.platform.schedules.routes import schedules_api
 from evaluator_host.platform.schedules.service import Schedules
-from evaluator_host.platform.users import Used, Users, code_use, evaluators_of, references
+from evaluator_host.platform.users import Used
 
 
 class ScheduleResource(Resource):
     """Schedules of jobs. Alerts ask them for runs that made no job."""
 
-    def __init__(self, host: StoredResources) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._schedules = Schedules(host.objects, host.jobs)
+        self._schedules = Schedules(host.store.objects, host.resource(JobResource).service)
+        self._registry = host.resource(EvaluatorResource).registry
 
-    def routes(self, access: Access, users: Users) -> Sequence[BaseRoute]:
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
         """Return the routes of schedules."""
-        return schedules_api(self._schedules, users, access).routes
+        return schedules_api(self._schedules, self.host.users, access).routes
 
     def tasks(self) -> Iterable[Task]:
         """Return the clock that makes jobs."""
@@ -43,7 +48,7 @@ class ScheduleResource(Resource):
         if used.kind == "secret" and spec.target and spec.target.api_key == used.name:
             return True
         uses = code_use(used)
-        return uses is not None and any(map(uses, await evaluators_of(self.host.evaluators, workspace_id, spec)))
+        return uses is not None and any(map(uses, await evaluators_of(self._registry, workspace_id, spec)))
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
         """Check that there is a schedule; see `MissedRuns`."""

@@ -1,6 +1,8 @@
 """Routes of secrets: set, list, delete. No route returns a value."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -9,7 +11,6 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
-from evaluator_host.platform.models.service import ModelService
 from evaluator_host.platform.secrets.table import Secrets
 from evaluator_host.platform.users import Users
 from evaluator_host.types.stored import SecretReport
@@ -28,12 +29,23 @@ class SecretIn(BaseModel):
     value: SecretStr = Field(description="8 to 8192 ASCII characters on one line. No route returns it.")
 
 
-def secrets_api(secrets: Secrets, models: ModelService, users: Users, access: Access) -> APIRouter:
+@runtime_checkable
+class CodeSecrets(Protocol):
+    """What knows which secrets code may get."""
+
+    async def code_secrets(self, workspace_id: str) -> set[str]:
+        """Return the names of those secrets; `*` for all."""
+
+
+def secrets_api(
+    secrets: Secrets, users: Users, access: Access, *, granted: Callable[[], CodeSecrets | None]
+) -> APIRouter:
     """Return the routes of secrets. A key sees those of its workspace."""
     router = APIRouter(prefix="/v1/secrets", route_class=JsonRoute, tags=["secrets"])
 
     async def shown(workspace: str, *reports: SecretReport) -> list[SecretReport]:
-        allowed = await models.directory.operator.code_secrets(workspace)
+        grants = granted()
+        allowed = set[str]() if grants is None else await grants.code_secrets(workspace)
         return [replace(one, in_code=bool(allowed & {one.name, "*"})) for one in reports]
 
     @router.get("", response_model=list[SecretReport])

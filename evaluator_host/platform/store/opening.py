@@ -35,7 +35,7 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
 
 async def database_findings(settings: Settings) -> list[Finding]:
     """Return the `doctor` findings about the database, and about the files that belong to it; never raises."""
-    from evaluator_host.platform.records import orphan_files  # noqa: PLC0415 - as above
+    from evaluator_host.platform.datasets.opening import orphan_files  # noqa: PLC0415 - as above
     from evaluator_host.platform.store import database, store, watch  # noqa: PLC0415 - as above
     from evaluator_host.platform.usage import table as usage  # noqa: PLC0415 - as above
 

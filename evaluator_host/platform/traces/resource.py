@@ -6,25 +6,25 @@ from typing import Any, Final
 
 from starlette.routing import BaseRoute
 
+from evaluator_host.platform.evaluators.resource import EvaluatorResource
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.platform.resource import Kept, Resource, Task
 from evaluator_host.platform.traces.live_traffic import Traffic
 from evaluator_host.platform.traces.routes import traces_api
 from evaluator_host.platform.traces.table import Traces
-from evaluator_host.platform.users import Users
 from evaluator_host.types.jobs import JobScore
 
 
 class TraceResource(Resource):
     """Live traces. Alerts ask for their scores, and data sets for their rows."""
 
-    def __init__(self, host: StoredResources) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self._traces = Traces(host.database)
-        self._traffic = Traffic(host.service, host.evaluators, self._traces, host.usage)
+        self._traces = Traces(host.store.database)
+        self._traffic = Traffic(host.service, host.resource(EvaluatorResource).registry, self._traces, host.store.usage)
 
-    def routes(self, access: Access, users: Users) -> Sequence[BaseRoute]:  # noqa: ARG002 - nothing uses a trace
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
         """Return the routes of live traffic."""
         return traces_api(self._traffic, access, body_bytes=self.host.settings.traces_mb << 20).routes
 

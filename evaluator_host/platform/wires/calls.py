@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
 
-from evaluator_host.engine.config.settings import Settings, WireOptions
-from evaluator_host.engine.service import Service
+from evaluator_host.engine.config.settings import WireOptions
 from evaluator_host.engine.service.caller import Caller
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of, set_caller
 from evaluator_host.platform.http.auth.keyring import KeyHolder
 from evaluator_host.platform.http.json_routes import JsonRequest
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.platform.store.workspaces import Workspaces
 from evaluator_host.platform.wires.wire import Wire, wire_request
 from evaluator_host.types.errors import Busy, HostBusy, InvalidRequest, Refused
@@ -32,16 +31,14 @@ class WireCalls:
 
     wire: Wire
     options: WireOptions
-    service: Service
-    records: StoredResources
-    settings: Settings
+    host: Host
     access: Access
     _known: dict[str, str] = field(default_factory=dict)
 
     async def workspace_id(self, name: str) -> str:
         """Return the id of a workspace that the operator named; it is created if there is none."""
         if name not in self._known:
-            self._known[name] = (await Workspaces(self.records.database).ensure_workspace(name)).id
+            self._known[name] = (await Workspaces(self.host.store.database).ensure_workspace(name)).id
         return self._known[name]
 
     async def read(self, request: Request) -> dict[str, Any]:
@@ -110,7 +107,7 @@ class WireCalls:
             evaluator = replace(evaluator, limits=replace(evaluator.limits, timeout_s=limit_s))
         caller = caller_of(request.scope)
         calls = Caller(caller.workspace, lock, load_timeout_s=evaluator.limits.timeout_s)
-        work = self.service.evaluate(evaluator, row, caller=calls)
+        work = self.host.service.evaluate(evaluator, row, caller=calls)
         audited = AuditedCall(self.access, caller, f"wires.{self.wire.name}", evaluator=evaluator, rows=1)
         return await self._on_time(request, work, audited, timeout_s)
 
@@ -120,7 +117,7 @@ class WireCalls:
         Raises:
           HostError: the host cannot check it, see `Service.check`.
         """
-        return await self.service.check(
+        return await self.host.service.check(
             self._fitted(evaluator, None), caller=Caller(caller_of(request.scope).workspace)
         )
 
@@ -136,7 +133,7 @@ class WireCalls:
         """Return pasted code with the packages and limits of the wire."""
         language = Language.PYTHON if evaluator.language is Language.PYTHON else Language.JAVASCRIPT
         packages = evaluator.packages or tuple(self.options.packages.get(language.value, ()))
-        limit_s = min(self.wire.limit_s(self.options), self.settings.max_timeout_s)
+        limit_s = min(self.wire.limit_s(self.options), self.host.settings.max_timeout_s)
         limit_s = limit_s if timeout_s is None else min(limit_s, timeout_s)
         limits = replace(evaluator.limits, timeout_s=limit_s)
         if self.options.memory_mb is not None:
@@ -180,7 +177,7 @@ class WireCalls:
     def _late(self) -> Busy | EvaluationError:
         """Return why there is no result when the caller's clock ends: calls wait, or the code does not load."""
         within = f"within the {self.wire.clock_s:g} s that the caller waits"
-        if self.service.pool.waiting:
+        if self.host.service.pool.waiting:
             return HostBusy(f"no sandbox was free {within}; try again", retry_after_s=1.0)
         message = f"the evaluator did not load and run {within}; its packages may still be on their way"
         return EvaluationError(ErrorCode.TIMEOUT, message, hint="try again, or do less while the code is loaded")

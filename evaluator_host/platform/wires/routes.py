@@ -10,11 +10,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evaluator_host.engine.config.settings import Settings, WireOptions
 from evaluator_host.engine.sandbox.base import Finding
-from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.metrics import Metrics
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.http.error_responses import FOREIGN
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.table import require_known, wires
 from evaluator_host.platform.wires.wire import Wire, WireRequest
@@ -34,14 +33,12 @@ def named_wires(settings: Settings) -> list[tuple[Wire, WireOptions]]:
     return [(wires()[name].load(), settings.wire_options.get(name, WireOptions())) for name in settings.wires]
 
 
-def mount_wires(
-    app: FastAPI, served: ASGIApp, service: Service, records: StoredResources, settings: Settings, access: Access
-) -> ASGIApp:
+def mount_wires(app: FastAPI, served: ASGIApp, host: Host, access: Access) -> ASGIApp:
     """Add the wires' routes to `app`; return the ASGI application for their requests and all others (`served`)."""
-    calls = [WireCalls(wire, options, service, records, settings, access) for wire, options in named_wires(settings)]
+    calls = [WireCalls(wire, options, host, access) for wire, options in named_wires(host.settings)]
     for one in calls:
         app.router.routes += one.wire.routes(one)
-    return WireRequests(served, calls, service.metrics) if calls else served
+    return WireRequests(served, calls, host.service.metrics) if calls else served
 
 
 def wire_findings(settings: Settings) -> list[Finding]:

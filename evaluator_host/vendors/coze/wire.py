@@ -55,7 +55,7 @@ def _script(body: dict[str, Any], calls: WireCalls) -> Script:
         raise InvalidRequest("code is required")
     if language is None:
         raise InvalidRequest(f"unsupported language: {str(body.get('language'))[:40]}")
-    log_kb = min(_LOG_KB, calls.settings.max_log_kb)
+    log_kb = min(_LOG_KB, calls.host.settings.max_log_kb)
     return Script(code, language=language, limits=Limits(log_kb=log_kb))
 
 

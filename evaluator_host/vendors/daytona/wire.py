@@ -34,7 +34,7 @@ class _Verbs:
 
     def __init__(self, calls: WireCalls) -> None:
         self._calls = calls
-        self._records = Records(calls.records.database, calls.records.secrets.box)
+        self._records = Records(calls.host.store.database, calls.host.store.secrets.box)
 
     async def create(self, request: Request) -> Response:
         """Make a sandbox; nothing starts."""
@@ -115,7 +115,7 @@ class _Verbs:
             code,
             language=language,
             packages=record.packages.get(language.runner, ()),
-            limits=Limits(log_kb=min(_LOG_KB, self._calls.settings.max_log_kb)),
+            limits=Limits(log_kb=min(_LOG_KB, self._calls.host.settings.max_log_kb)),
             argv=tuple(argv),
             env={**record.env, **envs},
         )

@@ -6,7 +6,6 @@ from evaluator_host.platform.plugins import Plugin
 from evaluator_host.types.entry_point import EntryPoint
 
 PLUGIN: Final = Plugin(
-    routes=EntryPoint("evaluator_host.vendors.nemo.routes.routes:nemo_routes"),
     find_model=EntryPoint("evaluator_host.vendors.nemo.models:find_model"),
     stored_files=EntryPoint("evaluator_host.vendors.nemo.entities:stored_files"),
 )

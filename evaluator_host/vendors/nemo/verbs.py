@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.service import Service
 from evaluator_host.platform.datasets.files import FILES
 from evaluator_host.platform.datasets.object_rows import Bucket
+from evaluator_host.platform.datasets.resource import DatasetResource
+from evaluator_host.platform.host import Host
+from evaluator_host.platform.jobs.resource import JobResource
 from evaluator_host.platform.models.gateway.operator_grants import OperatorGrants
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.platform.secrets.table import Secrets
 from evaluator_host.platform.store.workspaces import Workspaces
 from evaluator_host.vendors.nemo.blobs import BlobFolder
@@ -35,18 +35,19 @@ class Nemo:
     secrets: Secrets
 
 
-def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -> Nemo:
-    """Return the services for NeMo's client, over a host's stored resources."""
+def nemo_verbs(host: Host) -> Nemo:
+    """Return the services for NeMo's client, over those of a host."""
+    service, settings, store, jobs_of_host = host.service, host.settings, host.store, host.resource(JobResource)
 
     async def require_python(minor: str | None) -> None:
         await service.environments.queries.python(minor)
 
-    entities = Entities(records.database)
+    entities = Entities(store.database)
     namespaces = Namespaces(entities)
     bucket = None if settings.storage_url is None else Bucket(settings.storage_url)
     blobs = BlobFolder(settings.data_dir / FILES, max_bytes=settings.datasets_mb << 20, bucket=bucket)
-    filesets = Filesets(entities, namespaces, blobs, records.usage)
-    models = Models(entities, namespaces, OperatorGrants(settings, Workspaces(records.database)))
+    filesets = Filesets(entities, namespaces, blobs, store.usage)
+    models = Models(entities, namespaces, OperatorGrants(settings, Workspaces(store.database)))
     metrics = Metrics(entities, namespaces)
     jobs = NemoJobs(
         entities,
@@ -54,12 +55,12 @@ def nemo_verbs(service: Service, records: StoredResources, settings: Settings) -
         filesets,
         metrics,
         models,
-        board=records.jobs,
-        rows=records.rows,
-        datasets=records.datasets,
+        board=jobs_of_host.service,
+        rows=jobs_of_host.rows,
+        datasets=host.resource(DatasetResource).service,
         max_rows=settings.max_rows_per_batch,
         require_python=require_python,
     )
-    results = NemoResults(jobs, records.results, records.rows)
+    results = NemoResults(jobs, jobs_of_host.results, jobs_of_host.rows)
     older = OlderVerbs(service, metrics, namespaces)
-    return Nemo(namespaces, filesets, models, metrics, jobs, results, older, records.secrets)
+    return Nemo(namespaces, filesets, models, metrics, jobs, results, older, store.secrets)

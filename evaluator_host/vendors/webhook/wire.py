@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
+from evaluator_host.platform.evaluators.resource import EvaluatorResource
 from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.wire import Probe, Wire, described, query_key
@@ -26,11 +27,12 @@ _CLOCK_S: Final = 5.0  # promptfoo's; Agenta waits 10 s
 
 def routes(calls: WireCalls) -> list[BaseRoute]:
     """Return the route that scores a row, and two that describe the evaluators."""
+    evaluators = calls.host.resource(EvaluatorResource).registry
 
     async def score(request: Request) -> Response:
         body = await calls.read(request)
         workspace = calls.caller(request).workspace
-        found = await calls.records.evaluators.resolve(workspace, request.path_params["evaluator"])
+        found = await evaluators.resolve(workspace, request.path_params["evaluator"])
         row, fails_as_result = _row(body, found.evaluator)
         result = await calls.evaluate(request, found.evaluator, row, lock=found.lock)
         error = result if isinstance(result, EvaluationError) else result.error
@@ -42,11 +44,11 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 
     async def show(request: Request) -> Response:
         workspace = calls.caller(request).workspace
-        one = (await calls.records.evaluators.resolve(workspace, request.path_params["evaluator"])).evaluator
+        one = (await evaluators.resolve(workspace, request.path_params["evaluator"])).evaluator
         return json_response({"evaluator": one.name, "version": one.version, "contract": one.contract.value})
 
     async def show_all(request: Request) -> Response:
-        found = await calls.records.evaluators.list_evaluators(calls.caller(request).workspace)
+        found = await evaluators.list_evaluators(calls.caller(request).workspace)
         return json_response({"evaluators": [one.name for one in found]})
 
     path = calls.wire.path

@@ -3,10 +3,8 @@
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
-from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.service import Service
+from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
-from evaluator_host.platform.records import StoredResources
 from evaluator_host.vendors.nemo.routes.entities import models_api, workspaces_api
 from evaluator_host.vendors.nemo.routes.filesets import files_api, filesets_api
 from evaluator_host.vendors.nemo.routes.jobs import JOBS, PLATFORM_JOBS, jobs_api
@@ -16,9 +14,9 @@ from evaluator_host.vendors.nemo.routes.secrets import secrets_api
 from evaluator_host.vendors.nemo.verbs import nemo_verbs
 
 
-def nemo_routes(service: Service, records: StoredResources, settings: Settings, access: Access) -> list[BaseRoute]:
+def nemo_routes(host: Host, access: Access) -> list[BaseRoute]:
     """Return all routes for NeMo's client. OpenAPI omits routes that repeat others under another prefix."""
-    nemo = nemo_verbs(service, records, settings)
+    nemo = nemo_verbs(host)
     described = [
         *workspaces_api(nemo.namespaces, access).routes,
         *models_api(nemo.models, access).routes,

@@ -1,0 +1,74 @@
+"""Brings data sets to a host."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
+
+from starlette.routing import BaseRoute
+
+from evaluator_host.engine.system.limited_process import LimitedProcesses
+from evaluator_host.platform.datasets.opening import orphan_files
+from evaluator_host.platform.datasets.routes import JobRows, TraceRows, datasets_api
+from evaluator_host.platform.datasets.service import DatasetService
+from evaluator_host.platform.host import Host
+from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.resource import Resource
+from evaluator_host.platform.users import Used
+from evaluator_host.types.errors import NotFound
+
+_UPLOADS: Final = 2  # read at once
+
+
+class DatasetResource(Resource):
+    """Data sets."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        settings = host.settings
+        self._orphans = orphan_files(settings)
+        self._uploads = LimitedProcesses(most=_UPLOADS, supervisor=host.service.supervisor)
+        self.folder = self._orphans.rows
+        self.service = DatasetService(
+            host.store.datasets,
+            self.folder,
+            self._uploads,
+            host.store.usage,
+            max_bytes=settings.datasets_mb << 20,
+            max_row_bytes=settings.body_mb << 20,
+        )
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        """Return the routes of data sets."""
+        find = self.host.find
+        return datasets_api(
+            self.service, self.host.users, access, jobs=lambda: find(JobRows), traces=lambda: find(TraceRows)
+        ).routes
+
+    def running(self) -> AbstractAsyncContextManager[object]:
+        """Remove files that nothing refers to; end the processes that read uploads with the block."""
+        return self._running()
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        await self._orphans.sweep(self.host.store)
+        async with self._uploads:
+            yield
+
+    async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
+        """Return a data set by all names of all versions that go with it."""
+        if kind != "dataset":
+            return None
+        datasets = self.service.store
+        try:
+            found = await datasets.get_dataset(workspace_id, name)
+        except NotFound:
+            return Used(kind, name, frozenset())
+        gone = [found]
+        if found.name is not None:  # the newest version goes with all others, see `Datasets.release`
+            gone = await datasets.list_versions(workspace_id, found.name)
+        ids = frozenset(one.id for one in gone)
+        names = {*ids, *(f"{one.title}@{one.version}" for one in gone), *([found.name] if found.name else [])}
+        return Used(kind, name, frozenset(names), ids)
+
+
+RESOURCE: Final = DatasetResource

@@ -1,0 +1,38 @@
+"""Brings stored evaluators to a host, and ready judges."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.routing import BaseRoute
+
+from evaluator_host.platform.evaluators.ready_judges import ready_judges_api
+from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.evaluators.routes import LastScores, evaluators_api
+from evaluator_host.platform.evaluators.uses import code_use
+from evaluator_host.platform.host import Host
+from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.resource import Resource
+from evaluator_host.platform.users import Used
+
+
+class EvaluatorResource(Resource):
+    """Stored evaluators."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.registry = EvaluatorRegistry(host.service, host.store.evaluators, host.store.usage)
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        """Return the routes of evaluators and ready judges."""
+        found = evaluators_api(self.registry, self.host.users, access, jobs=lambda: self.host.find(LastScores))
+        return [*found.routes, *ready_judges_api().routes]
+
+    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+        """Return the evaluators whose newest versions use a secret or a model."""
+        if (uses := code_use(used)) is None:
+            return []
+        stored = await self.registry.list_evaluators(workspace_id)
+        return [f"evaluator {one.name}" for one in stored if uses(one.evaluator)]
+
+
+RESOURCE: Final = EvaluatorResource

@@ -1,0 +1,19 @@
+"""Tells which stored things an evaluator uses."""
+
+from collections.abc import Callable
+
+from evaluator_host.platform.users import Used
+from evaluator_host.types.evaluator import Evaluator
+
+
+def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
+    """Return whether an evaluator uses a thing, as a function of the evaluator; None for what evaluators cannot use."""
+    if used.kind == "secret":
+        return lambda one: used.name in one.secrets.values()
+    if used.kind == "model":
+        return lambda one: used.name in map(_model_of, one.models)
+    return None
+
+
+def _model_of(entry: str) -> str:
+    return entry.rpartition("=")[2]  # of `name-in-the-code=registered-name`

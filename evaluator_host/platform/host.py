@@ -1,0 +1,105 @@
+"""`Host`: the parts that the process of a host shares; opens its resources and runs their tasks."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final, TypeVar
+
+from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.service import Service
+from evaluator_host.platform.resource import Kept, Resource, Task, resource_classes
+from evaluator_host.platform.store.store import Store
+from evaluator_host.platform.users import Users
+from evaluator_host.types.errors import StoreUnavailable
+
+_DELETE_EVERY_S: Final = 3600.0
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+_R = TypeVar("_R", bound=Resource)
+
+
+class Host:
+    """The service and the database of one host, and its resources.
+
+    Args:
+      service: Evaluates.
+      store: The database.
+      given: Parts that another process has, such as the runner of jobs.
+    """
+
+    def __init__(self, service: Service, store: Store, *given: object) -> None:
+        self.service = service
+        self.store = store
+        self.resources: dict[str, Resource] = {}
+        self.users = Users(self.resources.values())
+        self._given = given
+        self._opened: dict[type[Resource], Resource] = {}
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the host."""
+        return self.service.settings
+
+    def open_resources(self) -> None:
+        """Open all resources, by name."""
+        for name, kind in resource_classes():
+            self.resources[name] = self.resource(kind)
+
+    def resource(self, kind: type[_R]) -> _R:
+        """Return the resource of a class that this host cannot be without; it is opened when first asked for."""
+        if kind not in self._opened:
+            self._opened[kind] = kind(self)
+        found = self._opened[kind]
+        if not isinstance(found, kind):
+            raise TypeError(f"{kind} was opened as {type(found)}")
+        return found
+
+    def find(self, kind: type[_T]) -> _T | None:
+        """Return the part that can do what a runtime-checkable protocol asks for; None on a host without it.
+
+        Call it when all resources are open, unless the part was given to this host.
+        """
+        parts = (*self._given, *self.resources.values())
+        return next((one for one in parts if isinstance(one, kind)), None)
+
+
+@asynccontextmanager
+async def open_host(service: Service, store: Store, *given: object) -> AsyncIterator[Host]:
+    """Open the resources and run their tasks until the block ends; then running jobs go to the next host.
+
+    Raises:
+      StoreUnavailable: the database does not answer.
+    """
+    host = Host(service, store, *given)
+    host.open_resources()
+    service.supervisor.checks.append(store.watch.require_serving)
+    resources = host.resources.values()
+    kept = [
+        Kept("audit entries", service.settings.audit_days, store.audit.delete_before),
+        *(each for one in resources for each in one.kept()),
+    ]
+    tasks = (
+        Task("the watch of the database", store.watch.run),
+        Task("the deletion of what is old", partial(_delete_old, kept)),
+        *(task for one in resources for task in one.tasks()),
+    )
+    async with AsyncExitStack() as running:
+        for one in resources:
+            await running.enter_async_context(one.running())
+        for task in tasks:
+            await running.enter_async_context(service.supervisor.running(task.name, task.run))
+        yield host
+
+
+async def _delete_old(kept: Iterable[Kept]) -> None:
+    """Delete what is older than so many days, now and every hour; 0 keeps it for ever."""
+    while True:
+        for name, days, delete_before in kept:
+            with suppress(StoreUnavailable):  # which the watch of the database tells
+                if days and (deleted := await delete_before(datetime.now(UTC) - timedelta(days=days))):
+                    _log.info("deleted %d %s from over %d days ago", deleted, name, days)
+        await asyncio.sleep(_DELETE_EVERY_S)

@@ -1,0 +1,76 @@
+"""Brings jobs to a host."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from starlette.routing import BaseRoute
+
+from evaluator_host.platform.datasets.resource import DatasetResource
+from evaluator_host.platform.evaluators.resource import EvaluatorResource
+from evaluator_host.platform.host import Host
+from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.jobs.estimates import JobEstimates
+from evaluator_host.platform.jobs.opening import model_access, scheduler_of
+from evaluator_host.platform.jobs.results.exports import JobExports
+from evaluator_host.platform.jobs.results.results import HumanLabels, JobResults
+from evaluator_host.platform.jobs.results.routes import job_results_api
+from evaluator_host.platform.jobs.results.row_reader import RowReader
+from evaluator_host.platform.jobs.routes import evaluator_scores_api, jobs_api
+from evaluator_host.platform.jobs.service import JobRunner, JobService
+from evaluator_host.platform.resource import Kept, Resource, Task
+from evaluator_host.types.jobs import EvaluatorScore
+
+
+class JobResource(Resource):
+    """Jobs. A `JobRunner` that was given to the host runs them, else a scheduler in this process."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        store, settings, service = host.store, host.settings, host.service
+        folder = host.resource(DatasetResource).folder
+        self._runner = host.find(JobRunner) or scheduler_of(service, store)
+        self.service = JobService(
+            service,
+            store.jobs,
+            store.datasets,
+            folder=folder,
+            runner=self._runner,
+            resolve=host.resource(EvaluatorResource).registry.resolve,
+            usage=store.usage,
+            models=model_access(settings, store),
+        )
+        self.results = JobResults(
+            store.jobs, store.results, store.datasets, folder, labels=lambda: host.find(HumanLabels)
+        )
+        self.rows = RowReader(
+            store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs
+        )
+        self._estimates = JobEstimates(self.service, self.results, store.models, settings)
+        self._exports = JobExports(self.results, self.rows)
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        """Return the routes of jobs and of their results."""
+        return [
+            *jobs_api(self.service, self._estimates, self.host.users, access).routes,
+            *evaluator_scores_api(self.service).routes,
+            *job_results_api(self.results, self.rows, self._exports).routes,
+        ]
+
+    def tasks(self) -> Iterable[Task]:
+        """Return the scheduler."""
+        return (Task("the scheduler of jobs", self._runner.run),)
+
+    def kept(self) -> Iterable[Kept]:
+        """Return the ended jobs."""
+        return (Kept("ended jobs", self.host.settings.jobs_days, self.service.delete_ended),)
+
+    async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:
+        """Return the data set of a job; see `JobRows`."""
+        return (await self.service.get_job(workspace_id, job_id)).dataset
+
+    async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
+        """Return the scores of evaluators in their newest jobs; see `LastScores`."""
+        return await self.service.last_scores(workspace_id)
+
+
+RESOURCE: Final = JobResource

@@ -1,0 +1,24 @@
+"""Tells which stored evaluators a job uses."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.jobs.spec import JobSpec
+from evaluator_host.types.errors import NotFound
+from evaluator_host.types.evaluator import Evaluator
+
+
+async def evaluators_of(registry: EvaluatorRegistry, workspace_id: str, spec: JobSpec) -> Iterable[Evaluator]:
+    """Return the evaluators of a job that do not change: its own code, and numbered versions of stored ones."""
+    found = [one for one in spec.evaluators if isinstance(one, Evaluator)]
+    for reference in references(spec):
+        if "@" in reference:
+            with suppress(NotFound):  # deleted with force
+                found.append((await registry.resolve(workspace_id, reference)).evaluator)
+    return found
+
+
+def references(spec: JobSpec) -> Iterator[str]:
+    """Yield the stored evaluators that a job names."""
+    return (one for one in spec.evaluators if isinstance(one, str))

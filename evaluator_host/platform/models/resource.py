@@ -1,0 +1,40 @@
+"""Brings registered models to a host."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.routing import BaseRoute
+
+from evaluator_host.platform.host import Host
+from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.models.routes import model_answers_api, models_api
+from evaluator_host.platform.models.service import ModelService
+from evaluator_host.platform.resource import Resource
+from evaluator_host.platform.users import Used
+
+
+class ModelResource(Resource):
+    """Registered models. Secrets ask them which ones evaluators may use."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.service = ModelService(host.settings, host.store)
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        """Return the routes of models and of their recorded answers."""
+        found = models_api(self.service, self.host.users, access)
+        return [*found.routes, *model_answers_api(self.service, access).routes]
+
+    async def users_of(self, workspace_id: str, used: Used) -> list[str]:
+        """Return the models whose key is a secret."""
+        if used.kind != "secret":
+            return []
+        models = await self.service.directory.list(workspace_id)
+        return [f"model {one.name}" for one in models if not one.operator and one.secret == used.name]
+
+    async def code_secrets(self, workspace_id: str) -> set[str]:
+        """Return the secrets that evaluators of a workspace may be granted; see `CodeSecrets`."""
+        return await self.service.directory.operator.code_secrets(workspace_id)
+
+
+RESOURCE: Final = ModelResource

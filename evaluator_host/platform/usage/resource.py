@@ -1,0 +1,21 @@
+"""Shows the storage of workspaces."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.routing import BaseRoute
+
+from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.resource import Resource
+from evaluator_host.platform.usage.routes import usage_api
+
+
+class UsageResource(Resource):
+    """Storage of workspaces."""
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:  # noqa: ARG002 - it changes nothing
+        """Return the route of storage."""
+        return usage_api(self.host.store.usage).routes
+
+
+RESOURCE: Final = UsageResource

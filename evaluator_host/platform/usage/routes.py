@@ -1,0 +1,20 @@
+"""The route of storage."""
+
+from fastapi import APIRouter, Response
+
+from evaluator_host.platform.http.auth.access import WorkspaceOf
+from evaluator_host.platform.http.json_routes import JsonRoute, json_response
+from evaluator_host.platform.usage.table import StorageUsage
+from evaluator_host.types.stored import UsageReport
+
+
+def usage_api(usage: StorageUsage) -> APIRouter:
+    """Return the route of storage."""
+    router = APIRouter(route_class=JsonRoute, tags=["host"])
+
+    @router.get("/v1/usage", response_model=UsageReport)
+    async def show(workspace: WorkspaceOf) -> Response:
+        """Show what the workspace of the key stores, and what it may store, in bytes."""
+        return json_response(await usage.get_usage(workspace))
+
+    return router

@@ -1,0 +1,21 @@
+"""Brings the routes for NeMo's client to a host."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.routing import BaseRoute
+
+from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.resource import Resource
+from evaluator_host.vendors.nemo.routes.routes import nemo_routes
+
+
+class NemoResource(Resource):
+    """What NeMo's client asks for."""
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        """Return the routes for NeMo's client."""
+        return nemo_routes(self.host, access)
+
+
+RESOURCE: Final = NemoResource
