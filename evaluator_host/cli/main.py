@@ -58,7 +58,7 @@ class _Commands(Mapping[str, Any]):
         self._built: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*_COMMANDS, *_groups(), *_plugin_groups()))
+        return iter((*_COMMANDS, *_groups()))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)  # `len([*self])` would ask for this length again
@@ -112,17 +112,17 @@ class _CommandLine(_Group):
         return [*self.commands]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
-        """Write the commands by section; those of plugins belong to the last one."""
-        sections = {title: list(names) for title, names in help_texts()["sections"].items()}
-        sections[list(sections)[-1]] += _plugin_groups()
-        summaries = _summaries()
-        for title, names in sections.items():
+        """Write the commands by section."""
+        summaries = help_texts()["summaries"]
+        for title, names in help_texts()["sections"].items():
             with formatter.section(title):
                 formatter.write_dl([(name, summaries[name]) for name in names])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the commands, and of options the names, that begin with a text."""
-        found = [_Completion(name, said) for name, said in _summaries().items() if name.startswith(incomplete)]
+        found = [
+            _Completion(name, said) for name, said in help_texts()["summaries"].items() if name.startswith(incomplete)
+        ]
         return [*found, *super(TyperGroup, self).shell_complete(ctx, incomplete)]
 
 
@@ -153,12 +153,6 @@ def _groups() -> dict[str, str]:
 
     found = {one.name: one.package for one in resource_folders() if one.name in _resources()}
     return _GROUPS | {name: f"{package}.commands" for name, package in found.items()}
-
-
-def _summaries() -> dict[str, str]:
-    """Return what the help says of each command."""
-    summaries: dict[str, str] = help_texts()["summaries"]
-    return summaries | {name: plugin.commands_help for name, plugin in _plugin_groups().items()}
 
 
 def _examples(command: str) -> str | None:
@@ -194,13 +188,10 @@ def _built(name: str) -> Any:
         holder.command(name, epilog=_examples(name), context_settings=settings)(
             getattr(_module(module), function or name)
         )
-    elif name in _groups():
-        found = import_module(_groups()[name])
-        group = found.app if found.app.info.name == name else getattr(found, name)
-        holder.add_typer(_with_examples(name, group), name=name, help=_summaries()[name], cls=_Group)
     else:
-        plugin = _plugin_groups()[name]
-        holder.add_typer(_with_examples(name, plugin.commands.load()), name=name, help=plugin.commands_help)
+        found, said = import_module(_groups()[name]), help_texts()["summaries"][name]
+        group = found.app if found.app.info.name == name else getattr(found, name)
+        holder.add_typer(_with_examples(name, group), name=name, help=said, cls=_Group)
     return get_group(holder).commands[name]
 
 
@@ -210,14 +201,6 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
         one.epilog = one.epilog or _examples(f"{group} {name}")
         one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]  # whole: click cuts its own
     return commands
-
-
-@cache
-def _plugin_groups() -> dict[str, Any]:
-    """Return the plugins that bring commands, by the names of their groups."""
-    from evaluator_host.platform.plugins import plugins  # noqa: PLC0415 - imports every `plugin.py`
-
-    return {name: plugin for name, plugin in plugins().items() if plugin.commands is not None}
 
 
 def _module(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`Plugin`: parts of a host that a vendor brings besides its dialect; finds all of them. docs/dialects/adding.md."""
+"""`Plugin`: what a vendor brings for others to look up; finds all of them. docs/dialects/adding.md."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ from evaluator_host.types.plugin_folders import plugin_folders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """Parts of a host that one package brings; each is imported when it is first used.
+    """Parts that one package brings, and that are looked up without a host; each is imported when it is first used.
+
+    Routes, tasks, tables and commands lie beside it, see `Resource`.
 
     Attributes:
-      commands: A Typer application: the command group that has the plugin's name.
-      commands_help: Help text of that group.
       wires: `Wire` objects by the names that `EVALUATOR_HOST_WIRES` takes.
       imports: Reads the platform's own files: a configuration, an export.
       row_document: Reads rows from a JSON document of the platform's own.
@@ -31,8 +31,6 @@ class Plugin:
       stored_files: Returns the ids of stored files to which the plugin's objects in a database refer.
     """
 
-    commands: EntryPoint[Any] | None = None
-    commands_help: str = ""
     wires: Mapping[str, EntryPoint[Any]] = field(default_factory=dict)
     imports: EntryPoint[ImportFormat] | None = None
     row_document: EntryPoint[RowDocument] | None = None

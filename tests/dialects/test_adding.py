@@ -1,5 +1,6 @@
-"""docs/dialects/adding.md, walked: a package of somebody else brings a dialect, a route and a command."""
+"""docs/dialects/adding.md, walked: a package of somebody else brings a dialect, routes, a table, a task, commands."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from evaluator_host import Client, Evaluator, Language
 from tests.docs.blocks import ROOT, files
+from tests.keyed import eventually
 from tests.server import Server, new_home
 
 pytestmark = pytest.mark.engine
@@ -78,8 +80,21 @@ def test_the_api_knows_it(server: Server) -> None:
     document = server.client.get("/openapi.json").json()
     assert "acme-scores" in document["components"]["schemas"]["Contract"]["enum"]
     assert server.client.get("/acme/scale").json() == {"min": 0, "max": 5}
+    assert "acme-scores" in document["x-documents"]
+    assert "/acme/stars" in server.client.get("/openapi.json?of=acme-scores").json()["paths"]
     with Client(server.url) as client:
         assert client.evaluate(Evaluator("def evaluate(inputs, outputs, trace):\n    return 1")).score == 1
+
+
+def test_its_task_fills_its_table_and_its_methods_read_it(
+    server: Server, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(package))
+    verbs = importlib.import_module("acme_scores.commands").StarVerbs
+    command(server, package, "acme-scores", "give", "4")
+    with Client(server.url) as client:
+        client.verbs(verbs).give(3)
+        eventually(lambda: client.verbs(verbs).sum() == 7, within_s=60)
 
 
 def test_the_command_line_knows_it(server: Server, package: Path, tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ import typer
 
 from evaluator_host.cli.main import command_line, help_texts
 
-DIALECTS = ("uipath", "mlflow")  # whose commands come with their dialects
-
 
 @pytest.fixture(scope="module")
 def commands() -> Any:
@@ -17,7 +15,7 @@ def commands() -> Any:
 
 
 def paths(commands: Any) -> list[str]:
-    groups = {name: getattr(one, "commands", None) for name, one in commands.commands.items() if name not in DIALECTS}
+    groups = {name: getattr(one, "commands", None) for name, one in commands.commands.items()}
     return [f"{name} {sub}" for name, subs in groups.items() for sub in subs or ()] + [
         name for name, subs in groups.items() if subs is None
     ]
@@ -25,12 +23,12 @@ def paths(commands: Any) -> list[str]:
 
 def test_every_command_is_in_one_section_and_has_examples(commands: Any) -> None:
     listed = [name for names in help_texts()["sections"].values() for name in names]
-    assert sorted(listed) == sorted(set(commands.commands) - set(DIALECTS))
+    assert sorted(listed) == sorted(commands.commands)
     assert sorted(help_texts()["examples"]) == sorted(paths(commands))
 
 
 def test_each_summary_is_the_first_sentence_of_its_command(commands: Any) -> None:
-    found = {name: one.get_short_help_str(300) for name, one in commands.commands.items() if name not in DIALECTS}
+    found = {name: one.get_short_help_str(300) for name, one in commands.commands.items()}
     assert help_texts()["summaries"] == found
 
 

@@ -8,6 +8,4 @@ from evaluator_host.types.entry_point import EntryPoint
 PLUGIN: Final = Plugin(
     row_document=EntryPoint("evaluator_host.vendors.uipath.records:EVAL_SETS"),
     find_project=EntryPoint("evaluator_host.vendors.uipath.modules:project_around"),
-    commands=EntryPoint("evaluator_host.vendors.uipath.cli.commands:app"),
-    commands_help="UiPath projects: evaluators, eval sets.",
 )
