@@ -1,5 +1,6 @@
 """Builds the FastAPI application: the routes of `/v1` and the probes, error handlers, the middleware around them."""
 
+from dataclasses import replace
 from typing import Any, Final, Self
 
 from fastapi import APIRouter, FastAPI, Response
@@ -67,7 +68,7 @@ def create_calls_app(service: Service, settings: Settings, access: Access, evalu
 def _app_with_routes(host: Host, access: Access) -> FastAPI:
     app = _new_app(host.service, host.settings)
     # The routes are moved, not included: `include_router` would build every route and its schemas again.
-    app.router.routes += api(host.service, access, host.resource(EvaluatorResource).registry).routes
+    app.router.routes += api(host, access).routes
     for name, resource in host.resources.items():
         app.add_resource(name, resource.routes(access))
     app.router.routes += _MIGRATION.load()(host, access)
@@ -114,14 +115,15 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-def api(service: Service, access: Access, evaluators: EvaluatorRegistry) -> APIRouter:
+def api(host: Host, access: Access) -> APIRouter:
     """Return the routes that belong to no resource: calls, and the state of the host."""
-    router = calls_api(service, access, evaluators)
+    service = host.service
+    router = calls_api(service, access, host.resource(EvaluatorResource).registry)
 
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
         """Show the version, backend, languages and limits of this host."""
-        return json_response(await service.full_info())
+        return json_response(replace(await service.full_info(), resources=tuple(host.resources)))
 
     router.get("/healthz", tags=["host"])(healthz)
 

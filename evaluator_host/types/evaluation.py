@@ -141,6 +141,7 @@ class HostInfo:
     model_day: Annotated[
         ModelBudget | None, Doc("Most that a workspace may use of models in a day (UTC); None without a limit.")
     ] = None
+    resources: Annotated[tuple[str, ...], Doc("Kinds of things that the host keeps: `jobs`, `labels`, `alerts`.")] = ()
 
 
 @dataclass(frozen=True, slots=True)

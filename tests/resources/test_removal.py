@@ -1,6 +1,5 @@
 """A host works without a resource whose folder was deleted: it starts, scores rows and jobs, and has fewer routes."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA_DIR
-from tests.docs.blocks import ROOT
 from tests.keyed import eventually
+from tests.resources.copies import copy_without
 from tests.server import Server, new_home
 
 pytestmark = pytest.mark.engine
@@ -21,8 +20,6 @@ PATHS = {
     "schedules": "/v1/schedules",
     "traces": "/v1/evaluators/{name}/traces",
 }
-COPIED = ("evaluator_host", "runtimes", "sandbox_images", "pyproject.toml")
-LEFT_OUT = ("node_modules", "__pycache__", "attacks", "src")
 CODE = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
 ROW = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}
 
@@ -35,15 +32,7 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def tree(name: str, tmp_path: Path) -> Path:
     """A copy of the tree without the folder of a resource."""
-    made = tmp_path / "tree"
-    made.mkdir()
-    for one in COPIED:
-        if (ROOT / one).is_dir():
-            shutil.copytree(ROOT / one, made / one, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
-        else:
-            shutil.copy(ROOT / one, made)
-    shutil.rmtree(made / "evaluator_host" / "platform" / name)
-    return made
+    return copy_without([f"platform/{name}"], tmp_path / "tree")
 
 
 def test_a_host_without_it(name: str, tree: Path, tmp_path: Path) -> None:
@@ -52,6 +41,7 @@ def test_a_host_without_it(name: str, tree: Path, tmp_path: Path) -> None:
     ) as server:
         paths = server.client.get("/openapi.json").json()["paths"]
         assert {one for one, path in PATHS.items() if path in paths} == PATHS.keys() - {name}
+        assert name not in server.client.get("/v1/info").json()["resources"]
         scored = server.client.post("/v1/evaluate", json={"evaluator": {"code": CODE}, **ROW})
         assert scored.json()["score"] == 1.0
         job = {"evaluators": [{"code": CODE}], "dataset": {"rows": [ROW, {**ROW, "outputs": "Rome"}]}}

@@ -639,6 +639,7 @@ export interface components {
             model_day: components["schemas"]["ModelBudget"] | null;
             model_requests: number;
             pythons: string[];
+            resources: string[];
             runtimes: {
                 [key: string]: string;
             };

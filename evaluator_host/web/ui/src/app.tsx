@@ -12,7 +12,7 @@ import { Toasts } from "./components/toasts";
 import { isReachable, lostHost, onReachable } from "./api/reachable";
 import { HostBanner } from "./frame/host-banner";
 import { JobWatch } from "./frame/job-watch";
-import { Host } from "./host";
+import { has, Host, useHas } from "./host";
 import { decoded, Link, match, usePlace } from "./router";
 import { attentionInWords, useAttention, type Attention } from "./resources/attention";
 import { NAVIGATION, ROUTES, SETUP, type PageProps, type Route } from "./routes";
@@ -29,10 +29,10 @@ export function App() {
       <a class="skip-link" href="#main">
         Skip to content
       </a>
-      <Header section={found?.route.section ?? ""} attention={useAttention(host !== null)} onOpen={setOver} />
+      <Header section={found?.route.section ?? ""} attention={useAttention(host)} onOpen={setOver} />
       <HostBanner />
       <main id="main" tabIndex={-1}>
-        {found === null ? (
+        {found === null || !has(host, found.route.of) ? (
           <NotFound path={decoded(place.path)} />
         ) : (
           <Page key={found.route.path} route={found.route} params={found.params} query={place.query} />
@@ -118,6 +118,7 @@ function Header({ section, attention, onOpen }: { section: string; attention: At
 
 /** The pages. Where there is no room for all of them it scrolls, fading out on the sides on which there is more. */
 function Navigation({ section }: { section: string }) {
+  const has = useHas();
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
     const shown = nav.current;
@@ -141,7 +142,7 @@ function Navigation({ section }: { section: string }) {
   }, [section]);
   return (
     <nav ref={nav} class="frame-nav" aria-label="Main">
-      {NAVIGATION.map(({ to, label }) => (
+      {NAVIGATION.filter(({ of }) => has(...(of ?? []))).map(({ to, label }) => (
         <Link key={to} to={to} aria-current={to === section ? "page" : undefined}>
           {label}
         </Link>
@@ -152,10 +153,12 @@ function Navigation({ section }: { section: string }) {
 
 /** Leads to the alerts that fire, or to the schedules that made no job, and says how many there are. */
 function Bell({ attention }: { attention: Attention }) {
+  const has = useHas();
+  if (!has("alerts", "schedules")) return null;
   const many = attention.firing + attention.missed;
   const words = many === 0 ? "Alerts" : attentionInWords(attention);
   return (
-    <Link to={attention.firing === 0 && attention.missed > 0 ? "/schedules" : "/schedules?show=alerts"} class="icon-button" title={words}>
+    <Link to={!has("alerts") || (attention.firing === 0 && attention.missed > 0) ? "/schedules" : "/schedules?show=alerts"} class="icon-button" title={words}>
       <span class="visually-hidden">{words}</span>
       <svg viewBox="0 0 24 24" aria-hidden="true" class="icon">
         <path d="M6 10a6 6 0 1 1 12 0c0 5 2 6 2 7H4c0-1 2-2 2-7M10 20a2 2 0 0 0 4 0" />
@@ -171,6 +174,7 @@ function Bell({ attention }: { attention: Attention }) {
 
 /** The pages for what is set up once. */
 function Gear({ section }: { section: string }) {
+  const has = useHas();
   return (
     <Menu
       label="Set up"
@@ -181,7 +185,7 @@ function Gear({ section }: { section: string }) {
         </svg>
       }
     >
-      {SETUP.map(({ to, label }) => (
+      {SETUP.filter(({ of }) => has(...(of ?? []))).map(({ to, label }) => (
         <MenuLink key={to} to={to}>
           {label}
         </MenuLink>

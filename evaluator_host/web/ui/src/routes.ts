@@ -12,6 +12,8 @@ export interface Route {
   title: string;
   /** The navigation entry that is highlighted. */
   section: string;
+  /** Resources of a host, of which the page shows one; a host without them does not have the page. */
+  of?: readonly string[];
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 
@@ -29,12 +31,12 @@ export const ROUTES: readonly Route[] = [
   { path: "/jobs/:id/rows/:index", title: "Row of a job", section: "/jobs", load: () => import("./pages/job-row") },
   { path: "/compare", title: "Comparison", section: "/jobs", load: () => import("./pages/compare-many") },
   { path: "/compare/:before/:after", title: "Comparison", section: "/jobs", load: () => import("./pages/compare") },
-  { path: "/labels", title: "Review", section: "/labels", load: () => import("./labels/labels") },
-  { path: "/labels/:name", title: "Label queue", section: "/labels", load: () => import("./labels/label-queue") },
-  { path: "/jobs/:id/agreement", title: "Agreement with people", section: "/jobs", load: () => import("./pages/agreement") },
+  { path: "/labels", title: "Review", section: "/labels", of: ["labels"], load: () => import("./labels/labels") },
+  { path: "/labels/:name", title: "Label queue", section: "/labels", of: ["labels"], load: () => import("./labels/label-queue") },
+  { path: "/jobs/:id/agreement", title: "Agreement with people", section: "/jobs", of: ["labels"], load: () => import("./pages/agreement") },
   { path: "/judge", title: "Judge", section: "/evaluators", load: () => import("./pages/judge") },
   { path: "/models", title: "Models", section: "/models", load: () => import("./pages/models") },
-  { path: "/schedules", title: "Schedules", section: "/schedules", load: () => import("./schedules/schedules") },
+  { path: "/schedules", title: "Schedules", section: "/schedules", of: ["schedules", "alerts"], load: () => import("./schedules/schedules") },
   { path: "/help", title: "Help", section: "/help", load: () => import("./pages/help") },
   { path: "/help/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
   { path: "/help/:folder/:page", title: "Help", section: "/help", load: () => import("./pages/help") },
@@ -42,21 +44,27 @@ export const ROUTES: readonly Route[] = [
   { path: "/environments/:key", title: "Packages", section: "/environments", load: () => import("./pages/environment") },
 ];
 
-export const NAVIGATION: readonly { to: string; label: string }[] = [
+export interface Entry {
+  to: string;
+  label: string;
+  of?: readonly string[];
+}
+
+export const NAVIGATION: readonly Entry[] = [
   { to: "/", label: "Workbench" },
   { to: "/evaluators", label: "Evaluators" },
   { to: "/datasets", label: "Data sets" },
   { to: "/jobs", label: "Jobs" },
-  { to: "/labels", label: "Review" },
+  { to: "/labels", label: "Review", of: ["labels"] },
 ];
 
 /** Pages behind the gear, for what is set up once. */
-export const SETUP: readonly { to: string; label: string }[] = [
+export const SETUP: readonly Entry[] = [
   { to: "/models", label: "Models" },
-  { to: "/models?show=secrets", label: "Secrets" },
-  { to: "/schedules", label: "Schedules" },
+  { to: "/models?show=secrets", label: "Secrets", of: ["secrets"] },
+  { to: "/schedules", label: "Schedules", of: ["schedules"] },
   { to: "/environments", label: "Packages" },
   { to: "/models?show=keys", label: "API keys" },
   { to: "/migrate", label: "Import and migration" },
-  { to: "/models?show=usage", label: "Usage" },
+  { to: "/models?show=usage", label: "Usage", of: ["usage"] },
 ];

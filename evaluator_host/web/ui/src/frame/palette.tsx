@@ -4,10 +4,12 @@ import { call } from "../api/http";
 import type { DatasetReport, EvaluatorReport, JobReport } from "../api/types";
 import { useLoaded } from "../components/use-loaded";
 import { counted, oneLine, shortId } from "../resources/format";
+import { useHas } from "../host";
+import { useDocs } from "../resources/known-docs";
 import { navigate } from "../router";
 import { NAVIGATION, SETUP } from "../routes";
 import { chooseTheme, currentTheme } from "../theme";
-import { DOCS } from "docs:all";
+import type { DocPage } from "docs:all";
 
 interface Command {
   kind: string;
@@ -18,7 +20,7 @@ interface Command {
 
 const MOST = 60;
 
-function actions(): Command[] {
+function actions(alerts: boolean): Command[] {
   const other = currentTheme() === "dark" ? "light" : "dark";
   return [
     { kind: "Action", name: "Start a job", run: () => navigate("/jobs/new") },
@@ -26,7 +28,7 @@ function actions(): Command[] {
     { kind: "Action", name: "Install packages", run: () => navigate("/environments?new=1") },
     { kind: "Action", name: `Use the ${other} theme`, run: () => chooseTheme(other) },
     { kind: "Action", name: "Copy the link to this page", run: () => void navigator.clipboard?.writeText(location.href) },
-    { kind: "Page", name: "Alerts", run: () => navigate("/schedules?show=alerts") },
+    ...(alerts ? [{ kind: "Page", name: "Alerts", run: () => navigate("/schedules?show=alerts") }] : []),
     { kind: "Page", name: "HTTP API", run: () => location.assign("/docs") },
   ];
 }
@@ -46,8 +48,8 @@ async function stored(signal: AbortSignal): Promise<Command[]> {
   ];
 }
 
-function documentation(): Command[] {
-  return DOCS.flatMap((page) => [
+function documentation(pages: readonly DocPage[]): Command[] {
+  return pages.flatMap((page) => [
     { kind: "Help", name: page.title, run: () => navigate(`/help/${page.id}`) },
     ...page.headings.map((one): Command => ({ kind: "Help", name: one.title, more: page.title, run: () => navigate(`/help/${page.id}#${one.id}`) })),
   ]);
@@ -70,7 +72,9 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const kept = useLoaded(stored, []);
-  const known = useMemo<Command[]>(() => [...[...NAVIGATION, ...SETUP].map(({ to, label }) => ({ kind: "Page", name: label, run: () => navigate(to) })), ...actions(), ...(kept.value ?? []), ...documentation()], [kept.value]);
+  const has = useHas();
+  const pages = useDocs();
+  const known = useMemo<Command[]>(() => [...[...NAVIGATION, ...SETUP].filter(({ of }) => has(...(of ?? []))).map(({ to, label }) => ({ kind: "Page", name: label, run: () => navigate(to) })), ...actions(has("alerts")), ...(kept.value ?? []), ...documentation(pages)], [kept.value, pages]);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const shown = useMemo(() => {
     if (words.length === 0) return known.filter(({ kind }) => kind !== "Help" && kind !== "Open in the workbench").slice(0, MOST);

@@ -17,6 +17,7 @@ import { ScoreTrend } from "../resources/score-trend";
 import { Traces } from "../traces/traces";
 import { UseIt } from "../resources/use-it";
 import { Value } from "../resources/value";
+import { useHas } from "../host";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 import type { EvaluatorReport, Judge } from "../api/types";
@@ -38,6 +39,8 @@ export default function EvaluatorPage({ params, query }: PageProps) {
   const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", `${route}/versions`, { signal }), [name]);
   const [restoring, setRestoring] = useState(false);
   const [describing, setDescribing] = useState(false);
+  const has = useHas();
+  const tabs = TABS.filter(({ value }) => value !== "traces" || has("traces"));
   const up = { to: "/evaluators", label: "Evaluators" };
   if (found.value === null) {
     return (
@@ -49,7 +52,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
   }
   const versions = found.value;
   const shown = versions.find((one) => String(one.version) === query.get("version")) ?? versions[0]!;
-  const tab = TABS.find((one) => one.value === query.get("tab"))?.value ?? "code";
+  const tab = tabs.find((one) => one.value === query.get("tab"))?.value ?? "code";
   const reference = `${name}@${shown.version}`;
   /** Makes this version the newest one again. */
   const restore = async () => {
@@ -104,7 +107,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
       </div>
       {describing && <DescribeDialog report={shown} onClose={() => setDescribing(false)} onSaved={found.reload} />}
       <div class="record-bar">
-        <Segments label="What to show" value={tab} options={TABS} onValue={(value) => setQuery({ tab: value === "code" ? null : value })} />
+        <Segments label="What to show" value={tab} options={tabs} onValue={(value) => setQuery({ tab: value === "code" ? null : value })} />
         {tab === "code" && (
           <Select label="Version" bare value={String(shown.version)} onValue={(value) => setQuery({ version: value === String(versions[0]!.version) ? null : value })} options={versionOptions(versions)} />
         )}

@@ -6,13 +6,14 @@ import { Empty } from "../components/empty";
 import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
+import { useDocs } from "../resources/known-docs";
 import { PageHead } from "../resources/parts";
 import { Link } from "../router";
 import type { PageProps } from "../routes";
 
 export default function HelpPage({ params }: PageProps) {
   const id = [params["folder"], params["page"]].filter(Boolean).join("/");
-  const page = DOCS.find((one) => one.id === id);
+  const page = useDocs().find((one) => one.id === id);
   return (
     <div class="page help">
       <PageHead title={page?.title ?? (id === "" ? "Help" : "Page not found")} {...(id === "" ? {} : { up: { to: "/help", label: "Help" } })} />
@@ -25,9 +26,10 @@ export default function HelpPage({ params }: PageProps) {
 }
 
 function Contents({ id }: { id: string }) {
+  const pages = useDocs();
   const [text, setText] = useState("");
   const words = text.trim().toLowerCase();
-  const shown = useMemo(() => DOCS.map((page) => ({ page, headings: words === "" ? [] : page.headings.filter(({ title }) => title.toLowerCase().includes(words)) })).filter(({ page, headings }) => words === "" || headings.length > 0 || page.title.toLowerCase().includes(words)), [words]);
+  const shown = useMemo(() => pages.map((page) => ({ page, headings: words === "" ? [] : page.headings.filter(({ title }) => title.toLowerCase().includes(words)) })).filter(({ page, headings }) => words === "" || headings.length > 0 || page.title.toLowerCase().includes(words)), [pages, words]);
   return (
     <nav class="help-contents" aria-label="Pages of the documentation">
       <Field label="Find in the headings" bare type="search" placeholder="Find…" value={text} onValue={setText} />

@@ -20,6 +20,7 @@ import { TargetFields } from "../resources/target-fields";
 import type { Columns, DatasetReport, EvaluatorReport, JobEvaluator, JobReport } from "../api/types";
 import { Value } from "../resources/value";
 import { watchJob } from "../resources/watched-jobs";
+import { useHas } from "../host";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
@@ -74,6 +75,7 @@ interface FormProps {
 }
 
 function Form({ start: given, evaluators, datasets, scheduled }: FormProps) {
+  const has = useHas();
   const [form, setForm] = useState(given);
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>(null);
@@ -146,7 +148,7 @@ function Form({ start: given, evaluators, datasets, scheduled }: FormProps) {
           <Button kind="primary" type="submit" busy={busy} disabled={form.mapping === null && asking}>
             {scheduled ? "Run at fixed times…" : "Start the job"}
           </Button>
-          {!scheduled && <Button onClick={schedule}>Run at fixed times…</Button>}
+          {!scheduled && has("schedules") && <Button onClick={schedule}>Run at fixed times…</Button>}
         </div>
       </div>
     </form>

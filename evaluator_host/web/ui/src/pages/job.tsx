@@ -19,6 +19,7 @@ import { JobRows } from "../resources/job-rows";
 import { shortId } from "../resources/format";
 import { JobChip, PageHead } from "../resources/parts";
 import { isFinal, type JobFigures, type JobReport } from "../api/types";
+import { useHas } from "../host";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -29,6 +30,7 @@ const FEW = 8; // evaluators that are all listed at first
 export default function JobPage({ params, query }: PageProps) {
   const id = params["id"] ?? "";
   const { job, error, refresh } = useJob(id);
+  const has = useHas();
   const up = { to: "/jobs", label: "Jobs" };
   if (job === null) {
     return (
@@ -46,9 +48,11 @@ export default function JobPage({ params, query }: PageProps) {
         <Link to={`/jobs/new?from=${job.id}`} class="button button-plain">
           Run again
         </Link>
-        <Link to={`/jobs/new?from=${job.id}&schedule=1`} class="button button-plain" title="Run it every week, day or hour">
-          Schedule…
-        </Link>
+        {has("schedules") && (
+          <Link to={`/jobs/new?from=${job.id}&schedule=1`} class="button button-plain" title="Run it every week, day or hour">
+            Schedule…
+          </Link>
+        )}
         <MoreActions job={job} evaluator={query.get("evaluator")} />
       </PageHead>
       <JobFacts job={job} />
@@ -110,6 +114,7 @@ const FORMATS: readonly (readonly [string, string])[] = [
 
 /** What is done with a job less often: labels, downloads, and what cannot be undone. */
 function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | null }) {
+  const has = useHas();
   const [deleting, setDeleting] = useState(false);
   const take = (format: string) => {
     download(`/v1/jobs/${job.id}/rows.${format}`, `${job.id}.${format}`, { evaluator }).catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)));
@@ -122,9 +127,9 @@ function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | n
   return (
     <>
       <Menu label="More">
-        <MenuLink to={`/labels?new=1&job=${job.id}`}>Have people label rows…</MenuLink>
-        {job.progress.done > 0 && <MenuLink to={`/jobs/${job.id}/agreement`}>Agreement with people…</MenuLink>}
-        <MenuLink to={`/schedules?show=alerts&new=job ${job.id}`}>Alert me…</MenuLink>
+        {has("labels") && <MenuLink to={`/labels?new=1&job=${job.id}`}>Have people label rows…</MenuLink>}
+        {has("labels") && job.progress.done > 0 && <MenuLink to={`/jobs/${job.id}/agreement`}>Agreement with people…</MenuLink>}
+        {has("alerts") && <MenuLink to={`/schedules?show=alerts&new=job ${job.id}`}>Alert me…</MenuLink>}
         <MenuLine />
         {FORMATS.map(([format, name]) => (
           <MenuItem key={format} onClick={() => take(format)}>

@@ -12,7 +12,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { type Loaded, useLoaded } from "../components/use-loaded";
-import { useHost } from "../host";
+import { useHas, useHost } from "../host";
 import { Confirm } from "../resources/confirm";
 import { count, figure } from "../resources/format";
 import { ModelDialog, Outcome, tested } from "../resources/model-dialog";
@@ -22,22 +22,25 @@ import type { PageProps } from "../routes";
 
 type Show = "models" | "secrets" | "usage" | "keys";
 
-const SHOWN: readonly { value: Show; label: string }[] = [
+const SHOWN: readonly { value: Show; label: string; of?: string }[] = [
   { value: "models", label: "Models" },
-  { value: "secrets", label: "Secrets" },
-  { value: "usage", label: "Usage" },
+  { value: "secrets", label: "Secrets", of: "secrets" },
+  { value: "usage", label: "Usage", of: "usage" },
   { value: "keys", label: "API keys" },
 ];
 
 export default function ModelsPage({ query }: PageProps) {
-  const shown = SHOWN.find((one) => one.value === query.get("show")) ?? SHOWN[0]!;
+  const has = useHas();
+  const parts = SHOWN.filter(({ of }) => of === undefined || has(of));
+  const shown = parts.find((one) => one.value === query.get("show")) ?? SHOWN[0]!;
   const models = useLoaded((signal) => call<RegisteredModel[]>("GET", "/v1/models", { signal }), []);
-  const secrets = useLoaded((signal) => call<SecretReport[]>("GET", "/v1/secrets", { signal }), []);
+  const keeping = has("secrets");
+  const secrets = useLoaded(async (signal) => (keeping ? call<SecretReport[]>("GET", "/v1/secrets", { signal }) : []), [keeping]);
   const [adding, setAdding] = useState<RegisteredModel | "model" | "secret" | null>(null);
   return (
     <div class="page">
       <PageHead title={shown.label}>
-        <Segments label="What to show" value={shown.value} options={SHOWN} onValue={(value) => navigate(value === "models" ? "/models" : `/models?show=${value}`)} />
+        <Segments label="What to show" value={shown.value} options={parts} onValue={(value) => navigate(value === "models" ? "/models" : `/models?show=${value}`)} />
         {shown.value === "models" && (
           <Button kind="primary" onClick={() => setAdding("model")}>
             Add a model

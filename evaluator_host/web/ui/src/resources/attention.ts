@@ -1,7 +1,8 @@
 /** Counts for the badge of the bell: alerts that fire, and schedules that made no job. Asked again while the tab is looked at. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
-import type { AlertReport, ScheduleReport } from "../api/types";
+import type { AlertReport, HostInfo, ScheduleReport } from "../api/types";
+import { has } from "../host";
 
 const EVERY_MS = 60_000;
 const CHANGED = "evaluator-host:attention";
@@ -32,12 +33,13 @@ function attentionOf(alerts: readonly AlertReport[], schedules: readonly Schedul
 }
 
 /** The counts of the badge; 0 until the host has answered. */
-export function useAttention(ready: boolean): Attention {
+export function useAttention(host: HostInfo | null): Attention {
   const [found, setFound] = useState<Attention>({ firing: 0, missed: 0 });
   useEffect(() => {
-    if (!ready) return undefined;
+    if (host === null) return undefined;
+    const list = <T>(resource: "alerts" | "schedules") => (has(host, [resource]) ? call<T[]>("GET", `/v1/${resource}`) : []);
     const look = () => {
-      if (!document.hidden) Promise.all([call<AlertReport[]>("GET", "/v1/alerts"), call<ScheduleReport[]>("GET", "/v1/schedules")]).then(([alerts, schedules]) => setFound(attentionOf(alerts, schedules)), () => undefined); // the page says what is wrong
+      if (!document.hidden) Promise.all([list<AlertReport>("alerts"), list<ScheduleReport>("schedules")]).then(([alerts, schedules]) => setFound(attentionOf(alerts, schedules)), () => undefined); // the page says what is wrong
     };
     const show = (event: Event) => setFound((event as CustomEvent<Attention>).detail);
     look();
@@ -47,7 +49,7 @@ export function useAttention(ready: boolean): Attention {
       clearInterval(timer);
       window.removeEventListener(CHANGED, show);
     };
-  }, [ready]);
+  }, [host]);
   return found;
 }
 

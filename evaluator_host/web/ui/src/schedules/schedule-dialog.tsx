@@ -6,6 +6,7 @@ import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
+import { useHas } from "../host";
 import { toast } from "../components/toasts";
 import { navigate } from "../router";
 import { cronOf, DAYS, inWords, METRICS, type Often, type Timing } from "./times";
@@ -22,6 +23,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
   const [timing, setTiming] = useState<Timing>({ often: "weekly", day: 1, at: "07:00", cron: "0 7 * * 1" });
   const [timezone, setTimezone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC");
   const [newest, setNewest] = useState(false);
+  const has = useHas();
   const [alerting, setAlerting] = useState(false);
   const [alert, setAlert] = useState<AlertForm>(NEW_ALERT);
   const [busy, setBusy] = useState(false);
@@ -76,12 +78,14 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
           </span>
         </label>
       )}
-      <label class="check">
-        <input type="checkbox" checked={alerting} onChange={(event) => setAlerting(event.currentTarget.checked)} />
-        <span>
-          Alert me <span class="muted">when a figure is out of bounds, or the job fails</span>
-        </span>
-      </label>
+      {has("alerts") && (
+        <label class="check">
+          <input type="checkbox" checked={alerting} onChange={(event) => setAlerting(event.currentTarget.checked)} />
+          <span>
+            Alert me <span class="muted">when a figure is out of bounds, or the job fails</span>
+          </span>
+        </label>
+      )}
       {alerting && <AlertFields alert={alert} onAlert={setAlert} />}
       {error !== null && <ErrorNote title="It was not scheduled" error={error} fields={{ ...ALERT_FIELDS, timezone: "Time zone", cron: "Cron expression" }} />}
     </Dialog>

@@ -19,13 +19,16 @@ import { dayAndTime, figure, moment, shortId } from "../resources/format";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
 import { ALERT_FIELDS, AlertFields, alertBody, NEW_ALERT } from "./schedule-dialog";
 import { boundsInWords, inWords, ruleInWords } from "./times";
+import { useHas } from "../host";
 import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 
 export default function SchedulesPage({ query }: PageProps) {
-  const shown = query.get("show") === "alerts" ? "alerts" : "schedules";
-  const schedules = useLoaded((signal) => call<ScheduleReport[]>("GET", "/v1/schedules", { signal }), []);
-  const alerts = useLoaded((signal) => call<AlertReport[]>("GET", "/v1/alerts", { signal }), []);
+  const has = useHas();
+  const [alerting, scheduling] = [has("alerts"), has("schedules")];
+  const shown = alerting && (query.get("show") === "alerts" || !scheduling) ? "alerts" : "schedules";
+  const schedules = useLoaded(async (signal) => (scheduling ? call<ScheduleReport[]>("GET", "/v1/schedules", { signal }) : []), [scheduling]);
+  const alerts = useLoaded(async (signal) => (alerting ? call<AlertReport[]>("GET", "/v1/alerts", { signal }) : []), [alerting]);
   const firing = (alerts.value ?? []).filter(isFiring).length;
   useEffect(() => {
     if (alerts.value !== null && schedules.value !== null) showAttention(alerts.value, schedules.value);
@@ -34,15 +37,17 @@ export default function SchedulesPage({ query }: PageProps) {
   return (
     <div class="page">
       <PageHead title={shown === "alerts" ? "Alerts" : "Schedules"} mark={firing > 0 ? <span class="chip chip-fail">{firing} firing</span> : undefined}>
-        <Segments
-          label="What to show"
-          value={shown}
-          options={[
-            { value: "schedules", label: "Schedules" },
-            { value: "alerts", label: "Alerts" },
-          ]}
-          onValue={(value) => navigate(value === "alerts" ? "/schedules?show=alerts" : "/schedules")}
-        />
+        {alerting && scheduling && (
+          <Segments
+            label="What to show"
+            value={shown}
+            options={[
+              { value: "schedules", label: "Schedules" },
+              { value: "alerts", label: "Alerts" },
+            ]}
+            onValue={(value) => navigate(value === "alerts" ? "/schedules?show=alerts" : "/schedules")}
+          />
+        )}
         {shown === "alerts" ? (
           <Button kind="primary" onClick={() => setAdding("")}>
             New alert

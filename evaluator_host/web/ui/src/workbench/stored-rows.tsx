@@ -11,6 +11,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { type Loaded, useLoaded } from "../components/use-loaded";
 import { count, counted, oneLine } from "../resources/format";
+import { useHas } from "../host";
 import { Segments } from "../resources/parts";
 import type { Columns, DatasetReport, EvaluatorReport, JobReport, JobRowDetail, JobRowPage, Row, TraceReport } from "../api/types";
 import { newRow, outputColumn, rowOf, type TestRow } from "./test-rows";
@@ -31,6 +32,7 @@ interface StoredRowsProps {
 }
 
 export function StoredRows({ onClose, onTake, room }: StoredRowsProps) {
+  const has = useHas();
   const [source, setSource] = useState<"dataset" | "job" | "trace">("dataset");
   const take = (rows: readonly TestRow[]) => {
     onTake(rows.slice(0, room));
@@ -38,7 +40,7 @@ export function StoredRows({ onClose, onTake, room }: StoredRowsProps) {
   };
   return (
     <Dialog title={room === 1 ? "Use a stored row" : "Add stored rows"} onClose={onClose} wide>
-      <Segments label="From where" value={source} options={SOURCES} onValue={setSource} />
+      <Segments label="From where" value={source} options={SOURCES.filter(({ value }) => value !== "trace" || has("traces"))} onValue={setSource} />
       {source === "dataset" && <FromDataset take={take} room={room} />}
       {source === "job" && <FromJob take={take} room={room} />}
       {source === "trace" && <FromTraces take={take} room={room} />}

@@ -1,0 +1,28 @@
+"""Copies of the tree without folders of resources or vendors."""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.docs.blocks import ROOT
+
+_COPIED = ("evaluator_host", "runtimes", "sandbox_images", "pyproject.toml")
+_LEFT_OUT = ("node_modules", "__pycache__", "attacks", "src")
+
+
+def copy_without(folders: Iterable[str], made: Path) -> Path:
+    """Copy the tree to a new folder, and remove folders of its package there: `platform/labels`."""
+    made.mkdir()
+    for one in _COPIED:
+        if (ROOT / one).is_dir():
+            shutil.copytree(ROOT / one, made / one, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
+        else:
+            shutil.copy(ROOT / one, made)
+    for folder in folders:
+        shutil.rmtree(made / "evaluator_host" / folder)
+        for path in made.glob(f"runtimes/*/dialects/{Path(folder).name}*"):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    return made
