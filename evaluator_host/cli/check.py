@@ -10,15 +10,15 @@ from rich.text import Text
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.system.files import writing
 from evaluator_host.platform.evaluators.cases import check_cases
-from evaluator_host.platform.terminal import options
-from evaluator_host.platform.terminal.command import load_settings, run_async
-from evaluator_host.platform.terminal.console import err, facts, plain, print_found
-from evaluator_host.platform.terminal.evaluation_service import (
+from evaluator_host.platform.evaluators.evaluation_service import (
     evaluate_in_order,
     open_evaluation_service,
     prepare,
 )
-from evaluator_host.platform.terminal.evaluator_files import LoadedEvaluator, case_files, read_cases, read_evaluator
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, case_files, read_cases, read_evaluator
+from evaluator_host.platform.terminal import options
+from evaluator_host.platform.terminal.command import load_settings, run_async
+from evaluator_host.platform.terminal.console import err, facts, plain, print_found
 from evaluator_host.platform.terminal.summary import error_text, fix_text
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.evaluation import CheckReport

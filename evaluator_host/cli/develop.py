@@ -14,11 +14,11 @@ from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.imports import SUFFIXES
 from evaluator_host.engine.system.files import replace_file
 from evaluator_host.platform.evaluators.cases import case_row, read_expect, unmet
+from evaluator_host.platform.evaluators.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
+from evaluator_host.platform.evaluators.evaluator_files import EXPECT, case_files, read_cases, read_evaluator
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_json
-from evaluator_host.platform.terminal.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
-from evaluator_host.platform.terminal.evaluator_files import EXPECT, case_files, read_cases, read_evaluator
 from evaluator_host.types.errors import InvalidRequest
 
 

@@ -27,7 +27,7 @@ from evaluator_host.engine.packages.index import require_authorities
 from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.engine.sandbox.pythons import own_python, require_glibc
 from evaluator_host.engine.sandbox.trial_start import TRIED
-from evaluator_host.platform.store.opening import database_findings
+from evaluator_host.platform.findings import database_findings
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json

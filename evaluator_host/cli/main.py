@@ -40,7 +40,6 @@ _COMMANDS: Final = {
     "setup": "cli.doctor",
     "install-service": "cli.doctor:install_service",
     "audit": "platform.keys.commands",
-    "usage": "platform.keys.commands",
     "backup": "cli.backup",
     "restore": "cli.backup",
 }
@@ -133,7 +132,7 @@ def help_texts() -> dict[str, Any]:
     for name, texts in _resources().items():
         found["sections"][texts["section"]].append(name)
         found["summaries"][name] = texts["summary"]
-        found["examples"] |= {f"{name} {command}": examples for command, examples in texts["examples"].items()}
+        found["examples"] |= {f"{name} {command}".rstrip(): examples for command, examples in texts["examples"].items()}
     return found
 
 
@@ -190,8 +189,12 @@ def _built(name: str) -> Any:
         )
     else:
         found, said = import_module(_groups()[name]), help_texts()["summaries"][name]
-        group = found.app if found.app.info.name == name else getattr(found, name)
-        holder.add_typer(_with_examples(name, group), name=name, help=said, cls=_Group)
+        app = getattr(found, "app", None)
+        group = app if app is not None and app.info.name == name else getattr(found, name)
+        if isinstance(group, typer.Typer):
+            holder.add_typer(_with_examples(name, group), name=name, help=said, cls=_Group)
+        else:
+            holder.command(name, epilog=_examples(name))(group)
     return get_group(holder).commands[name]
 
 

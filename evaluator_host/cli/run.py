@@ -21,16 +21,16 @@ from evaluator_host.platform.datasets.first_rows import first_rows_of_file
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.notes import Note
 from evaluator_host.platform.datasets.rows import FileRow, RowFile, Shard
-from evaluator_host.platform.terminal import options
-from evaluator_host.platform.terminal.command import load_settings, run_async
-from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
-from evaluator_host.platform.terminal.evaluation_service import (
+from evaluator_host.platform.evaluators.evaluation_service import (
     EvaluationService,
     open_evaluation_service,
     pins_to_add,
     prepare,
 )
-from evaluator_host.platform.terminal.evaluator_files import LoadedEvaluator, read_evaluator
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, read_evaluator
+from evaluator_host.platform.terminal import options
+from evaluator_host.platform.terminal.command import load_settings, run_async
+from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
 from evaluator_host.platform.terminal.summary import Summary, exit_code, parse_row, result_table
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row

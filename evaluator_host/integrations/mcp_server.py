@@ -29,12 +29,12 @@ from evaluator_host.platform.datasets.first_rows import first_rows_of_file
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.rows import RowFile
 from evaluator_host.platform.evaluators.bodies import EvaluatorIn
-from evaluator_host.platform.http.error_responses import invalid_request
-from evaluator_host.platform.terminal.evaluation_service import (
+from evaluator_host.platform.evaluators.evaluation_service import (
     EvaluationService,
     evaluate_in_order,
     open_evaluation_service,
 )
+from evaluator_host.platform.http.error_responses import invalid_request
 from evaluator_host.types.errors import HostError, InvalidRequest, Problem
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Language, Row
 from evaluator_host.types.jobs import JobReport

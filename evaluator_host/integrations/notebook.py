@@ -12,7 +12,7 @@ from IPython.display import display
 
 from evaluator_host.client import Client
 from evaluator_host.platform.datasets.mapping import Mapping, to_row
-from evaluator_host.platform.terminal.evaluator_files import evaluator_of
+from evaluator_host.platform.evaluators.evaluator_files import evaluator_of
 from evaluator_host.scale.sandbox_pool import SandboxPool
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluation import Batch

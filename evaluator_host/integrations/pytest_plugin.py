@@ -212,8 +212,8 @@ def _url(config: pytest.Config) -> str | None:
 
 
 def _read(file: Path, fields: dict[str, Any]) -> "Evaluator":
+    from evaluator_host.platform.evaluators.evaluator_files import read_evaluator  # noqa: PLC0415
     from evaluator_host.platform.terminal.command import load_settings  # noqa: PLC0415 - see the top
-    from evaluator_host.platform.terminal.evaluator_files import read_evaluator  # noqa: PLC0415
 
     return read_evaluator(file, fields.pop("language", None), host=load_settings(), **fields).evaluator
 

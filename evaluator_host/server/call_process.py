@@ -23,6 +23,7 @@ from evaluator_host.engine.service.peers import Peers
 from evaluator_host.engine.system.forker import Channel, ChannelClosed
 from evaluator_host.engine.system.spans import recorder, span
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.evaluators.table import Evaluators
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.http.error_log import CutOff
 from evaluator_host.platform.http.error_responses import error_response
@@ -76,7 +77,7 @@ class CallProcess(Part):
         """Open the application that answers calls here, and passes other requests on to the first process."""
         self._service = service
         service.pool.divide(self._parts)
-        registry = EvaluatorRegistry(service, store.evaluators, store.usage)
+        registry = EvaluatorRegistry(service, Evaluators(store.database), store.usage)
         async with self._owners.answering(service):
             app = create_calls_app(service, service.settings, access, registry)
             yield app, lambda drain, traced: _PassedOn(traced(drain), self._inner)

@@ -33,6 +33,7 @@ from evaluator_host.platform.host import Host, open_host
 from evaluator_host.platform.http.auth.package_visibility import PackageVisibility
 from evaluator_host.platform.http.error_log import log_loop_fault, log_to_stderr
 from evaluator_host.platform.jobs.opening import scheduler_of
+from evaluator_host.platform.jobs.queue import JobQueue
 from evaluator_host.platform.jobs.scheduler import LOOK_EVERY_S, Scheduler
 from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.models.judges import open_judges
@@ -221,7 +222,7 @@ class _JobProcess:
             self._wake.clear()
 
     async def _has_jobs(self) -> bool:
-        queue = self._store.job_queue
+        queue = JobQueue(self._store.database)
         return bool(await queue.waiting(each=1) or await queue.running())
 
     def _divide(self, parts: int) -> None:

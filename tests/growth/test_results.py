@@ -16,6 +16,7 @@ from evaluator_host.platform.store.store import Store, open_store
 from tests.databases import EACH_ENGINE, Databases
 from tests.growth.counted import Count, cost
 from tests.store.records import queued
+from tests.tables import tables
 
 FEW, TIMES, EVALUATORS = 2000, 4, 3
 SAME, WITH_THE_ROWS = 1.5, 1.25 * TIMES  # times as much
@@ -45,19 +46,19 @@ class Jobs:
 
     async def of_both(self, work: Callable[[Job], Awaitable[object]]) -> list[Count]:
         """What some work takes for each job."""
-        return [await cost(self.store.results._database, partial(work, job)) for job in (self.few, self.many)]
+        return [await cost(tables(self.store).results._database, partial(work, job)) for job in (self.few, self.many)]
 
     async def page(self, job: Job, which: Filter, sort: Sort) -> Count:
         """What the second page takes."""
-        first, cursor = await self.store.results.page(job.id, which, sort=sort, limit=_LIMIT)
+        first, cursor = await tables(self.store).results.page(job.id, which, sort=sort, limit=_LIMIT)
         assert cursor is not None, "there is only one page"
         assert len(first) == _LIMIT
 
         async def second() -> None:
-            page, _ = await self.store.results.page(job.id, which, sort=sort, cursor=cursor, limit=_LIMIT)
+            page, _ = await tables(self.store).results.page(job.id, which, sort=sort, cursor=cursor, limit=_LIMIT)
             assert len(page) == _LIMIT
 
-        return await cost(self.store.results._database, second)
+        return await cost(tables(self.store).results._database, second)
 
 
 def _result(row: int, position: int) -> StoredResult:
@@ -72,11 +73,11 @@ def _result(row: int, position: int) -> StoredResult:
 
 async def _filled(store: Store, rows: int) -> Job:
     job = await queued(store, rows=rows, count=EVALUATORS)
-    await store.job_queue.claim_job(job, "host")
+    await tables(store).job_queue.claim_job(job, "host")
     for first in range(0, rows, FEW):
         part = range(first, first + FEW)
         results = [_result(row, position) for row in part for position in range(EVALUATORS)]
-        await store.job_queue.save(job.id, "host", results)
+        await tables(store).job_queue.save(job.id, "host", results)
     return job
 
 
@@ -86,7 +87,7 @@ async def jobs(
 ) -> AsyncIterator[Jobs]:
     async with open_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as store:
         few, many = await _filled(store, FEW), await _filled(store, TIMES * FEW)
-        async with store.results._database.transaction() as connection:
+        async with tables(store).results._database.transaction() as connection:
             await connection.execute(text("ANALYZE"))  # as PostgreSQL does itself, sooner or later
         yield Jobs(store, few, many)
 
@@ -102,7 +103,7 @@ async def test_a_page_costs_the_same_of_a_larger_job(jobs: Jobs, sort: Sort, whi
 async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs, sort: Sort, which: Filter) -> None:
     few, many = [await jobs.page(job, which, sort) for job in (jobs.few, jobs.many)]
     assert many.statements <= few.statements
-    if jobs.store.results._database.address.engine is Engine.SQLITE:
+    if tables(jobs.store).results._database.address.engine is Engine.SQLITE:
         assert many.read <= WITH_THE_ROWS * few.read
     else:  # which reads another index, or none, as it thinks best
         assert many.read <= many.statements * (1 + TIMES) * FEW * EVALUATORS
@@ -111,7 +112,7 @@ async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs,
 @pytest.mark.parametrize("which", [_EVERY, Filter(1), _FAILED])
 async def test_a_download_is_one_pass(jobs: Jobs, which: Filter) -> None:
     async def download(job: Job) -> None:
-        found = [(one.row, one.position) async for one in jobs.store.results.every(job.id, which)]
+        found = [(one.row, one.position) async for one in tables(jobs.store).results.every(job.id, which)]
         assert found == sorted(set(found))
 
     few, many = await jobs.of_both(download)
@@ -121,14 +122,14 @@ async def test_a_download_is_one_pass(jobs: Jobs, which: Filter) -> None:
 
 @pytest.mark.parametrize("which", [_EVERY, Filter(1), _FAILED, Filter(2, status="scored")])
 async def test_a_count_by_status_reads_tallies(jobs: Jobs, which: Filter) -> None:
-    counts = [sum([1 async for _ in jobs.store.results.every(job.id, which)]) for job in (jobs.few, jobs.many)]
-    assert [await jobs.store.results.count(job.id, which) for job in (jobs.few, jobs.many)] == counts
-    few, many = await jobs.of_both(lambda job: jobs.store.results.count(job.id, which))
+    counts = [sum([1 async for _ in tables(jobs.store).results.every(job.id, which)]) for job in (jobs.few, jobs.many)]
+    assert [await tables(jobs.store).results.count(job.id, which) for job in (jobs.few, jobs.many)] == counts
+    few, many = await jobs.of_both(lambda job: tables(jobs.store).results.count(job.id, which))
     assert many.read <= SAME * few.read
 
 
 async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -> None:
-    few, many = await jobs.of_both(lambda job: jobs.store.results.of_row(job.id, FEW // 2))
+    few, many = await jobs.of_both(lambda job: tables(jobs.store).results.of_row(job.id, FEW // 2))
     assert many.statements <= few.statements
     assert many.read <= SAME * few.read
 
@@ -149,7 +150,7 @@ async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort,
     found: list[StoredResult] = []
     cursor = None
     while cursor is not None or not found:
-        page, cursor = await jobs.store.results.page(jobs.few.id, which, sort=sort, cursor=cursor, limit=701)
+        page, cursor = await tables(jobs.store).results.page(jobs.few.id, which, sort=sort, cursor=cursor, limit=701)
         found += page
     assert [(one.row, one.position) for one in found] == [(one.row, one.position) for one in expected]
 

@@ -110,7 +110,7 @@ def test_a_secret_by_all_that_name_it(client: Client) -> None:
     client.alerts.create("signed", rule)
     client.models.add(RegisteredModel("judge", MODEL, secret="openai"))
     client.evaluators.create("asks", Evaluator(EXACT.code, secrets={"KEY": "openai"}))
-    refused(client.secrets, "openai", "model judge", "evaluator asks", "alert signed", "schedule weekly")
+    refused(client.secrets, "openai", "alert signed", "evaluator asks", "model judge", "schedule weekly")
     client.secrets.delete("free")
 
 

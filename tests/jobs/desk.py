@@ -29,6 +29,7 @@ from evaluator_host.types.jobs import JobConfig, JobReport, JobStatus
 from tests.databases import EACH_ENGINE
 from tests.fake_runner import FakeBackend
 from tests.no_packages import NoPackages
+from tests.tables import tables
 
 ON_EACH_DATABASE = pytest.mark.parametrize("database_url", EACH_ENGINE, indirect=True)
 WORKSPACE = "default"
@@ -73,7 +74,7 @@ class Desk:
                 await asyncio.sleep(0.02)
 
     async def rows_of(self, job: JobReport, position: int = 0) -> list[int]:
-        return [one.row async for one in self.store.results.figures(job.id, position)]
+        return [one.row async for one in tables(self.store).results.figures(job.id, position)]
 
 
 @asynccontextmanager
@@ -85,14 +86,16 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
     async with open_store(database_url, folder) as store:
         service = Service(settings, pool, Metrics(), NoPackages(), LimitedProcesses())  # type: ignore[arg-type]
         rows = RowsFolder(folder / "datasets")
-        models = ModelAccess(settings, secrets=store.secrets, outputs=store.outputs, any_key=store.keys.any_made)
-        context = JobContext(service, store.job_queue, rows, owner_name(), store.usage, models)
-        scheduler = Scheduler(context, store.jobs, at_once=jobs_at_once)
+        models = ModelAccess(settings, secrets=store.secrets, any_key=store.keys.any_made)
+        context = JobContext(
+            service, tables(store).job_queue, rows, owner_name(), store.usage, tables(store).outputs, models
+        )
+        scheduler = Scheduler(context, tables(store).jobs, at_once=jobs_at_once)
         task = asyncio.create_task(scheduler.run())
         board = JobService(
             service,
-            store.jobs,
-            store.datasets,
+            tables(store).jobs,
+            tables(store).datasets,
             folder=rows,
             runner=scheduler,
             resolve=_resolve,
@@ -104,7 +107,9 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
                 store,
                 backend,
                 board,
-                JobResults(store.jobs, store.results, store.datasets, rows, labels=lambda: None),
+                JobResults(
+                    tables(store).jobs, tables(store).results, tables(store).datasets, rows, labels=lambda: None
+                ),
                 rows,
                 service.processes,
             )

@@ -17,6 +17,7 @@ from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import JobReport, JobStatus, Target
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
+from tests.tables import tables
 
 LONG_DIVISION = "{{ item.a | int(base=16) is divisibleby(item.b | int(base=16)) }}"
 LONG_NUMBERS = [{"a": "f" * 4_000_000, "b": "e" * 2_000_000}]
@@ -34,7 +35,9 @@ async def start(desk: Desk, template: str, rows: list[dict[str, Any]], **changes
 
 
 async def errors(desk: Desk, job: JobReport) -> list[str]:
-    read = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, desk.processes)
+    read = RowReader(
+        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
+    )
     rows = (await read.page(WORKSPACE, job.id, Filter())).rows
     return [row.result["error"]["message"] for row in rows if row.result["error"]]
 

@@ -20,6 +20,7 @@ from evaluator_host.types.errors import InvalidRequest, OutOfMemory, OutOfProces
 from evaluator_host.types.formats import Format
 from evaluator_host.types.stored import DatasetReport
 from tests.jobs.desk import WORKSPACE
+from tests.tables import tables
 
 _MB = 1 << 20
 
@@ -44,7 +45,9 @@ async def shelf(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shelf
     async with open_store(f"sqlite:///{folder}/host.db", folder) as store:
         rows = RowsFolder(folder / "datasets")
         yield Shelf(
-            DatasetService(store.datasets, rows, processes, store.usage, max_bytes=64 * _MB, max_row_bytes=8 * _MB),
+            DatasetService(
+                tables(store).datasets, rows, processes, store.usage, max_bytes=64 * _MB, max_row_bytes=8 * _MB
+            ),
             rows.path,
         )
     await processes.close()

@@ -19,6 +19,7 @@ from evaluator_host.types.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.types.results import JobRow
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
+from tests.tables import tables
 
 KEY = 'sk-test/4e1f+very"secret'
 ROWS = [{"question": f"q{n}", "gold": n} for n in range(40)]
@@ -41,12 +42,12 @@ async def start(desk: Desk, asked: Target, rows: Any = ROWS, **config: Any) -> J
 
 async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
     read = RowReader(
-        desk.store.jobs,
-        desk.store.results,
-        desk.store.datasets,
+        tables(desk.store).jobs,
+        tables(desk.store).results,
+        tables(desk.store).datasets,
         desk.folder,
         desk.processes,
-        outputs=desk.store.outputs,
+        outputs=tables(desk.store).outputs,
     )
     return list((await read.page(WORKSPACE, job.id, Filter(), limit=1000)).rows)
 

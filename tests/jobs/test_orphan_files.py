@@ -20,7 +20,7 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.opening import orphan_files
 from evaluator_host.platform.datasets.service import DatasetService
 from evaluator_host.platform.datasets.table import new_dataset_id
-from evaluator_host.platform.store.opening import database_findings
+from evaluator_host.platform.findings import database_findings
 from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import NameTaken, StoreUnavailable
 from evaluator_host.types.formats import Format
@@ -29,6 +29,7 @@ from evaluator_host.vendors.nemo.entities import Entities, Kind, Place
 from tests.databases import ENGINES, Databases
 from tests.jobs.desk import ON_EACH_DATABASE
 from tests.server import Server, new_home
+from tests.tables import tables
 
 ROWS = [{"n": n} for n in range(3)]
 FILES = "/apis/files/v2/workspaces/default/filesets"
@@ -51,7 +52,7 @@ class Home:
         async with open_store(url, self.path) as store:
             dataset = new_dataset_id()
             facts = self.orphans.rows.write(dataset, enumerate(ROWS), format_="jsonl", max_bytes=1 << 20)
-            await store.datasets.add_dataset(dataset, "default", dataset, facts)
+            await tables(store).datasets.add_dataset(dataset, "default", dataset, facts)
             blob = await self.file_alone()
             await Entities(store.database).add_entity(Place("default", Kind.FILE, "main"), blob, {"blob": blob})
         return {dataset, blob}
@@ -140,7 +141,7 @@ async def test_what_a_database_forgets_goes_beside_another_one_too(
     kept |= (own := await home.keep(other_url))
     (dataset,) = (one for one in own if one.startswith("ds_"))
     async with open_store(other_url, home.path) as store:
-        await store.datasets.release("default", dataset)
+        await tables(store).datasets.release("default", dataset)
     await home.host(other_url)
     assert home.there() == kept - {dataset}
 
@@ -286,14 +287,16 @@ async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_
     processes, most = LimitedProcesses(), 1 << 20
     async with open_store(database_url, tmp_path) as store:
         folder = orphan_files(Settings(data_dir=tmp_path)).rows
-        datasets = DatasetService(store.datasets, folder, processes, store.usage, max_bytes=most, max_row_bytes=most)
-        add = store.datasets.add_dataset
+        datasets = DatasetService(
+            tables(store).datasets, folder, processes, store.usage, max_bytes=most, max_row_bytes=most
+        )
+        add = tables(store).datasets.add_dataset
 
         async def added(*args: Any, **options: Any) -> None:
             await add(*args, **options)
             raise ends
 
-        monkeypatch.setattr(store.datasets, "add_dataset", added)
+        monkeypatch.setattr(tables(store).datasets, "add_dataset", added)
         with pytest.raises(type(ends)):
             await datasets.add_dataset("default", "kept", _lines(), Format.JSONL)
         assert b"".join(await datasets.rows_json("default", "kept", 0, limit=5)).count(b'"n"') == len(ROWS)
@@ -301,7 +304,7 @@ async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_
         async def refused(*_: Any, **__: Any) -> None:
             raise NameTaken("somebody was first")
 
-        monkeypatch.setattr(store.datasets, "add_dataset", refused)
+        monkeypatch.setattr(tables(store).datasets, "add_dataset", refused)
         with pytest.raises(NameTaken):
             await datasets.add_dataset("default", "another", _lines(), Format.JSONL)
         assert len(list(folder.ids())) == 1, "rows that were not stored for sure are removed"

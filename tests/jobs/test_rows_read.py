@@ -17,6 +17,7 @@ from evaluator_host.platform.jobs.results import row_reader
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter, Results
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
+from tests.tables import tables
 
 
 class Gate:
@@ -91,12 +92,12 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
 @pytest.mark.parametrize("where", ["decoded", "compared"])
 async def test_another_request_is_answered_in_the_middle_of_a_search(where: str, desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"] * 6))
-    gate, results, folder = Gate(), desk.store.results, desk.folder
+    gate, results, folder = Gate(), tables(desk.store).results, desk.folder
     if where == "decoded":
         results = _gated(GatedResults(results._database), gate)
     else:
         folder = _gated(GatedFolder(folder.path), gate)
-    read = RowReader(desk.store.jobs, results, desk.store.datasets, folder, desk.processes)
+    read = RowReader(tables(desk.store).jobs, results, tables(desk.store).datasets, folder, desk.processes)
     search = asyncio.create_task(read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4))
     assert await asyncio.to_thread(gate.reached.wait, 10)
     assert (await desk.board.get_job(WORKSPACE, job.id)).progress.done == 6
@@ -114,7 +115,9 @@ async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
 ) -> None:
     """Of rows, as of results: neither alone may fill the host."""
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
-    read = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, desk.processes)
+    read = RowReader(
+        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
+    )
     chunks = [[row.index for row in rows] async for rows in read.every(WORKSPACE, job.id, Filter())]
     assert chunks == [[0, 1, 2, 3, 4, 5]]
     monkeypatch.setattr(row_reader, "PART_BYTES", 9000)

@@ -31,6 +31,7 @@ from evaluator_host.types.jobs import JobConfig, JobStatus
 from evaluator_host.types.outcome import EvaluationResult, Failed, Loaded
 from tests import forked
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
+from tests.tables import tables
 
 BAD = Evaluator("bad")
 
@@ -47,7 +48,9 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
 
 async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk, tmp_path: Path) -> None:
     words = ["garbage" if number in (7, 30) else "ok" for number in range(50)]
-    reader = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, desk.processes)
+    reader = RowReader(
+        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
+    )
     exports = JobExports(desk.results, reader)
     for number in range(3):
         job = await desk.ended(await desk.start(words, shard=f"{number}/3"))
@@ -138,7 +141,9 @@ async def test_fields_that_results_share_are_stored_once(desk: Desk) -> None:
         parts = list(await connection.scalars(select(SharedPartTable.content)))
     assert (len(stored), len(parts)) == (80, 2)
     assert not [text for text in stored if "digest" in text or '"metrics"' in text]
-    rows = RowReader(desk.store.jobs, desk.store.results, desk.store.datasets, desk.folder, desk.processes)
+    rows = RowReader(
+        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
+    )
     page = await rows.page(WORKSPACE, job.id, Filter())
     names = [field.name for field in fields(EvaluationResult)]
     assert all(list(row.result) == names for row in page.rows)
@@ -196,7 +201,7 @@ async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_sam
 
     async def late(jobs: Jobs, *args: Any, **options: Any) -> Any:
         if not removed:
-            removed.extend(await desk.store.datasets.forget_unused())
+            removed.extend(await tables(desk.store).datasets.forget_unused())
             for dataset_id in removed:
                 desk.folder.remove(dataset_id)
         return await add_job(jobs, *args, **options)
@@ -290,7 +295,7 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
         monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.this_instance", lambda: "host-000000000000-0-0-0")
         job = await desk.start(["ok"] * 1000)
         await desk.reached(job, done=1)
-        kept = await desk.store.jobs.get_job(WORKSPACE, job.id)
+        kept = await tables(desk.store).jobs.get_job(WORKSPACE, job.id)
         monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner == kept.owner)
         async with opened(database_url, tmp_path) as successor:  # takes it although the first still works on it
             ended = await successor.ended(job)
@@ -373,7 +378,7 @@ async def test_rows_that_the_mapping_cannot_make_fail_by_themselves(desk: Desk) 
     order = JobSpec([OK], rows, mapping={"outputs": "answer"}, config=JobConfig())
     job = await desk.ended(await desk.board.create_job(order, WORKSPACE))
     assert (job.progress.done, job.progress.failed) == (3, 1)
-    found = await desk.store.results.one(job.id, 0, 1)
+    found = await tables(desk.store).results.one(job.id, 0, 1)
     assert found is not None
     assert found.error_code == "binding_error"
     assert "no column 'answer'" in found.result

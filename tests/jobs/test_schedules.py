@@ -27,6 +27,7 @@ from evaluator_host.platform.traces.table import Traces
 from evaluator_host.types.alerts import AlertReport, AlertRule, Metric
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
+from tests.tables import tables
 
 ROWS = [{"inputs": {}, "outputs": "1"}]
 SPEC = JobSpec([OK], ROWS)
@@ -409,7 +410,9 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
         job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
         for position, mean in enumerate(means):  # of evaluators that differ; those of the desk give the same score
             chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
-            await desk.store.jobs._database.change_rows(update(JobEvaluatorTable).where(chosen).values(mean=mean))
+            await tables(desk.store).jobs._database.change_rows(
+                update(JobEvaluatorTable).where(chosen).values(mean=mean)
+            )
         (stored,) = await desk.store.objects.list_objects("alert")
         await check(desk, alerts, stored)
         found = await alerts.get_alert(WORKSPACE, "low")

@@ -12,6 +12,7 @@ from evaluator_host.platform.jobs.table import JobTable
 from evaluator_host.types.jobs import JobReport, JobStatus
 from tests.jobs.desk import WORKSPACE, Desk, opened
 from tests.store.records import result
+from tests.tables import tables
 
 SILENT_S = 1.0
 # Of another machine, whose first pid namespace has the number of this one's: nobody here can tell whether its process lives.
@@ -20,8 +21,10 @@ ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
     """A host on another machine, whose clock is ahead, that has scored some rows and says that it works on the rest."""
-    assert await desk.store.job_queue.claim_job(await desk.store.jobs.get_job(WORKSPACE, job.id), ELSEWHERE)
-    await desk.store.job_queue.save(job.id, ELSEWHERE, [result(row) for row in range(0, 300, 3)])
+    assert await tables(desk.store).job_queue.claim_job(
+        await tables(desk.store).jobs.get_job(WORKSPACE, job.id), ELSEWHERE
+    )
+    await tables(desk.store).job_queue.save(job.id, ELSEWHERE, [result(row) for row in range(0, 300, 3)])
 
     async def beat() -> None:
         while True:
@@ -48,13 +51,13 @@ async def test_an_owner_loses_its_job_once_it_is_silent_and_not_before(
         lives = await owner_elsewhere(idle, job, ahead=timedelta(hours=hours))
         async with opened(database_url, tmp_path) as successor:
             await asyncio.sleep(2.5 * SILENT_S)
-            kept = await successor.store.jobs.get_job(WORKSPACE, job.id)
+            kept = await tables(successor.store).jobs.get_job(WORKSPACE, job.id)
             assert (kept.owner, kept.done) == (ELSEWHERE, 100)
             lives.cancel()
             ended = await successor.ended(job)
             assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 300)
             assert await successor.rows_of(job) == list(range(300))
-            assert await idle.store.job_queue.save(job.id, ELSEWHERE, [result(1)]) is None
+            assert await tables(idle.store).job_queue.save(job.id, ELSEWHERE, [result(1)]) is None
 
 
 @pytest.mark.parametrize(
@@ -63,11 +66,13 @@ async def test_an_owner_loses_its_job_once_it_is_silent_and_not_before(
 async def test_a_job_whose_owner_is_silent_shows_no_rate(database_url: str, tmp_path: Path) -> None:
     async with opened(database_url, tmp_path, jobs_at_once=0) as desk:
         job = await desk.start(["ok"] * 300)
-        assert await desk.store.job_queue.claim_job(await desk.store.jobs.get_job(WORKSPACE, job.id), ELSEWHERE)
-        await desk.store.job_queue.save(job.id, ELSEWHERE, [result(row) for row in range(100)], running_s=1.0)
+        assert await tables(desk.store).job_queue.claim_job(
+            await tables(desk.store).jobs.get_job(WORKSPACE, job.id), ELSEWHERE
+        )
+        await tables(desk.store).job_queue.save(job.id, ELSEWHERE, [result(row) for row in range(100)], running_s=1.0)
         progress = (await desk.board.get_job(WORKSPACE, job.id)).progress
         assert (progress.rows_per_s, progress.eta_s) == (100, 2)
-        kept = await desk.store.jobs.get_job(WORKSPACE, job.id)
+        kept = await tables(desk.store).jobs.get_job(WORKSPACE, job.id)
         assert kept.heartbeat_at is not None
         ago = {"heartbeat_at": kept.heartbeat_at - timedelta(seconds=20)}
         async with desk.store.database.transaction() as connection:

@@ -13,6 +13,7 @@ from evaluator_host.types.evaluator import Evaluator, Limits
 from evaluator_host.types.jobs import JobReport, JobStatus
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.store.records import result
+from tests.tables import tables
 
 SLOW = Evaluator("ok", limits=Limits(timeout_s=0.1))  # a row that hangs takes a tenth of a second
 ENDLESS = Evaluator("ok", limits=Limits(timeout_s=100))
@@ -76,7 +77,7 @@ def dead_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def claimed(desk: Desk, job: JobReport, owner: str) -> None:
-    assert await desk.store.job_queue.claim_job(await desk.store.jobs.get_job(WORKSPACE, job.id), owner)
+    assert await tables(desk.store).job_queue.claim_job(await tables(desk.store).jobs.get_job(WORKSPACE, job.id), owner)
 
 
 @pytest.mark.usefixtures("dead_hosts")
@@ -84,7 +85,7 @@ async def claimed(desk: Desk, job: JobReport, owner: str) -> None:
 async def test_a_job_that_ended_two_hosts_is_failed(database_url: str, tmp_path: Path) -> None:
     async with opened(database_url, tmp_path, jobs_at_once=0) as idle:
         deadly, stored, released = [await idle.start(["ok"] * 5) for _ in range(3)]
-        queue = idle.store.job_queue
+        queue = tables(idle.store).job_queue
         for job in (deadly, stored, released):
             await claimed(idle, job, "dead-1")
         await queue.save(stored.id, "dead-1", [result(0)])
@@ -118,5 +119,5 @@ async def test_jobs_that_may_have_ended_a_host_run_one_after_the_other(database_
             await successor.reached(first, status=RUNNING)
             await successor.reached(third, status=RUNNING)
             await asyncio.sleep(0.3)
-            kept = await successor.store.jobs.get_job(WORKSPACE, second.id)
+            kept = await tables(successor.store).jobs.get_job(WORKSPACE, second.id)
             assert (kept.owner, kept.attempts) == ("dead-1", 1), "it is not run beside the first"

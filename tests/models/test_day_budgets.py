@@ -13,6 +13,7 @@ from evaluator_host.engine.service.model_grants import Used
 from evaluator_host.platform.models.gateway.days import DayBudgets
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.evaluator import ModelBudget
+from tests.tables import tables
 
 WORKSPACE = "default"
 pytestmark = pytest.mark.timeout(120)
@@ -48,7 +49,7 @@ async def ask(days: DayBudgets, times: int) -> int:
 
 
 async def made(store: Store) -> int:
-    return sum(one.requests for one in await store.models.list_usage(WORKSPACE))
+    return sum(one.requests for one in await tables(store).models.list_usage(WORKSPACE))
 
 
 async def taken(store: Store, most: int) -> int:
@@ -59,7 +60,7 @@ async def taken(store: Store, most: int) -> int:
         left.append(found)
         return 0
 
-    await store.models.take_requests(WORKSPACE, _today(), most=most, wanted=note)
+    await tables(store).models.take_requests(WORKSPACE, _today(), most=most, wanted=note)
     return most - left[0]
 
 

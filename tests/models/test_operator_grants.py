@@ -244,4 +244,4 @@ def test_one_module_reads_what_the_operator_grants() -> None:
             if isinstance(node, ast.Attribute) and node.attr in granting and name.lstrip("_") == "settings":
                 doors.add(str(file.relative_to(SOURCES)))
     # The command line asks only whether there are any, before it loads what asks.
-    assert doors == {"platform/models/gateway/operator_grants.py", "platform/terminal/evaluation_service.py"}
+    assert doors == {"platform/models/gateway/operator_grants.py", "platform/evaluators/evaluation_service.py"}

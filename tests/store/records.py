@@ -7,13 +7,14 @@ from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.table import Job, JobEvaluator
 from evaluator_host.platform.store.store import Store
 from evaluator_host.types.stored import BadLine
+from tests.tables import tables
 
 FACTS = DatasetFacts("jsonl", 3, 1, (BadLine(2, "not JSON"),), ("a", "b"), 42, "sha256:00")
 WORKSPACE = "default"
 
 
 async def dataset(store: Store, name: str | None = None) -> Dataset:
-    return await store.datasets.add_dataset(new_dataset_id(), WORKSPACE, name, FACTS)
+    return await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, name, FACTS)
 
 
 def evaluators(count: int = 1) -> list[JobEvaluator]:
@@ -22,7 +23,7 @@ def evaluators(count: int = 1) -> list[JobEvaluator]:
 
 async def queued(store: Store, *, rows: int = 3, count: int = 1, key: str | None = None) -> Job:
     made = await dataset(store)
-    return await store.jobs.add_job(
+    return await tables(store).jobs.add_job(
         WORKSPACE, dataset_id=made.id, request="{}", rows=rows, evaluators=evaluators(count), idempotency_key=key
     )
 

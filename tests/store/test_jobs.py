@@ -17,6 +17,7 @@ from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFou
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.outcome import Note
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
+from tests.tables import tables
 
 
 @contextmanager
@@ -43,15 +44,15 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 async def test_a_data_set_is_found_by_its_name_and_its_id(store: Store) -> None:
     made = await dataset(store, "qa")
     assert (
-        await store.datasets.get_dataset(WORKSPACE, "qa")
+        await tables(store).datasets.get_dataset(WORKSPACE, "qa")
         == made
-        == await store.datasets.get_dataset(WORKSPACE, made.id)
+        == await tables(store).datasets.get_dataset(WORKSPACE, made.id)
     )
     assert made.facts == FACTS
-    assert await store.datasets.list_datasets(WORKSPACE) == [made]
+    assert await tables(store).datasets.list_datasets(WORKSPACE) == [made]
     with pytest.raises(NotFound):
-        await store.datasets.get_dataset("other", made.id)
-    assert await store.datasets.list_datasets("other") == []
+        await tables(store).datasets.get_dataset("other", made.id)
+    assert await tables(store).datasets.list_datasets("other") == []
 
 
 async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) -> None:
@@ -60,37 +61,37 @@ async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) ->
         await dataset(store, "qa")
     with pytest.raises(InvalidRequest):
         await dataset(store, "../qa")
-    second = await store.datasets.add_dataset("ds_2", WORKSPACE, "qa", FACTS, replace=True)
-    assert (await store.datasets.get_dataset(WORKSPACE, "qa")).id == second.id
-    assert (await store.datasets.get_dataset(WORKSPACE, first.id)).name is None
-    await store.datasets.release(WORKSPACE, "qa")
-    assert await store.datasets.list_datasets(WORKSPACE) == []
-    assert set(await store.datasets.forget_unused()) == {first.id, second.id}
-    assert await store.datasets.ids() == frozenset()
+    second = await tables(store).datasets.add_dataset("ds_2", WORKSPACE, "qa", FACTS, replace=True)
+    assert (await tables(store).datasets.get_dataset(WORKSPACE, "qa")).id == second.id
+    assert (await tables(store).datasets.get_dataset(WORKSPACE, first.id)).name is None
+    await tables(store).datasets.release(WORKSPACE, "qa")
+    assert await tables(store).datasets.list_datasets(WORKSPACE) == []
+    assert set(await tables(store).datasets.forget_unused()) == {first.id, second.id}
+    assert await tables(store).datasets.ids() == frozenset()
 
 
 async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store) -> None:
     with pytest.raises((NotFound, InvalidRequest)):
-        await store.datasets.get_dataset(WORKSPACE, "a\x00b")
+        await tables(store).datasets.get_dataset(WORKSPACE, "a\x00b")
     with pytest.raises((NotFound, InvalidRequest)):
-        await store.evaluators.get_version(WORKSPACE, "a\x00b", 10**30)
+        await tables(store).evaluators.get_version(WORKSPACE, "a\x00b", 10**30)
     with pytest.raises(InvalidRequest):
-        await store.jobs.list_overviews(WORKSPACE, limit=10**30)
+        await tables(store).jobs.list_overviews(WORKSPACE, limit=10**30)
 
 
 async def finished(store: Store, scores: list[float | None], *, name: str | None = None) -> Job:
     """A completed job with one row for each score; a row without one failed."""
-    data = await store.datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
-    job = await store.jobs.add_job(
+    data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
+    job = await tables(store).jobs.add_job(
         WORKSPACE, dataset_id=data.id, request="{}", rows=len(scores), evaluators=evaluators(), name=name
     )
-    assert await store.job_queue.claim_job(job, "host")
+    assert await tables(store).job_queue.claim_job(job, "host")
     for row, score in enumerate(scores):
         failed = "timeout" if score is None else None
-        await store.job_queue.save(
+        await tables(store).job_queue.save(
             job.id, "host", [result(row, score, passed=None if failed else bool(score), error=failed)]
         )
-    assert await store.job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
+    assert await tables(store).job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
     return job
 
 
@@ -99,7 +100,7 @@ async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(
     after = await finished(store, [1.0, None, None], name="second")
     other = await finished(store, [0.5])
     with counted_statements() as statements:
-        found = {one.job.id: one.evaluators[0] for one in await store.jobs.list_overviews(WORKSPACE, limit=10)}
+        found = {one.job.id: one.evaluators[0] for one in await tables(store).jobs.list_overviews(WORKSPACE, limit=10)}
     assert len([text for text in statements if text.startswith("SELECT")]) == 2
     tally = found[after.id].tally
     assert (tally.scored, tally.failed, tally.skipped, tally.judged, tally.passed) == (1, 2, 0, 1, 1)
@@ -114,21 +115,23 @@ async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(
     )
     assert found[before.id].previous is None
     assert found[other.id].previous is None  # it has another number of rows
-    assert [one.job.id for one in await store.jobs.list_overviews(WORKSPACE, limit=10, search="SECO")] == [after.id]
-    assert len(await store.jobs.list_overviews(WORKSPACE, limit=10, search="exact@0")) == 3
-    assert await store.jobs.list_overviews(WORKSPACE, limit=10, search="%") == []
-    await store.jobs.rename_job(WORKSPACE, before.id, "first")
-    assert (await store.jobs.get_job(WORKSPACE, before.id)).name == "first"
+    assert [one.job.id for one in await tables(store).jobs.list_overviews(WORKSPACE, limit=10, search="SECO")] == [
+        after.id
+    ]
+    assert len(await tables(store).jobs.list_overviews(WORKSPACE, limit=10, search="exact@0")) == 3
+    assert await tables(store).jobs.list_overviews(WORKSPACE, limit=10, search="%") == []
+    await tables(store).jobs.rename_job(WORKSPACE, before.id, "first")
+    assert (await tables(store).jobs.get_job(WORKSPACE, before.id)).name == "first"
     with pytest.raises(NotFound):
-        await store.jobs.rename_job("other", before.id, "first")
-    trend = await store.jobs.scores_of(WORKSPACE, "exact", limit=2)
+        await tables(store).jobs.rename_job("other", before.id, "first")
+    trend = await tables(store).jobs.scores_of(WORKSPACE, "exact", limit=2)
     assert [(job.id, one.tally.scored) for job, one in trend] == [(other.id, 1), (after.id, 1)]
-    assert await store.jobs.scores_of(WORKSPACE, "exact", dataset="qa", limit=2) == []
+    assert await tables(store).jobs.scores_of(WORKSPACE, "exact", dataset="qa", limit=2) == []
 
 
 async def test_means_of_the_largest_numbers_do_not_overflow(store: Store) -> None:
     await finished(store, [1.7e308, 1.7e308, -1.7e308, 1.7e308])
-    (found,) = await store.jobs.list_overviews(WORKSPACE, limit=1)
+    (found,) = await tables(store).jobs.list_overviews(WORKSPACE, limit=1)
     mean = found.evaluators[0].tally.mean_score(failures_are_zero=False)
     assert mean == pytest.approx(0.85e308, rel=1e-9)
 
@@ -136,45 +139,47 @@ async def test_means_of_the_largest_numbers_do_not_overflow(store: Store) -> Non
 async def test_rows_that_a_job_needs_are_not_forgotten(store: Store) -> None:
     job = await queued(store)
     await dataset(store, "named")
-    assert await store.datasets.forget_unused() == []
-    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
-    await store.jobs.delete_job(WORKSPACE, job.id)
-    assert await store.datasets.forget_unused() == [job.dataset_id]
+    assert await tables(store).datasets.forget_unused() == []
+    await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    await tables(store).jobs.delete_job(WORKSPACE, job.id)
+    assert await tables(store).datasets.forget_unused() == [job.dataset_id]
 
 
 async def test_a_job_is_read_as_it_was_made(store: Store) -> None:
     job = await queued(store, count=2)
     assert (job.status, job.wanted, job.rows, job.done, job.owner) == (JobStatus.QUEUED, DesiredState.RUN, 3, 0, None)
-    assert await store.jobs.evaluators(job.id) == evaluators(2)
+    assert await tables(store).jobs.evaluators(job.id) == evaluators(2)
     with pytest.raises(NotFound):
-        await store.jobs.get_job("other", job.id)
+        await tables(store).jobs.get_job("other", job.id)
 
 
 async def test_an_idempotency_key_makes_one_job_however_many_ask_at_once(store: Store) -> None:
     made = await asyncio.gather(*(queued(store, key="k") for _ in range(5)))
     assert len({job.id for job in made}) == 1
     assert (await queued(store)).id != (await queued(store)).id
-    assert await store.jobs.find_by_idempotency_key(WORKSPACE, "k") == await store.jobs.get_job(WORKSPACE, made[0].id)
-    assert await store.jobs.find_by_idempotency_key("other", "k") is None
+    assert await tables(store).jobs.find_by_idempotency_key(WORKSPACE, "k") == await tables(store).jobs.get_job(
+        WORKSPACE, made[0].id
+    )
+    assert await tables(store).jobs.find_by_idempotency_key("other", "k") is None
 
 
 async def test_jobs_are_listed_in_pages_the_newest_first(store: Store) -> None:
     made = [await queued(store) for _ in range(5)]
-    page = await store.jobs.list_overviews(WORKSPACE, limit=2)
-    rest = await store.jobs.list_overviews(WORKSPACE, limit=9, before=page[-1].job.created_at)
+    page = await tables(store).jobs.list_overviews(WORKSPACE, limit=2)
+    rest = await tables(store).jobs.list_overviews(WORKSPACE, limit=9, before=page[-1].job.created_at)
     assert [one.job.id for one in page + rest] == [job.id for job in reversed(made)]
-    await store.jobs.set_desired_state(WORKSPACE, made[0].id, DesiredState.PAUSE)
-    assert [one.job.id for one in await store.jobs.list_overviews(WORKSPACE, limit=9, status=JobStatus.PAUSED)] == [
-        made[0].id
-    ]
+    await tables(store).jobs.set_desired_state(WORKSPACE, made[0].id, DesiredState.PAUSE)
+    assert [
+        one.job.id for one in await tables(store).jobs.list_overviews(WORKSPACE, limit=9, status=JobStatus.PAUSED)
+    ] == [made[0].id]
 
 
 async def test_an_overview_has_the_labels_the_data_set_and_the_model_calls(store: Store) -> None:
     plain, online = await queued(store, count=2), await queued(store)
-    assert await store.job_queue.claim_job(online, "host")
+    assert await tables(store).job_queue.claim_job(online, "host")
     outputs = [StoredOutput(0, '"yes"', None, 1.0, "{}"), StoredOutput(1, None, "{}", 1.0, "{}")]
-    await store.job_queue.save_outputs(online.id, "host", outputs)
-    newest, oldest = await store.jobs.list_overviews(WORKSPACE, limit=9)
+    await tables(store).job_queue.save_outputs(online.id, "host", outputs)
+    newest, oldest = await tables(store).jobs.list_overviews(WORKSPACE, limit=9)
     assert (newest.job.id, [one.label for one in newest.evaluators], newest.dataset, newest.asked) == (
         online.id,
         ["exact@0"],
@@ -187,108 +192,112 @@ async def test_an_overview_has_the_labels_the_data_set_and_the_model_calls(store
         plain.dataset_id,
         0,
     )
-    assert await store.jobs.get_overview(WORKSPACE, plain.id) == oldest
+    assert await tables(store).jobs.get_overview(WORKSPACE, plain.id) == oldest
     with pytest.raises(NotFound):
-        await store.jobs.get_overview("other", plain.id)
+        await tables(store).jobs.get_overview("other", plain.id)
 
 
 async def test_a_list_takes_as_many_statements_for_twenty_jobs_as_for_one(store: Store) -> None:
     await queued(store)
     with counted_statements() as for_one:
-        assert len(await store.jobs.list_overviews(WORKSPACE, limit=100)) == 1
+        assert len(await tables(store).jobs.list_overviews(WORKSPACE, limit=100)) == 1
     for _ in range(19):
         await queued(store, count=2)
     with counted_statements() as for_twenty:
-        assert len(await store.jobs.list_overviews(WORKSPACE, limit=100)) == 20
+        assert len(await tables(store).jobs.list_overviews(WORKSPACE, limit=100)) == 20
     assert len(for_twenty) == len(for_one) <= 3, for_twenty
 
 
 async def test_one_host_takes_a_job(store: Store) -> None:
     await queued(store)
-    (job,) = await store.job_queue.waiting(each=9)
-    taken = await asyncio.gather(*(store.job_queue.claim_job(job, f"host-{n}") for n in range(5)))
+    (job,) = await tables(store).job_queue.waiting(each=9)
+    taken = await asyncio.gather(*(tables(store).job_queue.claim_job(job, f"host-{n}") for n in range(5)))
     assert taken.count(True) == 1
-    assert await store.job_queue.waiting(each=9) == []
-    (running,) = await store.job_queue.running()
+    assert await tables(store).job_queue.waiting(each=9) == []
+    (running,) = await tables(store).job_queue.running()
     assert running.owner == f"host-{taken.index(True)}"
     assert running.started_at is not None
 
 
 async def test_a_silent_owner_loses_its_job_and_writes_no_more(store: Store) -> None:
     job = await queued(store)
-    assert await store.job_queue.claim_job(job, "slow")
-    assert await store.job_queue.save(job.id, "slow", [result(0)]) is DesiredState.RUN
-    (abandoned,) = await store.job_queue.running()
-    assert await store.job_queue.claim_job(abandoned, "quick")
-    assert await store.job_queue.save(job.id, "slow", [result(1)]) is None
-    assert await store.job_queue.save(job.id, "slow", ()) is None
-    assert not await store.job_queue.release_job(job.id, "slow", JobStatus.COMPLETED)
-    assert await store.job_queue.done_rows(job.id, 0) == bytearray([1])
-    assert (await store.jobs.get_job(WORKSPACE, job.id)).done == 1
+    assert await tables(store).job_queue.claim_job(job, "slow")
+    assert await tables(store).job_queue.save(job.id, "slow", [result(0)]) is DesiredState.RUN
+    (abandoned,) = await tables(store).job_queue.running()
+    assert await tables(store).job_queue.claim_job(abandoned, "quick")
+    assert await tables(store).job_queue.save(job.id, "slow", [result(1)]) is None
+    assert await tables(store).job_queue.save(job.id, "slow", ()) is None
+    assert not await tables(store).job_queue.release_job(job.id, "slow", JobStatus.COMPLETED)
+    assert await tables(store).job_queue.done_rows(job.id, 0) == bytearray([1])
+    assert (await tables(store).jobs.get_job(WORKSPACE, job.id)).done == 1
 
 
 async def test_results_and_their_count_are_kept_together(store: Store) -> None:
     job = await queued(store)
-    await store.job_queue.claim_job(job, "host")
-    await store.job_queue.save(job.id, "host", [result(0), result(2, None, error="timeout")], running_s=0.5)
+    await tables(store).job_queue.claim_job(job, "host")
+    await tables(store).job_queue.save(job.id, "host", [result(0), result(2, None, error="timeout")], running_s=0.5)
     with pytest.raises(IntegrityError):
-        await store.job_queue.save(job.id, "host", [result(1), result(2)])
-    kept = await store.jobs.get_job(WORKSPACE, job.id)
+        await tables(store).job_queue.save(job.id, "host", [result(1), result(2)])
+    kept = await tables(store).jobs.get_job(WORKSPACE, job.id)
     assert (kept.done, kept.failed, kept.running_s) == (2, 1, 0.5)
-    assert await store.job_queue.done_rows(job.id, 0) == bytearray([1, 0, 1])
-    assert await store.job_queue.done_rows(job.id, 1) == bytearray()
+    assert await tables(store).job_queue.done_rows(job.id, 0) == bytearray([1, 0, 1])
+    assert await tables(store).job_queue.done_rows(job.id, 1) == bytearray()
 
 
 async def test_warnings_are_counted_as_results_are_stored(store: Store) -> None:
     job = await queued(store, rows=40, count=2)
-    await store.job_queue.claim_job(job, "host")
+    await tables(store).job_queue.claim_job(job, "host")
     missing, coerced = Note("missing_outputs", "no outputs", "give `outputs`"), Note("coerced", "taken as a number")
     for first in (20, 0):
         rows = range(first, first + 20)
         notes = {(0, row): [missing] if row else [missing, coerced] for row in rows}
-        await store.job_queue.save(job.id, "host", [result(row, 0.0) for row in rows], notes=notes)
-    await store.job_queue.save(job.id, "host", [result(row, None, position=1, error="timeout") for row in range(40)])
+        await tables(store).job_queue.save(job.id, "host", [result(row, 0.0) for row in rows], notes=notes)
+    await tables(store).job_queue.save(
+        job.id, "host", [result(row, None, position=1, error="timeout") for row in range(40)]
+    )
     with pytest.raises(IntegrityError):
-        await store.job_queue.save(job.id, "host", [result(0)], notes={(0, 0): [missing]})
-    doubted, failed = (await store.jobs.get_overview(WORKSPACE, job.id)).evaluators
+        await tables(store).job_queue.save(job.id, "host", [result(0)], notes={(0, 0): [missing]})
+    doubted, failed = (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators
     told = doubted.tally.counted_warnings()
     assert [(one.code, one.count, one.rows) for one in told] == [
         ("missing_outputs", 40, (0, 1, 2, 3, 4)),
         ("coerced", 1, (0,)),
     ]
-    assert told == await store.jobs.warnings_of(job.id, 0)
+    assert told == await tables(store).jobs.warnings_of(job.id, 0)
     assert doubted.doubt() == "40 of 40 scores are doubtful: no outputs"
     assert (failed.doubt(), failed.tally.counted_warnings()) == ("40 of 40 rows failed", ())
 
 
 async def test_a_score_over_all_rows_makes_up_for_rows_without_one(store: Store) -> None:
     job = await queued(store)
-    await store.job_queue.claim_job(job, "host")
-    await store.job_queue.save(job.id, "host", [result(row, None) for row in range(3)])
-    assert (await store.jobs.get_overview(WORKSPACE, job.id)).evaluators[0].doubt() == "0 of 3 rows have a score"
-    await store.job_queue.save_together(job.id, "host", 0, "{}")
-    assert (await store.jobs.get_overview(WORKSPACE, job.id)).evaluators[0].doubt() is None
+    await tables(store).job_queue.claim_job(job, "host")
+    await tables(store).job_queue.save(job.id, "host", [result(row, None) for row in range(3)])
+    assert (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators[
+        0
+    ].doubt() == "0 of 3 rows have a score"
+    await tables(store).job_queue.save_together(job.id, "host", 0, "{}")
+    assert (await tables(store).jobs.get_overview(WORKSPACE, job.id)).evaluators[0].doubt() is None
 
 
 @pytest.mark.parametrize("rows", [1, 400])
 async def test_warnings_cost_two_statements_an_evaluator_however_many_rows_have_one(store: Store, rows: int) -> None:
     job = await queued(store, rows=rows)
-    await store.job_queue.claim_job(job, "host")
+    await tables(store).job_queue.claim_job(job, "host")
     notes = {(0, row): [Note("missing_outputs", "no outputs")] for row in range(rows)}
     with counted_statements() as seen:
-        await store.job_queue.save(job.id, "host", [result(row) for row in range(rows)], notes=notes)
+        await tables(store).job_queue.save(job.id, "host", [result(row) for row in range(rows)], notes=notes)
     assert sum("job_evaluators" in one for one in seen) == 2
 
 
 async def test_outputs_are_kept_once(store: Store) -> None:
     job = await queued(store)
-    await store.job_queue.claim_job(job, "host")
+    await tables(store).job_queue.claim_job(job, "host")
     outputs = [StoredOutput(1, '"Paris"', None, 3.5, "{}"), StoredOutput(2, None, "timeout", 9.0, "{}")]
-    assert await store.job_queue.save_outputs(job.id, "host", outputs) is DesiredState.RUN
-    assert await store.job_queue.answered_rows(job.id) == bytearray([0, 1, 1])
-    assert await store.job_queue.outputs(job.id, 2, limit=9) == {2: outputs[1]}
+    assert await tables(store).job_queue.save_outputs(job.id, "host", outputs) is DesiredState.RUN
+    assert await tables(store).job_queue.answered_rows(job.id) == bytearray([0, 1, 1])
+    assert await tables(store).job_queue.outputs(job.id, 2, limit=9) == {2: outputs[1]}
     with pytest.raises(IntegrityError):
-        await store.job_queue.save_outputs(job.id, "host", outputs)
+        await tables(store).job_queue.save_outputs(job.id, "host", outputs)
 
 
 @pytest.mark.parametrize(
@@ -300,38 +309,40 @@ async def test_outputs_are_kept_once(store: Store) -> None:
     ],
 )
 async def test_a_job_that_no_host_works_on_obeys_at_once(store: Store, wanted: DesiredState, status: JobStatus) -> None:
-    job = await store.jobs.set_desired_state(WORKSPACE, (await queued(store)).id, wanted)
+    job = await tables(store).jobs.set_desired_state(WORKSPACE, (await queued(store)).id, wanted)
     assert job.status is status
     assert (job.finished_at is not None) is status.final
 
 
 async def test_a_job_at_work_is_asked_and_its_host_hears_of_it_with_the_next_write(store: Store) -> None:
     job = await queued(store)
-    await store.job_queue.claim_job(job, "host")
-    assert (await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)).status is JobStatus.RUNNING
-    assert await store.job_queue.save(job.id, "host", [result(0)]) is DesiredState.PAUSE
-    assert await store.job_queue.release_job(job.id, "host", JobStatus.PAUSED)
-    assert (await store.jobs.get_job(WORKSPACE, job.id)).status is JobStatus.PAUSED
-    assert (await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)).status is JobStatus.QUEUED
+    await tables(store).job_queue.claim_job(job, "host")
+    assert (
+        await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
+    ).status is JobStatus.RUNNING
+    assert await tables(store).job_queue.save(job.id, "host", [result(0)]) is DesiredState.PAUSE
+    assert await tables(store).job_queue.release_job(job.id, "host", JobStatus.PAUSED)
+    assert (await tables(store).jobs.get_job(WORKSPACE, job.id)).status is JobStatus.PAUSED
+    assert (await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)).status is JobStatus.QUEUED
 
 
 async def test_a_pause_that_was_taken_back_in_time_is_none(store: Store) -> None:
     job = await queued(store)
-    await store.job_queue.claim_job(job, "host")
-    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
-    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
-    assert await store.job_queue.release_job(job.id, "host", JobStatus.PAUSED)
-    assert (await store.jobs.get_job(WORKSPACE, job.id)).status is JobStatus.QUEUED
+    await tables(store).job_queue.claim_job(job, "host")
+    await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
+    await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    assert await tables(store).job_queue.release_job(job.id, "host", JobStatus.PAUSED)
+    assert (await tables(store).jobs.get_job(WORKSPACE, job.id)).status is JobStatus.QUEUED
 
 
 @pytest.mark.parametrize("error", [None, '{"code": "x", "message": "y"}'])
 async def test_a_job_that_is_cancelled_while_it_pauses_is_cancelled(store: Store, error: str | None) -> None:
     job = await queued(store)
-    await store.job_queue.claim_job(job, "host")
-    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
-    await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
-    assert await store.job_queue.release_job(job.id, "host", JobStatus.PAUSED, error=error)
-    ended = await store.jobs.get_job(WORKSPACE, job.id)
+    await tables(store).job_queue.claim_job(job, "host")
+    await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.PAUSE)
+    await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    assert await tables(store).job_queue.release_job(job.id, "host", JobStatus.PAUSED, error=error)
+    ended = await tables(store).jobs.get_job(WORKSPACE, job.id)
     assert (ended.status, ended.wanted) == (JobStatus.CANCELLED, DesiredState.CANCEL)
     assert ended.finished_at is not None
 
@@ -339,16 +350,16 @@ async def test_a_job_that_is_cancelled_while_it_pauses_is_cancelled(store: Store
 async def test_what_has_ended_stays_so_and_may_be_removed(store: Store) -> None:
     job = await queued(store)
     with pytest.raises(InUse):
-        await store.jobs.delete_job(WORKSPACE, job.id)
-    await store.job_queue.claim_job(job, "host")
-    await store.job_queue.save(job.id, "host", [result(0)])
-    await store.job_queue.release_job(job.id, "host", JobStatus.CANCELLED)
-    ended = await store.jobs.get_job(WORKSPACE, job.id)
+        await tables(store).jobs.delete_job(WORKSPACE, job.id)
+    await tables(store).job_queue.claim_job(job, "host")
+    await tables(store).job_queue.save(job.id, "host", [result(0)])
+    await tables(store).job_queue.release_job(job.id, "host", JobStatus.CANCELLED)
+    ended = await tables(store).jobs.get_job(WORKSPACE, job.id)
     assert (ended.status, ended.owner, ended.heartbeat_at) == (JobStatus.CANCELLED, None, None)
     assert ended.finished_at is not None
     with pytest.raises(InUse):
-        await store.jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
-    await store.jobs.delete_job(WORKSPACE, job.id)
+        await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    await tables(store).jobs.delete_job(WORKSPACE, job.id)
     with pytest.raises(NotFound):
-        await store.jobs.get_job(WORKSPACE, job.id)
-    assert await store.job_queue.done_rows(job.id, 0) == bytearray()
+        await tables(store).jobs.get_job(WORKSPACE, job.id)
+    assert await tables(store).job_queue.done_rows(job.id, 0) == bytearray()

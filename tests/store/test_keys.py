@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import select
 
 from evaluator_host.platform.http.auth.keyring import Keyring
-from evaluator_host.platform.keys.table import Keys, key_id_of, token_hash
 from evaluator_host.platform.store import database
+from evaluator_host.platform.store.keys import Keys, key_id_of, token_hash
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.store.tables import WorkspaceTable
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound, Unauthorized

@@ -11,6 +11,7 @@ from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.errors import InvalidRequest
 from tests.databases import EACH_ENGINE, Databases
 from tests.store.records import queued, result
+from tests.tables import tables
 
 SCORES = (0.5, None, 1.0, 0.0, 0.5, None, -3.0, 0.5)
 
@@ -27,13 +28,13 @@ async def store(
 @pytest.fixture(scope="module")
 async def job(store: Store) -> Job:
     made = await queued(store, rows=8, count=2)
-    await store.job_queue.claim_job(made, "host")
+    await tables(store).job_queue.claim_job(made, "host")
     results = [
         result(row, score, passed=None if score is None else score >= 0.5, error="timeout" if row == 5 else None)
         for row, score in enumerate(SCORES)
     ]
-    await store.job_queue.save(made.id, "host", results)
-    await store.job_queue.save(made.id, "host", [result(0, position=1)])
+    await tables(store).job_queue.save(made.id, "host", results)
+    await tables(store).job_queue.save(made.id, "host", [result(0, position=1)])
     return made
 
 
@@ -41,7 +42,7 @@ async def rows(store: Store, job: Job, which: Filter, sort: Sort = Sort.ROW, *, 
     found: list[int] = []
     cursor = None
     while True:
-        page, cursor = await store.results.page(job.id, which, sort=sort, cursor=cursor, limit=limit)
+        page, cursor = await tables(store).results.page(job.id, which, sort=sort, cursor=cursor, limit=limit)
         assert len(page) <= limit
         found += [one.row for one in page]
         if cursor is None:
@@ -85,47 +86,47 @@ async def test_filters_hold_on_every_page(store: Store, job: Job, which: Filter,
 
 
 async def test_without_an_evaluator_a_row_comes_with_every_result_of_it(store: Store, job: Job) -> None:
-    page, _ = await store.results.page(job.id, Filter(), limit=2)
+    page, _ = await tables(store).results.page(job.id, Filter(), limit=2)
     assert [(one.row, one.position) for one in page] == [(0, 0), (0, 1)]
 
 
 @pytest.mark.parametrize("cursor", ["", "00", "zz", "5b5d", b'["-score",1,1,1]'.hex(), b'["row",null,"1",0]'.hex()])
 async def test_a_cursor_of_something_else_is_refused(store: Store, job: Job, cursor: str) -> None:
     with pytest.raises(InvalidRequest, match="cursor"):
-        await store.results.page(job.id, Filter(0), cursor=cursor)
+        await tables(store).results.page(job.id, Filter(0), cursor=cursor)
 
 
 async def test_figures_and_downloads_pass_every_result_by_row(store: Store, job: Job) -> None:
-    assert [one.row async for one in store.results.figures(job.id, 0)] == list(range(8))
-    assert [(one.row, one.position) async for one in store.results.every(job.id, Filter())][:3] == [
+    assert [one.row async for one in tables(store).results.figures(job.id, 0)] == list(range(8))
+    assert [(one.row, one.position) async for one in tables(store).results.every(job.id, Filter())][:3] == [
         (0, 0),
         (0, 1),
         (1, 0),
     ]
-    found = [one async for one in store.results.figures(job.id, 0)]
+    found = [one async for one in tables(store).results.figures(job.id, 0)]
     assert (found[5].status, found[5].error_code, found[2].metrics) == ("failed", "timeout", '{"score": 1.0}')
 
 
 async def test_one_result_is_found_by_its_row(store: Store, job: Job) -> None:
-    found = await store.results.one(job.id, 0, 6)
+    found = await tables(store).results.one(job.id, 0, 6)
     assert found is not None
     assert (found.score, found.result) == (-3.0, '{"row": 6}')
-    assert await store.results.one(job.id, 1, 6) is None
+    assert await tables(store).results.one(job.id, 1, 6) is None
 
 
 async def test_a_page_ends_where_its_results_would_be_too_large(store: Store) -> None:
     made = await queued(store, rows=6, count=1)
-    await store.job_queue.claim_job(made, "host")
+    await tables(store).job_queue.claim_job(made, "host")
     sizes = [10, 50_000, 50_000, 10, 200_000, 10]
     texts = [f'{{"status":"scored","score":{row},"reason":"{"é" * size}"}}' for row, size in enumerate(sizes)]
-    await store.job_queue.save(
+    await tables(store).job_queue.save(
         made.id, "host", [replace(result(row, float(row)), result=text) for row, text in enumerate(texts)]
     )
     pages, cursor = [], None
     while not pages or cursor is not None:
-        page, cursor = await store.results.page(made.id, Filter(), cursor=cursor, limit=5, most_bytes=101_000)
+        page, cursor = await tables(store).results.page(made.id, Filter(), cursor=cursor, limit=5, most_bytes=101_000)
         assert all(one.result == texts[one.row] for one in page)
         pages.append([one.row for one in page])
     assert pages == [[0, 1, 2, 3], [4], [5]]
-    brief, _ = await store.results.page(made.id, Filter(), sort=Sort.SCORE_DOWN, limit=3, brief=True)
+    brief, _ = await tables(store).results.page(made.id, Filter(), sort=Sort.SCORE_DOWN, limit=3, brief=True)
     assert [(one.row, one.result) for one in brief] == [(5, texts[5]), (4, texts[4][: 16 << 10]), (3, texts[3])]

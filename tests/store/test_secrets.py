@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from evaluator_host.platform.secrets.table import SecretBox, SecretTable
+from evaluator_host.platform.store.secrets import SecretBox, SecretTable
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.errors import InvalidRequest, Misconfigured, NotFound
 

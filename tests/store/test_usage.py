@@ -16,13 +16,14 @@ from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.labels.table import Labels, LabelState, StoredLabel
 from evaluator_host.platform.store.database import Engine
 from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.platform.traces.table import ScoredTrace, Traces
-from evaluator_host.platform.usage.table import Quota, StorageUsage
 from evaluator_host.types.errors import MachineExhausted, OverQuota
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import UsageReport
 from evaluator_host.vendors.nemo.entities import Entities, Kind, Place
 from tests.store.records import FACTS, WORKSPACE, dataset, queued, result
+from tests.tables import tables
 
 MB = 1 << 20
 CONTENT = VersionContent("sha256:1", "x" * 100, "evaluate", "declared", None, None, "y" * 50, "[]", None, None)
@@ -37,11 +38,11 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 
 async def ended(store: Store, *, rows: int = 3, value: str = "") -> Job:
     job = await queued(store, rows=rows)
-    await store.job_queue.claim_job(job, "host")
+    await tables(store).job_queue.claim_job(job, "host")
     for first in range(0, rows, 1000):
         some = [replace(result(row), result=value) for row in range(first, min(rows, first + 1000))]
-        await store.job_queue.save(job.id, "host", some)
-    await store.job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
+        await tables(store).job_queue.save(job.id, "host", some)
+    await tables(store).job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
     return job
 
 
@@ -58,7 +59,7 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 3 * 64 + 106
     await Entities(store.database).add_entity(Place(other, Kind.FILE, ""), "f", {"blob": "b", "size": 5000})
     await Entities(store.database).add_entity(Place(other, Kind.METRIC, ""), "m", {"text": "z" * 100})
-    made = await store.evaluators.create_evaluator(other, "exact", CONTENT)
+    made = await tables(store).evaluators.create_evaluator(other, "exact", CONTENT)
     await Traces(store.database).add_traces([replace(TRACE, evaluator_id=made.evaluator_id)] * 2)
     theirs = await store.usage.get_usage(other)
     assert 5100 < theirs.files_bytes < 5300
@@ -74,10 +75,10 @@ async def test_results_and_answers_of_jobs_are_counted_until_the_job_is_deleted(
     after = await store.usage.get_usage(WORKSPACE)
     assert 3000 < after.jobs_bytes < 3200
     online = await queued(store)
-    await store.job_queue.claim_job(online, "host")
-    await store.job_queue.save_outputs(online.id, "host", [StoredOutput(0, "x" * 2000, None, 1.0, "{}")])
+    await tables(store).job_queue.claim_job(online, "host")
+    await tables(store).job_queue.save_outputs(online.id, "host", [StoredOutput(0, "x" * 2000, None, 1.0, "{}")])
     assert 2000 <= (await store.usage.get_usage(WORKSPACE)).jobs_bytes - after.jobs_bytes < 2100
-    await store.jobs.delete_job(WORKSPACE, job.id)
+    await tables(store).jobs.delete_job(WORKSPACE, job.id)
     assert 2000 <= (await store.usage.get_usage(WORKSPACE)).jobs_bytes < 2100
 
 
@@ -90,7 +91,7 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     await usage.require_room(other, MB)
     with pytest.raises(OverQuota):
         await usage.require_room(other, MB + 1)
-    await store.jobs.delete_job(WORKSPACE, job.id)
+    await tables(store).jobs.delete_job(WORKSPACE, job.id)
     await asyncio.sleep(0.6)  # a refusal is not repeated from memory for longer
     await usage.require_room(WORKSPACE)
 
@@ -134,14 +135,14 @@ async def test_free_disk_is_kept(store: Store, tmp_path: Path) -> None:
 
 async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) -> None:
     old, running = await ended(store, rows=5000, value="x" * 2000), await queued(store)
-    assert await store.jobs.delete_ended(datetime.now(UTC) - timedelta(days=1)) == 0
+    assert await tables(store).jobs.delete_ended(datetime.now(UTC) - timedelta(days=1)) == 0
     begun = Mock()
     event.listen(store.database._engine.sync_engine, "begin", begun)
-    assert await store.jobs.delete_ended(datetime.now(UTC) + timedelta(days=1)) == 1
+    assert await tables(store).jobs.delete_ended(datetime.now(UTC) + timedelta(days=1)) == 1
     assert begun.call_count < 20, "not one transaction for each page of the file"
-    left = [job.job.id for job in await store.jobs.list_overviews(WORKSPACE, limit=10)]
+    left = [job.job.id for job in await tables(store).jobs.list_overviews(WORKSPACE, limit=10)]
     assert (left, old.id in left) == ([running.id], False)
-    assert [one async for one in store.results.figures(old.id, 0)] == []
+    assert [one async for one in tables(store).results.figures(old.id, 0)] == []
     if store.database.address.engine is Engine.SQLITE:
         async with store.database.reading() as connection:
             pages, page_bytes, free = [

@@ -87,7 +87,7 @@ def test_completing_an_option_imports_its_command_alone() -> None:
 def test_a_call_of_a_host_imports_none_of_its_parts(words: tuple[str, ...]) -> None:
     modules, _ = imported(CLI.format(words=[*words, "--url", "http://127.0.0.1:9"]))
     assert "httpx" in modules
-    assert sorted(modules & {*NEVER, *HOST, "evaluator_host.platform.terminal.evaluator_files"}) == []
+    assert sorted(modules & {*NEVER, *HOST, "evaluator_host.platform.evaluators.evaluator_files"}) == []
 
 
 @pytest.mark.parametrize("command", ["run", "check", "test", "watch"])

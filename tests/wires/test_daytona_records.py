@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.platform.secrets.table import SecretBox
+from evaluator_host.platform.store.secrets import SecretBox
 from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import NotFound
 from evaluator_host.vendors.daytona.entities import Record, Records

@@ -16,11 +16,11 @@ from evaluator_host.migrate.migrate import MigrationContext
 from evaluator_host.migrate.migrate import migrate as rewrite_and_prove
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.rows import RowFile
+from evaluator_host.platform.evaluators.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_json, table
-from evaluator_host.platform.terminal.evaluation_service import evaluate_in_order, open_evaluation_service, prepare
-from evaluator_host.platform.terminal.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Row
 from evaluator_host.types.migrations import Migration, MigrationStatus

@@ -16,12 +16,14 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.migrate.imports import ImportContext, ImportWish, missing_files, run_import, usual_name
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.service import DatasetService
+from evaluator_host.platform.datasets.table import Datasets
+from evaluator_host.platform.evaluators.evaluation_service import open_evaluation_service
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.evaluators.table import Evaluators
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_json, table
-from evaluator_host.platform.terminal.evaluation_service import open_evaluation_service
 from evaluator_host.platform.terminal.remote_host import host
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract
@@ -92,14 +94,14 @@ async def _import(wish: ImportWish, root: Path, settings: Settings, url: str | N
             if not isinstance(service, Service):
                 raise TypeError("a service without a URL is one in this process")
             datasets = DatasetService(
-                store.datasets,
+                Datasets(store.database),
                 RowsFolder(settings.data_dir / "datasets"),
                 processes,
                 store.usage,
                 max_bytes=settings.datasets_mb << 20,
                 max_row_bytes=settings.body_mb << 20,
             )
-            registry = EvaluatorRegistry(service, store.evaluators, store.usage)
+            registry = EvaluatorRegistry(service, Evaluators(store.database), store.usage)
             context = ImportContext(service, processes, registry, datasets, DEFAULT_WORKSPACE)
             return await run_import(context, texts, wish)
 

@@ -30,8 +30,8 @@ from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.models.access import PORTS, is_listed, make_http_client, proxy_for, require_url
 from evaluator_host.platform.models.gateway.hosts import reachable
-from evaluator_host.platform.secrets.table import Secrets
 from evaluator_host.platform.store.objects import Objects, StoredObject
+from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.types.alerts import AlertReport, AlertRule, DeliveryReport, Metric
 from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.types.jobs import JobReport, JobScore, JobStatus

@@ -18,7 +18,7 @@ from evaluator_host.engine.contracts.row_documents import AGENT_ERROR, CRITERIA
 from evaluator_host.platform.datasets.suggestion import nearest
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Row
-from evaluator_host.types.json_values import InvalidJson, decode_given, value_at
+from evaluator_host.types.json_values import InvalidJson, decode_given, is_conversation, value_at
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
 _MISSING: Final = object()  # a column that is not there, where null is a value
@@ -183,11 +183,6 @@ def without_nan(text: str | bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise InvalidJson(f"not JSON: {error}") from error
     return decode_given(finite.encode())
-
-
-def is_conversation(value: Any) -> bool:
-    """Return whether a value is a list of messages, each with a role."""
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) and "role" in one for one in value)
 
 
 def is_row(record: dict[str, Any]) -> bool:

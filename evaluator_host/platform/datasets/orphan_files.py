@@ -14,6 +14,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.base import Finding
 from evaluator_host.engine.system.files import write_once
 from evaluator_host.platform.datasets.files import FileFolder, RowsFolder
+from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.plugins import plugins
 from evaluator_host.platform.store.database import Address
 from evaluator_host.platform.store.store import Store
@@ -40,7 +41,7 @@ class OrphanFiles:
         Raises:
           StoreUnavailable: the database does not answer.
         """
-        unused = await store.datasets.forget_unused()
+        unused = await Datasets(store.database).forget_unused()
         identity, known = await _known(store)
         await asyncio.to_thread(self._sweep, unused, known, identity, store.database.address)
 
@@ -54,7 +55,7 @@ class OrphanFiles:
           OSError: the data directory cannot be read.
         """
         identity, known = await _known(store) if store else ("", frozenset[str]())
-        missing = await asyncio.to_thread(self.rows.missing, await store.datasets.ids()) if store else ()
+        missing = await asyncio.to_thread(self.rows.missing, await Datasets(store.database).ids()) if store else ()
         if missing:
             return Finding(
                 _FINDING,
@@ -121,7 +122,7 @@ class OrphanFiles:
 
 async def _known(store: Store) -> tuple[str, frozenset[str]]:
     """Return the identity of a database, and the ids of its rows and files."""
-    known = set(await store.datasets.ids())
+    known = set(await Datasets(store.database).ids())
     for plugin in plugins().values():
         if plugin.stored_files is not None:
             known |= await plugin.stored_files.load()(store.database)

@@ -10,6 +10,7 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.opening import orphan_files
 from evaluator_host.platform.datasets.routes import JobRows, TraceRows, datasets_api
 from evaluator_host.platform.datasets.service import DatasetService
+from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.resource import Resource
@@ -29,7 +30,7 @@ class DatasetResource(Resource):
         self._uploads = LimitedProcesses(most=_UPLOADS, supervisor=host.service.supervisor)
         self.folder = self._orphans.rows
         self.service = DatasetService(
-            host.store.datasets,
+            Datasets(host.store.database),
             self.folder,
             self._uploads,
             host.store.usage,

@@ -15,8 +15,8 @@ from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.platform.datasets.queries import Condition, compare_rows, describe_columns, edit_rows, search_rows
 from evaluator_host.platform.datasets.table import Dataset, Datasets, name_taken, new_dataset_id
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.platform.store.workspaces import require_name
-from evaluator_host.platform.usage.table import StorageUsage
 from evaluator_host.types.errors import InUse, MachineExhausted, NameTaken, NotFound, StoreUnavailable, TooLarge
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.formats import Format

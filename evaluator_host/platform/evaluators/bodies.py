@@ -17,7 +17,7 @@ from evaluator_host.engine.contracts.otlp import with_spans
 from evaluator_host.platform.evaluators.cases import MOST_BYTES, MOST_CASES, read_expect
 from evaluator_host.platform.evaluators.judges import JudgeIn
 from evaluator_host.platform.http.bodies import MOST, WholeNumber, Wire, example, require_small
-from evaluator_host.platform.packages.bodies import AutoPinsIn, LanguageIn, Minor, pin_texts
+from evaluator_host.platform.http.pins import AutoPinsIn, LanguageIn, Minor, pin_texts
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import (
     Contract,

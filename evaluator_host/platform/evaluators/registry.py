@@ -15,7 +15,7 @@ from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.prepared import evaluator_digest
 from evaluator_host.platform.evaluators.cases import check_cases, failing_request
 from evaluator_host.platform.evaluators.table import NO_CHANGE, Evaluators, NameFacts, StoredVersion, VersionContent
-from evaluator_host.platform.usage.table import StorageUsage
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluation import CaseProblem, CheckReport
 from evaluator_host.types.evaluator import Contract, Evaluator

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute
 from evaluator_host.platform.evaluators.ready_judges import ready_judges_api
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.evaluators.routes import LastScores, evaluators_api
+from evaluator_host.platform.evaluators.table import Evaluators
 from evaluator_host.platform.evaluators.uses import code_use
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
@@ -20,7 +21,7 @@ class EvaluatorResource(Resource):
 
     def __init__(self, host: Host) -> None:
         super().__init__(host)
-        self.registry = EvaluatorRegistry(host.service, host.store.evaluators, host.store.usage)
+        self.registry = EvaluatorRegistry(host.service, Evaluators(host.store.database), host.store.usage)
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:
         """Return the routes of evaluators and ready judges."""

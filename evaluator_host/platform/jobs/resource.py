@@ -11,12 +11,16 @@ from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.jobs.estimates import JobEstimates
 from evaluator_host.platform.jobs.opening import model_access, scheduler_of
+from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.results import HumanLabels, JobResults
 from evaluator_host.platform.jobs.results.routes import job_results_api
 from evaluator_host.platform.jobs.results.row_reader import RowReader
+from evaluator_host.platform.jobs.results.table import Results
 from evaluator_host.platform.jobs.routes import evaluator_scores_api, jobs_api
 from evaluator_host.platform.jobs.service import JobRunner, JobService
+from evaluator_host.platform.jobs.table import Jobs
+from evaluator_host.platform.models.table import Models
 from evaluator_host.platform.resource import Kept, Resource, Task
 from evaluator_host.types.jobs import EvaluatorScore
 
@@ -27,25 +31,23 @@ class JobResource(Resource):
     def __init__(self, host: Host) -> None:
         super().__init__(host)
         store, settings, service = host.store, host.settings, host.service
-        folder = host.resource(DatasetResource).folder
+        datasets_of_host = host.resource(DatasetResource)
+        folder, datasets = datasets_of_host.folder, datasets_of_host.service.store
+        jobs, results = Jobs(store.database), Results(store.database)
         self._runner = host.find(JobRunner) or scheduler_of(service, store)
         self.service = JobService(
             service,
-            store.jobs,
-            store.datasets,
+            jobs,
+            datasets,
             folder=folder,
             runner=self._runner,
             resolve=host.resource(EvaluatorResource).registry.resolve,
             usage=store.usage,
             models=model_access(settings, store),
         )
-        self.results = JobResults(
-            store.jobs, store.results, store.datasets, folder, labels=lambda: host.find(HumanLabels)
-        )
-        self.rows = RowReader(
-            store.jobs, store.results, store.datasets, folder, service.processes, outputs=store.outputs
-        )
-        self._estimates = JobEstimates(self.service, self.results, store.models, settings)
+        self.results = JobResults(jobs, results, datasets, folder, labels=lambda: host.find(HumanLabels))
+        self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=Outputs(store.database))
+        self._estimates = JobEstimates(self.service, self.results, Models(store.database), settings)
         self._exports = JobExports(self.results, self.rows)
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:

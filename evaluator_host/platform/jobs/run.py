@@ -25,6 +25,7 @@ from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.jobs.executors import JobExecutor, LocalExecutor, RayExecutor
 from evaluator_host.platform.jobs.failures import RowFailures, ending
 from evaluator_host.platform.jobs.nodes import RayNodes
+from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.platform.jobs.queue import JobQueue
 from evaluator_host.platform.jobs.result_writer import NoLongerOurs, ResultWriter
@@ -33,7 +34,7 @@ from evaluator_host.platform.jobs.row_source import Chunk, RowSource
 from evaluator_host.platform.jobs.spec import evaluator_of, names_of, spec_from_json
 from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.models.access import ModelAccess
-from evaluator_host.platform.usage.table import StorageUsage
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import (
     Busy,
     HostBusy,
@@ -69,6 +70,7 @@ class JobContext:
     folder: RowsFolder  # the rows of all data sets
     owner: str  # name of this host's scheduler, see `scheduler.owner_name`
     usage: StorageUsage  # checks whether a workspace may store more
+    outputs: Outputs  # outputs that models made
     models: ModelAccess | None = None  # for online jobs; None for a host without them
     nodes: RayNodes | None = None  # evaluates rows on a Ray cluster; None for a host without one
     # taken while an evaluator scores all rows together, because these are all in memory: two at a time
@@ -279,7 +281,7 @@ class JobRun:
             if self._request.target is None:
                 yield chunk
             else:
-                async for with_outputs in answered(chunk, self._models.outputs, self._job.id):
+                async for with_outputs in answered(chunk, self._context.outputs, self._job.id):
                     yield with_outputs
 
     async def _generate(self, retries: Retries) -> None:
@@ -287,7 +289,7 @@ class JobRun:
         target, job = self._request.target, self._job
         assert target is not None  # noqa: S101 - only called for jobs with one
         await self._writer.flush()
-        asked, unanswered = await self._models.outputs.count(job.id)
+        asked, unanswered = await self._context.outputs.count(job.id)
         self._failures.begin_with(unanswered)
         shard = self._request.shard
         if asked >= len(shard.indexes(job.rows)):

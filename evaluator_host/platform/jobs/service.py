@@ -31,7 +31,7 @@ from evaluator_host.platform.jobs.spec import (
 from evaluator_host.platform.jobs.table import DesiredState, EvaluatorTally, Job, JobEvaluator, JobOverview, Jobs
 from evaluator_host.platform.models.access import ModelAccess
 from evaluator_host.platform.models.prompts import prompt_templates
-from evaluator_host.platform.usage.table import StorageUsage
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InUse, InvalidPin, InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Evaluator, Json
 from evaluator_host.types.jobs import (

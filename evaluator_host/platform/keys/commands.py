@@ -1,23 +1,20 @@
 """`keys` and `audit`: create, list and revoke the keys for calling a host over HTTP; the log of its calls."""
 
 import sys
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from evaluator_host.engine.config.settings import Settings
-from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.terminal import options
-from evaluator_host.platform.terminal.command import load_settings, run_async
-from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, print_json, table
+from evaluator_host.platform.terminal.command import load_settings
+from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.types.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from evaluator_host.platform.keys.table import ApiKey
     from evaluator_host.platform.store.audit import AuditLine
-    from evaluator_host.platform.store.store import Store
+    from evaluator_host.platform.store.keys import ApiKey
 
 T = TypeVar("T")
 
@@ -115,16 +112,6 @@ def reset(
     )
 
 
-def with_store(settings: Settings, work: "Callable[[Store], Awaitable[T]]") -> T:
-    """Open the database that these settings name, and run `work` with it."""
-
-    async def run() -> T:
-        async with open_store(settings) as store:
-            return await work(store)
-
-    return run_async(run)
-
-
 def _as_json(key: "ApiKey", now: datetime) -> dict[str, object]:
     return {
         "id": key.id,
@@ -173,33 +160,3 @@ def _text(line: "AuditLine") -> str:
         f"{format_time(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
         f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}  {line.grants or ''}".rstrip()
     )
-
-
-def usage(
-    *, url: options.UrlOption = None, data_dir: options.DataDirOption = None, as_json: options.JsonOption = False
-) -> None:
-    """Show what workspaces store, the largest first; with --url, the workspace of the key alone."""
-    if url is not None:
-        from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - other commands need no client
-
-        with host(url) as client:
-            found = [client.usage()]
-    else:
-        settings = load_settings(data_dir=data_dir)
-        found = with_store(settings, lambda store: store.usage.list_usage())
-    kinds = ("datasets", "files", "evaluators", "jobs", "traces")
-    rows = [
-        (
-            one.workspace,
-            _megabytes(one.total_bytes),
-            _megabytes(one.quota_bytes) if one.quota_bytes else "any",
-            *(_megabytes(getattr(one, f"{kind}_bytes")) for kind in kinds),
-        )
-        for one in found
-    ]
-    header = ("WORKSPACE", "MB", "OF", *(kind.upper() for kind in kinds))
-    print_found(found, lambda _: table(header, rows), as_json=as_json)
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / (1 << 20):.1f}"

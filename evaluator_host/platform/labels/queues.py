@@ -15,7 +15,7 @@ from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.spec import spec_from_json
 from evaluator_host.platform.jobs.table import Job, Jobs
 from evaluator_host.platform.labels.table import Labels, LabelState, StoredLabel, StoredQueue
-from evaluator_host.platform.usage.table import StorageUsage
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.json_values import decode_json, encode_json

@@ -13,11 +13,10 @@ import httpx
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.packages.index import require_authorities
 from evaluator_host.engine.system.lookups import TENANT_NAMES, Dial, LookupFailed
-from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.models import agents
 from evaluator_host.platform.models.endpoint import Endpoint
 from evaluator_host.platform.models.prompts import prompt_templates
-from evaluator_host.platform.secrets.table import Secrets
+from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import Target
 
@@ -34,10 +33,7 @@ class ModelAccess:
     `any_key` tells whether an API key of this host was ever created: then callers may be others than the operator.
     """
 
-    def __init__(
-        self, settings: Settings, *, secrets: Secrets, outputs: Outputs, any_key: Callable[[], Awaitable[bool]]
-    ) -> None:
-        self.outputs = outputs
+    def __init__(self, settings: Settings, *, secrets: Secrets, any_key: Callable[[], Awaitable[bool]]) -> None:
         self._settings = settings
         self._secrets = secrets
         self._any_key = any_key

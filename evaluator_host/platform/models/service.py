@@ -10,6 +10,7 @@ from evaluator_host.engine.service.model_grants import NO_TERMS
 from evaluator_host.platform.models.gateway.grants import ModelDirectory
 from evaluator_host.platform.models.gateway.recordings import Recordings
 from evaluator_host.platform.models.judges import open_judges
+from evaluator_host.platform.models.table import Models
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Evaluator, Json
 from evaluator_host.types.models import DayUsage, ModelTest, RegisteredModel
@@ -28,9 +29,9 @@ class ModelService:
     def __init__(self, settings: Settings, store: "Store") -> None:
         self._settings = settings
         self._whole_store = store
-        self.store = store.models
+        self.store = Models(store.database)
         self.directory = ModelDirectory(settings, store)
-        self.recordings = Recordings(store.models, most_bytes=settings.model_answers_mb << 20)
+        self.recordings = Recordings(self.store, most_bytes=settings.model_answers_mb << 20)
 
     async def get_model(self, workspace: str, name: str) -> RegisteredModel:
         """Return a model that evaluators of a workspace may be granted.

@@ -10,11 +10,11 @@ from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.environments.record import EnvironmentReport
 from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.opening import open_engine
+from evaluator_host.platform.evaluators.evaluation_service import build as build_set
+from evaluator_host.platform.evaluators.evaluator_files import read_set
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, facts, out, plain, print_found, print_json
-from evaluator_host.platform.terminal.evaluation_service import build as build_set
-from evaluator_host.platform.terminal.evaluator_files import read_set
 from evaluator_host.platform.terminal.progress import BuildProgress
 from evaluator_host.types.evaluator import Language
 

@@ -16,7 +16,7 @@ from evaluator_host.platform.http.auth.keyring import KeyHolder
 from evaluator_host.platform.http.auth.package_visibility import no_such_set
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, LateRoute, json_response
-from evaluator_host.platform.packages.bodies import EnvironmentIn, pin_texts
+from evaluator_host.platform.http.pins import EnvironmentIn, pin_texts
 from evaluator_host.types.errors import NotFound
 from evaluator_host.types.evaluator import Language
 

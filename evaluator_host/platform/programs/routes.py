@@ -11,8 +11,8 @@ from evaluator_host.platform.evaluators.bodies import LimitsIn
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.platform.http.bodies import Wire
 from evaluator_host.platform.http.json_routes import JsonRoute
+from evaluator_host.platform.http.pins import Minor, PinIn, pin_texts
 from evaluator_host.platform.http.replies import ERRORS, respond
-from evaluator_host.platform.packages.bodies import Minor, PinIn, pin_texts
 from evaluator_host.platform.programs.service import Script, script_result
 from evaluator_host.types.evaluator import Language, Limits
 

@@ -57,7 +57,7 @@ def rotate(
 
     The new key goes into the file secrets.key; where EVALUATOR_HOST_SECRETS_KEY has the keys, put it first there.
     """
-    from evaluator_host.platform.keys.commands import with_store  # noqa: PLC0415 - the database, which the other commands do not need
+    from evaluator_host.platform.terminal.local_store import with_store  # noqa: PLC0415 - the database, which the other commands do not need
 
     done = with_store(load_settings(data_dir=data_dir), lambda store: store.secrets.rotate_key(drop_old=drop_old))
     if as_json:

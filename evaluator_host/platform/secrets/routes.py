@@ -11,7 +11,7 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.deletion import USED, ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
-from evaluator_host.platform.secrets.table import Secrets
+from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.platform.users import Users
 from evaluator_host.types.stored import SecretReport
 

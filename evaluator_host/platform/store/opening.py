@@ -1,18 +1,13 @@
-"""Opens the database, and checks it for `doctor`. Imports SQLAlchemy and Alembic late: `run` needs neither."""
+"""Opens the database. Imports SQLAlchemy and Alembic late: `run` needs neither."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evaluator_host.engine.config.settings import Settings, revealed
-from evaluator_host.engine.sandbox.base import Finding
-from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
-
-_NAMED: Final = 3  # of the secrets that do not open
 
 
 @asynccontextmanager
@@ -23,56 +18,10 @@ async def open_store(settings: Settings) -> AsyncIterator["Store"]:
       Misconfigured: the database belongs to another version, or its URL is invalid.
       StoreUnavailable: the database does not answer.
     """
-    from evaluator_host.platform.store import store  # noqa: PLC0415 - SQLAlchemy and Alembic, which `run` never needs
-    from evaluator_host.platform.usage import table as usage  # noqa: PLC0415 - SQLAlchemy and Alembic, which `run` never needs
+    from evaluator_host.platform.store import store, usage  # noqa: PLC0415 - SQLAlchemy, which `run` never needs
 
     quota = usage.Quota(settings.workspace_mb << 20, settings.free_disk_mb << 20, settings.data_dir)
     async with store.open_store(
         revealed(settings.database_url), settings.data_dir, secrets_key=revealed(settings.secrets_key), quota=quota
     ) as opened:
         yield opened
-
-
-async def database_findings(settings: Settings) -> list[Finding]:
-    """Return the `doctor` findings about the database, and about the files that belong to it; never raises."""
-    from evaluator_host.platform.datasets.opening import orphan_files  # noqa: PLC0415 - as above
-    from evaluator_host.platform.store import database, store, watch  # noqa: PLC0415 - as above
-    from evaluator_host.platform.usage import table as usage  # noqa: PLC0415 - as above
-
-    url = revealed(settings.database_url)
-    disk = Finding("free disk", ok=True, detail=f"over {settings.free_disk_mb} MB (EVALUATOR_HOST_FREE_DISK_MB)")
-    try:
-        usage.Quota(reserve_bytes=settings.free_disk_mb << 20, data_dir=settings.data_dir).require_disk()
-    except HostError as error:
-        disk = Finding(disk.name, ok=False, detail=f"uploads are refused and jobs pause: {error.detail}")
-    try:
-        address = database.address(url, settings.data_dir)
-        await asyncio.to_thread(watch.require_usable, address)
-        await asyncio.to_thread(watch.require_not_emptied, address, settings.data_dir)
-        async with store.open_read_only(url, settings.data_dir) as found:
-            state = "has no tables yet; the first host makes them"
-            if found is not None:
-                state = "serves"
-            files = await orphan_files(settings).finding(found, address)
-            secrets = await _secrets_finding(settings, found)
-    except (HostError, OSError) as error:
-        detail = refusal_of(error) if isinstance(error, OSError) else str(error)
-        return [disk, Finding("database", ok=False, detail=detail), await _secrets_finding(settings, None)]
-    return [disk, Finding("database", ok=True, detail=f"{address} {state}"), files, secrets]
-
-
-async def _secrets_finding(settings: Settings, store: "Store | None") -> Finding:
-    """Return the finding about the keys of the secrets: whether they can be read, and open what the database has."""
-    from evaluator_host.platform.secrets.table import SecretBox  # noqa: PLC0415 - as above
-
-    try:
-        marks = await asyncio.to_thread(SecretBox(revealed(settings.secrets_key), settings.data_dir).marks)
-    except Misconfigured as error:
-        return Finding("secrets", ok=False, detail=error.detail, fix="or put back the secrets.key of a backup")
-    closed = await store.secrets.list_closed(marks) if store is not None else []
-    if closed:
-        detail = f"no key of this host opens {', '.join(closed[:_NAMED])}" + (" …" if len(closed) > _NAMED else "")
-        fix = "give this host the key that they were set with (secrets.key of a backup), or set them again"
-        return Finding("secrets", ok=False, detail=detail, fix=fix)
-    detail = f"{len(marks)} keys, which open every secret" if marks else "none yet; the first `secrets set` makes a key"
-    return Finding("secrets", ok=True, detail=detail)

@@ -1,4 +1,4 @@
-"""The store of one host: one attribute for each kind of resource, over one database."""
+"""The store of one host: its database, and what all resources share of it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,32 +8,25 @@ from typing import Final
 
 from sqlalchemy import select
 
-from evaluator_host.platform.datasets.table import Datasets
-from evaluator_host.platform.evaluators.table import Evaluators
-from evaluator_host.platform.jobs.output_table import Outputs
-from evaluator_host.platform.jobs.queue import JobQueue
-from evaluator_host.platform.jobs.results.table import Results
-from evaluator_host.platform.jobs.table import Jobs
-from evaluator_host.platform.keys.table import Keys
-from evaluator_host.platform.models.table import Models
-from evaluator_host.platform.secrets.table import SecretBox, Secrets
 from evaluator_host.platform.store.audit import Audit
 from evaluator_host.platform.store.database import Database
 from evaluator_host.platform.store.database import address as address_of
+from evaluator_host.platform.store.keys import Keys
 from evaluator_host.platform.store.objects import Objects
 from evaluator_host.platform.store.schema import is_current, migrate
+from evaluator_host.platform.store.secrets import SecretBox, Secrets
 from evaluator_host.platform.store.tables import IdentityTable
+from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.platform.store.watch import DatabaseWatch, require_not_emptied
 from evaluator_host.platform.store.workspaces import PackageSetUses, Workspaces
-from evaluator_host.platform.usage.table import Quota, StorageUsage
 
 _NO_QUOTA: Final = Quota()
 
 
 class Store:
-    """The host's stored data. Bound to one event loop.
+    """The database of a host, and what resources share: workspaces, keys, audit, secrets, storage, named objects.
 
-    Every method of its repositories may raise:
+    A resource makes its own repositories over `database`. Bound to one event loop. Every method of them may raise:
 
     Raises:
       StoreUnavailable: the database does not answer, or cannot write.
@@ -48,14 +41,7 @@ class Store:
         self.keys = Keys(self._kept)
         self.audit = Audit(database)
         self.package_sets = PackageSetUses(database)
-        self.evaluators = Evaluators(database)
-        self.datasets = Datasets(database)
-        self.jobs = Jobs(database)
-        self.job_queue = JobQueue(database)
-        self.results = Results(database)
-        self.outputs = Outputs(database)
         self.secrets = Secrets(database, seal)
-        self.models = Models(database)
         self.objects = Objects(database)
 
     async def close(self) -> None:

@@ -23,9 +23,9 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.platform.traces.export import TraceSpans, read_request, traces_of
 from evaluator_host.platform.traces.table import ScoredTrace, Traces
-from evaluator_host.platform.usage.table import StorageUsage
 from evaluator_host.types.errors import Busy, HostError, NotFound
 from evaluator_host.types.evaluator import EncodedRow
 from evaluator_host.types.json_values import encode_json

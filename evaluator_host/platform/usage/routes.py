@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from evaluator_host.platform.http.auth.access import WorkspaceOf
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
-from evaluator_host.platform.usage.table import StorageUsage
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.stored import UsageReport
 
 

@@ -20,8 +20,8 @@ from uuid import uuid4
 
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 
-from evaluator_host.platform.secrets.table import SecretBox
 from evaluator_host.platform.store.database import Database, Repository
+from evaluator_host.platform.store.secrets import SecretBox
 from evaluator_host.platform.store.tables import EntityTable
 from evaluator_host.types.errors import Misconfigured, NotFound
 from evaluator_host.types.evaluator import Json

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.readers import read_records
-from evaluator_host.platform.usage.table import StorageUsage
+from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InvalidRequest, NotFound, StoreUnavailable
 from evaluator_host.types.formats import Format
 from evaluator_host.vendors.nemo.blobs import BlobFolder

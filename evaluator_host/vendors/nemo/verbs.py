@@ -8,7 +8,7 @@ from evaluator_host.platform.datasets.resource import DatasetResource
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.jobs.resource import JobResource
 from evaluator_host.platform.models.gateway.operator_grants import OperatorGrants
-from evaluator_host.platform.secrets.table import Secrets
+from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.platform.store.workspaces import Workspaces
 from evaluator_host.vendors.nemo.blobs import BlobFolder
 from evaluator_host.vendors.nemo.entities import Entities

@@ -9,11 +9,11 @@ import typer
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.packages.own_files import explain_missing
+from evaluator_host.platform.evaluators.evaluation_service import open_evaluation_service, prepare
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_json
-from evaluator_host.platform.terminal.evaluation_service import open_evaluation_service, prepare
-from evaluator_host.platform.terminal.evaluator_files import LoadedEvaluator, read_evaluator
 from evaluator_host.types.errors import InvalidRequest, NameTaken
 from evaluator_host.types.evaluation import CheckReport
 from evaluator_host.types.evaluator import Contract

@@ -16,6 +16,7 @@ from evaluator_host.vendors.nemo.jobs import NemoJobs
 from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.spec import JobIn
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
+from tests.tables import tables
 
 PLACE = Place(WORKSPACE, Kind.JOB, "default")
 METRIC = {
@@ -44,7 +45,9 @@ def jobs_of(desk: Desk, entities: Entities, datasets: DatasetService | None = No
 
 def datasets_of(desk: Desk, kind: type[DatasetService]) -> DatasetService:
     store = desk.store
-    return kind(store.datasets, desk.folder, desk.processes, store.usage, max_bytes=1 << 20, max_row_bytes=1 << 20)
+    return kind(
+        tables(store).datasets, desk.folder, desk.processes, store.usage, max_bytes=1 << 20, max_row_bytes=1 << 20
+    )
 
 
 @ON_EACH_DATABASE
@@ -63,7 +66,7 @@ async def test_a_job_goes_on_if_it_was_stored_though_nobody_was_told(
 
     for _ in range(2):  # the host is busy with others, so that the job waits
         await desk.reached(await desk.start(["hang"]), status=JobStatus.RUNNING)
-    entities = Lost(desk.store.jobs._database)
+    entities = Lost(tables(desk.store).jobs._database)
     with pytest.raises(type(ends)):
         await jobs_of(desk, entities).create(WORKSPACE, "default", BODY)
     job, *_ = await desk.board.list_jobs(WORKSPACE)
@@ -84,7 +87,7 @@ async def test_a_job_whose_name_was_taken_meanwhile_is_cancelled(desk: Desk, *, 
     for _ in range(0 if ended else 2):
         await desk.reached(await desk.start(["hang"]), status=JobStatus.RUNNING)
     with pytest.raises(NameTaken):
-        await jobs_of(desk, Taken(desk.store.jobs._database)).create(WORKSPACE, "default", BODY)
+        await jobs_of(desk, Taken(tables(desk.store).jobs._database)).create(WORKSPACE, "default", BODY)
     job, *_ = await desk.board.list_jobs(WORKSPACE)
     assert job.status is (JobStatus.FAILED if ended else JobStatus.CANCELLED)  # the desk installs no packages
 
@@ -99,7 +102,7 @@ async def test_rows_that_are_swept_away_before_the_job_is_made_are_stored_again(
                 swept.extend(await self.store.forget_unused())
             return made
 
-    made = jobs_of(desk, Entities(desk.store.jobs._database), datasets_of(desk, Swept))
+    made = jobs_of(desk, Entities(tables(desk.store).jobs._database), datasets_of(desk, Swept))
     found = await made.create(WORKSPACE, "default", BODY)
     (job,) = await desk.board.list_jobs(WORKSPACE)
     assert len(swept) == 1

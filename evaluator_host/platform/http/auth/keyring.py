@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
-from evaluator_host.platform.keys.table import Credential, Keys, key_id_of, token_hash
+from evaluator_host.platform.store.keys import Credential, Keys, key_id_of, token_hash
 from evaluator_host.types.errors import StoreUnavailable, Unauthorized
 
 REFRESH_S: Final = 1.0

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from evaluator_host.engine.service.model_grants import Meter, Used
+from evaluator_host.platform.models.table import Models
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.evaluator import ModelBudget
 from evaluator_host.types.models import DayUsage
@@ -135,7 +136,7 @@ class DayBudgets:
         if now - day.read_at < _FRESH_S and not day.near:
             return
         await self._write()
-        _fill(day.meter, await store.models.list_usage(day.workspace, since=day.date))
+        _fill(day.meter, await Models(store.database).list_usage(day.workspace, since=day.date))
         day.read_at = now
 
     async def _take(self, store: "Store", day: _Day) -> bool:
@@ -163,7 +164,7 @@ class DayBudgets:
         most = self._budget.requests or 0
         for wait_s in (0.0,) if day.waited else (0.0, _GIVEN_BACK_S):
             await asyncio.sleep(wait_s)
-            if more := await store.models.take_requests(day.workspace, day.date, most=most, wanted=wanted):
+            if more := await Models(store.database).take_requests(day.workspace, day.date, most=most, wanted=wanted):
                 day.held, day.waited = day.held + more, False
                 self._write_later()
                 return
@@ -191,11 +192,11 @@ class DayBudgets:
             for day in list(self._days.values()):
                 unused, day.held = day.held, 0
                 if unused:
-                    await self._store.models.give_back_requests(day.workspace, day.date, unused)
+                    await Models(self._store.database).give_back_requests(day.workspace, day.date, unused)
             while self._unwritten:
                 (workspace, date), used = self._unwritten.popitem()
                 try:
-                    await self._store.models.add_usage(workspace, date, used)
+                    await Models(self._store.database).add_usage(workspace, date, used)
                 except BaseException:
                     _merge(self._unwritten[workspace, date], used)
                     raise

@@ -39,6 +39,7 @@ from evaluator_host.platform.models.gateway.protocols import (
 )
 from evaluator_host.platform.models.gateway.proxy import Proxy, RowTraffic, serve_proxied
 from evaluator_host.platform.models.gateway.recordings import Answer, Recordings
+from evaluator_host.platform.models.table import Models
 from evaluator_host.types.errors import HostError, InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Json, ModelBudget, ModelKind, Replay
 from evaluator_host.types.json_values import (
@@ -86,7 +87,9 @@ class Gateway:
         self.settings = settings
         self.days = DayBudgets(settings.model_day or ModelBudget(), store)
         self.recordings = (
-            Recordings(store.models, most_bytes=settings.model_answers_mb << 20) if store is not None else None
+            Recordings(Models(store.database), most_bytes=settings.model_answers_mb << 20)
+            if store is not None
+            else None
         )
         self.client = client
         self.proxy = Proxy(settings.network_private, names=names)

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult
 
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.platform.models.access import PORTS, is_listed, require_url
+from evaluator_host.platform.models.table import Models
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.models import ModelHosts
 
@@ -32,7 +33,7 @@ class JudgeHosts:
     async def show(self) -> ModelHosts:
         """Return the hosts, and whether the person at the machine may allow more."""
         if (store := await self._store_to_ask()) is not None:
-            return ModelHosts(await store.models.list_hosts(), may_allow=True)
+            return ModelHosts(await Models(store.database).list_hosts(), may_allow=True)
         return ModelHosts(sorted(self._listed), may_allow=False)
 
     async def require(self, url: str, *, field: str) -> None:
@@ -48,7 +49,7 @@ class JudgeHosts:
             f"the operator allows it by EVALUATOR_HOST_JUDGE_HOSTS='[\"{parts.hostname}\"]' and starts the host again"
         )
         if (store := await self._store_to_ask()) is not None:
-            if host_of(parts) in await store.models.list_hosts():
+            if host_of(parts) in await Models(store.database).list_hosts():
                 return
             hint = "allow it where you add the model: `allow_host`, --allow-host, or the box below the URL"
         raise InvalidRequest.of(field, f"evaluators may not ask {parts.hostname}", hint)
@@ -69,8 +70,8 @@ class JudgeHosts:
         if (store := await self._store_to_ask()) is None:
             await self.require(url, field="url")  # which refuses it
             return False
-        is_new = host_of(parts) not in await store.models.list_hosts()
-        await store.models.allow_host(host_of(parts), most=_MOST)
+        is_new = host_of(parts) not in await Models(store.database).list_hosts()
+        await Models(store.database).allow_host(host_of(parts), most=_MOST)
         return is_new
 
     @asynccontextmanager
@@ -80,7 +81,7 @@ class JudgeHosts:
             yield
         except BaseException:
             if is_new and self._store is not None:
-                await self._store.models.forbid_host(host_of(require_url(url)))
+                await Models(self._store.database).forbid_host(host_of(require_url(url)))
             raise
 
     async def _store_to_ask(self) -> "Store | None":

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller_of
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
-from evaluator_host.platform.secrets.table import Secrets
+from evaluator_host.platform.store.secrets import Secrets
 from evaluator_host.types.errors import InvalidRequest, NameTaken, Problem
 from evaluator_host.types.stored import SecretReport
 from evaluator_host.vendors.nemo.filters import Filter, fields

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from evaluator_host.engine.packages.own_files import explain_missing
 from evaluator_host.engine.system.files import writing
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, evaluator_of, read_evaluator
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, out, plain, print_json, table
-from evaluator_host.platform.terminal.evaluator_files import LoadedEvaluator, evaluator_of, read_evaluator
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.types.json_values import encode_json

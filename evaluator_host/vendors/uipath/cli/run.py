@@ -9,14 +9,14 @@ from pydantic import TypeAdapter
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service import Service
-from evaluator_host.platform.terminal.command import run_async
-from evaluator_host.platform.terminal.evaluation_service import (
+from evaluator_host.platform.evaluators.evaluation_service import (
     EvaluationService,
     evaluate_in_order,
     open_evaluation_service,
     prepare,
 )
-from evaluator_host.platform.terminal.evaluator_files import LoadedEvaluator
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator
+from evaluator_host.platform.terminal.command import run_async
 from evaluator_host.platform.terminal.progress import JobProgressBar
 from evaluator_host.platform.terminal.remote_host import host
 from evaluator_host.types.errors import HostError, InvalidRequest

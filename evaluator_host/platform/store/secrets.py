@@ -18,12 +18,11 @@ from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from sqlalchemy import ColumnElement, ForeignKey, LargeBinary, delete, select, update
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ColumnElement, delete, select, update
 
 from evaluator_host.engine.system.files import replace_file, write_once
 from evaluator_host.platform.store.database import Database, Repository, insert_unless_there
-from evaluator_host.platform.store.tables import Table, WorkspaceTable
+from evaluator_host.platform.store.tables import SecretTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import NAME, require_name
 from evaluator_host.types.errors import InvalidRequest, Misconfigured, NotFound, refusal_of
 from evaluator_host.types.redaction import SHORTEST
@@ -37,18 +36,6 @@ _MARK_BYTES: Final = 4  # of the key's hash, to tell a wrong key from a damaged 
 _SETTING: Final = "EVALUATOR_HOST_SECRETS_KEY"
 _MAKE_ONE: Final = "`evaluator-host secrets set NAME` makes one"
 _MAKE: Final = "`openssl rand -base64 32` makes one"
-
-
-class SecretTable(Table):
-    """Secrets by name, encrypted with the host's key."""
-
-    __tablename__ = "secrets"
-
-    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id), primary_key=True)
-    name: Mapped[str] = mapped_column(primary_key=True)
-    sealed: Mapped[bytes] = mapped_column(LargeBinary)
-    created_at: Mapped[datetime]
-    updated_at: Mapped[datetime]
 
 
 class SecretBox:

@@ -10,7 +10,7 @@ from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.packages.scripts import require_python
 from evaluator_host.engine.service import Service
-from evaluator_host.platform.terminal.evaluator_files import LoadedEvaluator
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Isolation, Language, Row
 from evaluator_host.types.outcome import EvaluationResult
 

@@ -24,7 +24,7 @@ from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.rows import RowFile
 from evaluator_host.platform.evaluators.bodies import BudgetIn, EvaluatorIn, LimitsIn, SettingsIn
 from evaluator_host.platform.evaluators.cases import case_name, read_expect
-from evaluator_host.platform.packages.bodies import EnvironmentIn
+from evaluator_host.platform.http.pins import EnvironmentIn
 from evaluator_host.platform.plugins import plugins
 from evaluator_host.types.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Evaluator, Language, Policy

@@ -1,0 +1,36 @@
+"""The tables of the resources in a store."""
+
+from weakref import WeakKeyDictionary
+
+from evaluator_host.platform.datasets.table import Datasets
+from evaluator_host.platform.evaluators.table import Evaluators
+from evaluator_host.platform.jobs.output_table import Outputs
+from evaluator_host.platform.jobs.queue import JobQueue
+from evaluator_host.platform.jobs.results.table import Results
+from evaluator_host.platform.jobs.table import Jobs
+from evaluator_host.platform.models.table import Models
+from evaluator_host.platform.store.store import Store
+
+
+class Tables:
+    """One attribute for each, over the database of a store."""
+
+    def __init__(self, store: Store) -> None:
+        database = store.database
+        self.evaluators = Evaluators(database)
+        self.datasets = Datasets(database)
+        self.jobs = Jobs(database)
+        self.job_queue = JobQueue(database)
+        self.results = Results(database)
+        self.outputs = Outputs(database)
+        self.models = Models(database)
+
+
+_KNOWN: WeakKeyDictionary[Store, Tables] = WeakKeyDictionary()
+
+
+def tables(store: Store) -> Tables:
+    """Return the tables of a store, always the same objects."""
+    if store not in _KNOWN:
+        _KNOWN[store] = Tables(store)
+    return _KNOWN[store]
