@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from .doc import Doc
 from .jobs import JobConfig
+
+_NAME: Final = {"min_length": 1, "max_length": 200}
 
 
 class Metric(StrEnum):
@@ -48,17 +50,22 @@ class AlertRule:
     """When an alert fires, and where it sends its messages."""
 
     metric: Annotated[Metric, Doc("The figure.")]
-    url: Annotated[str | None, Doc("The webhook: a POST with a JSON body; None for the pages alone.")] = None
-    job: Annotated[str | None, Doc("Id of the job that it watches; None for another source.")] = None
-    schedule: Annotated[str | None, Doc("Name of the schedule whose jobs it watches.")] = None
-    live: Annotated[str | None, Doc("Name of the evaluator whose live traces it watches.")] = None
-    evaluator: Annotated[str | None, Doc("Label or name of the one evaluator of a job to watch; None for each.")] = None
+    url: Annotated[
+        str | None, Doc("The webhook: a POST with a JSON body; None for the pages alone.", max_length=2000)
+    ] = None
+    job: Annotated[str | None, Doc("Id of the job that it watches; None for another source.", **_NAME)] = None
+    schedule: Annotated[str | None, Doc("Name of the schedule whose jobs it watches.", **_NAME)] = None
+    live: Annotated[str | None, Doc("Name of the evaluator whose live traces it watches.", **_NAME)] = None
+    evaluator: Annotated[
+        str | None, Doc("Label or name of the one evaluator of a job to watch; None for each.", **_NAME)
+    ] = None
     below: Annotated[float | None, Doc("It fires when the figure is below this.")] = None
     above: Annotated[float | None, Doc("It fires when the figure is above this.")] = None
-    window_minutes: Annotated[int, Doc("Of live traces: those received in the last minutes.")] = 60
-    min_rows: Annotated[int, Doc("It fires for no fewer rows or traces than this.")] = 1
+    window_minutes: Annotated[int, Doc("Of live traces: those received in the last minutes.", ge=1, le=10_080)] = 60
+    min_rows: Annotated[int, Doc("It fires for no fewer rows or traces than this.", ge=1, le=1_000_000)] = 1
     secret: Annotated[
-        str | None, Doc("Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.")
+        str | None,
+        Doc("Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.", **_NAME),
     ] = None
 
 

@@ -67,17 +67,25 @@ class JobConfig:
     """Parallelism and limits of a job."""
 
     parallelism: Annotated[
-        int | None, Doc("Sandboxes at once over all its evaluators; None for the host's limit for one evaluator.")
+        int | None,
+        Doc("Sandboxes at once over all its evaluators; None for the host's limit for one evaluator.", ge=1, le=1024),
     ] = None
-    limit_samples: Annotated[int | None, Doc("Rows of the data set to score, from the first on; None for all.")] = None
+    limit_samples: Annotated[
+        int | None, Doc("Rows of the data set to score, from the first on; None for all.", ge=1)
+    ] = None
     shard: Annotated[
         str | None,
-        Doc("Which of these rows to score, `3/16`: those whose index leaves 3 when divided by 16; None for all."),
+        Doc(
+            "Which of these rows to score, `3/16`: those whose index leaves 3 when divided by 16; None for all.",
+            pattern=r"^\d{1,7}/\d{1,7}$",
+        ),
     ] = None
     isolation: Annotated[
         Isolation, Doc("`row` for a process or context per row, `batch` for rows that may share one.")
     ] = Isolation.ROW
-    max_failures: Annotated[int | None, Doc("The job fails when more rows than this fail; None for no limit.")] = None
+    max_failures: Annotated[
+        int | None, Doc("The job fails when more rows than this fail; None for no limit.", ge=0)
+    ] = None
     replay: Annotated[Replay, Doc("Whether answers of granted models are recorded and reused.")] = Replay.OFF
     budget: Annotated[
         ModelBudget, Doc("What the job may use of granted models; each evaluator has its own budget for a row.")
@@ -128,8 +136,10 @@ class Target:
     The requests follow OpenAI's API reference: `POST {base_url}/chat/completions`, or `/completions`.
     """
 
-    base_url: Annotated[str, Doc("`https://host/v1`, without a user, a query and `/chat/completions`.")]
-    model: Annotated[str, Doc("Sent as `model`.")]
+    base_url: Annotated[
+        str, Doc("`https://host/v1`, without a user, a query and `/chat/completions`.", min_length=1, max_length=2000)
+    ]
+    model: Annotated[str, Doc("Sent as `model`.", min_length=1, max_length=200)]
     api_key: Annotated[str | None, Doc("Name of the secret to send as a bearer token; None for no key.")] = None
     prompt_template: Annotated[str | None, Doc("Template of the user's message; None when `messages` are given.")] = (
         None
@@ -141,9 +151,11 @@ class Target:
     inference: Annotated[dict[str, Json], Doc("Further fields of the request: `temperature`, `max_tokens`, …")] = field(
         default_factory=dict
     )
-    concurrency: Annotated[int, Doc("Requests at once, 1 to 256.")] = 8
-    timeout_s: Annotated[float, Doc("Seconds for one request, from the first byte sent to the last byte read.")] = 60.0
-    retries: Annotated[int, Doc("Attempts after the first one.")] = 4
+    concurrency: Annotated[int, Doc("Requests at once, 1 to 256.", ge=1, le=256)] = 8
+    timeout_s: Annotated[
+        float, Doc("Seconds for one request, from the first byte sent to the last byte read.", gt=0, le=3600)
+    ] = 60.0
+    retries: Annotated[int, Doc("Attempts after the first one.", ge=0, le=20)] = 4
     completion: Annotated[
         bool, Doc("Send the prompt to `/completions`; as a chat message where the endpoint has no such path.")
     ] = False

@@ -23,7 +23,7 @@ from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.jobs.table import DesiredState, Jobs, ResultTable, SharedPartTable
-from evaluator_host.platform.usage import table as usage
+from evaluator_host.platform.store import usage
 from evaluator_host.types.errors import HostBusy, InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Limits
 from evaluator_host.types.formats import Format

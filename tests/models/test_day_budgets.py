@@ -74,7 +74,7 @@ async def test_all_processes_together_make_as_many_requests_as_a_day_has(
 ) -> None:
     if used:
         counts = {"requests": used, "replayed": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0}
-        await stores[0].models.add_usage(WORKSPACE, _today(), {"judge": counts})
+        await tables(stores[0]).models.add_usage(WORKSPACE, _today(), {"judge": counts})
     days = processes(stores, ModelBudget(requests=most))
     assert sum(await asyncio.gather(*(ask(one, most - used + 5) for one in days))) == most - used
     assert [await ask(one, 1) for one in days] == [0, 0, 0]

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from evaluator_host.platform.store.secrets import SecretBox, SecretTable
+from evaluator_host.platform.store.secrets import SecretBox
 from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.tables import SecretTable
 from evaluator_host.types.errors import InvalidRequest, Misconfigured, NotFound
 
 VALUE = "sk-proj-0123456789abcdef"

@@ -7,11 +7,11 @@ from pydantic import Field
 
 from evaluator_host.platform.alerts.service import Alerts
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf
-from evaluator_host.platform.http.bodies import Wire, example
+from evaluator_host.platform.http.bodies import Wire, example, fields_of
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
 from evaluator_host.platform.named_routes import Named, list_route, named_routes
-from evaluator_host.types.alerts import AlertReport, AlertRule, Metric
+from evaluator_host.types.alerts import AlertReport, AlertRule
 
 _MISSING = describe_error(404, "There is none of that name.")
 _REFUSED = {
@@ -23,10 +23,9 @@ _REFUSED = {
 _Name: TypeAlias = Annotated[
     str, Field(min_length=1, max_length=63, description="Letters, digits, dots, dashes and underscores.")
 ]
-_Named: TypeAlias = Annotated[str | None, Field(min_length=1, max_length=200)]
-_Bound: TypeAlias = Annotated[float | None, Field(allow_inf_nan=False)]
 
 
+@fields_of(AlertRule)
 class AlertIn(Wire):
     """Body of `POST /v1/alerts`: the figure to watch, and where to send messages."""
 
@@ -35,17 +34,6 @@ class AlertIn(Wire):
     )
 
     name: _Name
-    metric: Metric
-    url: str | None = Field(None, max_length=2000, description="Webhook: receives a POST with a JSON body.")
-    job: _Named = Field(None, description="Id of a job to watch.")
-    schedule: _Named = Field(None, description="Name of a schedule whose jobs to watch.")
-    live: _Named = Field(None, description="Name of an evaluator whose live traces to watch.")
-    evaluator: _Named = Field(None, description="The one evaluator of a job to watch. Default: each.")
-    below: _Bound = Field(None, description="Fires when the figure is below this.")
-    above: _Bound = Field(None, description="Fires when the figure is above this.")
-    window_minutes: int = Field(60, ge=1, le=10_080, description="Live traces: those of the last minutes.")
-    min_rows: int = Field(1, ge=1, le=1_000_000, description="Fires for no fewer rows than this.")
-    secret: _Named = Field(None, description="Secret that signs the messages (standardwebhooks.com).")
 
     def to_rule(self) -> AlertRule:
         """Return the rule that the service takes."""

@@ -1,17 +1,22 @@
 """Base of the bodies of requests: unknown fields are refused by name, integers and times have limits."""
 
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from dataclasses import Field as DataField
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args, get_type_hints
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
+from evaluator_host.types.doc import Doc
 from evaluator_host.types.json_values import is_small
 
 _SMALL_VALUES: Final = 10_000  # encoding or copying them takes up to 20 ms
@@ -76,3 +81,34 @@ class Wire(BaseModel):
         if isinstance(data, dict) and len(data) > _MANY:
             raise PydanticCustomError("too_many_fields", "there are {count} fields", {"count": len(data)})
         return data
+
+
+_Body = TypeVar("_Body", bound=Wire)
+
+
+def fields_of(kind: type[Any]) -> Callable[[type[_Body]], type[_Body]]:
+    """Give a body the fields of a dataclass that it does not declare itself, with their limits and texts."""
+
+    def decorate(body: type[_Body]) -> type[_Body]:
+        hints = get_type_hints(kind, include_extras=True)
+        own: dict[str, Any] = {
+            one.name: (hints[one.name], _field(one, hints[one.name]))
+            for one in fields(kind)
+            if one.name not in body.model_fields
+        }
+        return create_model(body.__name__, __base__=body, __doc__=body.__doc__, __module__=body.__module__, **own)
+
+    return decorate
+
+
+def _field(one: DataField[Any], hint: Any) -> Any:
+    doc = next(extra for extra in get_args(hint)[1:] if isinstance(extra, Doc))
+    types = {get_args(hint)[0], *get_args(get_args(hint)[0])}
+    limits = doc.limits
+    if int in types:
+        limits.setdefault("le", MOST)
+    if float in types:
+        limits["allow_inf_nan"] = False
+    if one.default_factory is not MISSING:
+        return Field(default_factory=one.default_factory, description=doc.text, **limits)
+    return Field(... if one.default is MISSING else one.default, description=doc.text, **limits)

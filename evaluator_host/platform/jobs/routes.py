@@ -10,7 +10,7 @@ from pydantic import Field
 
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH, BudgetIn, EvaluatorRef, ReplayField
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
-from evaluator_host.platform.http.bodies import Moment, WholeNumber, Wire, example
+from evaluator_host.platform.http.bodies import Moment, Wire, example, fields_of
 from evaluator_host.platform.http.deletion import ForceDelete
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
@@ -21,11 +21,9 @@ from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.plugins import row_document
 from evaluator_host.platform.users import Users
 from evaluator_host.types.errors import InvalidRequest
-from evaluator_host.types.evaluator import Evaluator, Isolation, Replay
+from evaluator_host.types.evaluator import Evaluator, Replay
 from evaluator_host.types.jobs import (
     EvaluatorScore,
-    Executor,
-    Failures,
     JobConfig,
     JobEstimate,
     JobReport,
@@ -69,34 +67,12 @@ class EvalSetIn(Wire):
     )
 
 
+@fields_of(JobConfig)
 class JobConfigIn(Wire):
     """Parallelism and limits of a job."""
 
-    parallelism: int | None = Field(
-        None, ge=1, le=1024, description="Sandboxes in parallel. Default: chosen by the host."
-    )
-    limit_samples: WholeNumber | None = Field(None, ge=1, description="Score only the first N rows. Default: all.")
-    shard: str | None = Field(
-        None,
-        pattern=r"^\d{1,7}/\d{1,7}$",
-        description="Score only the rows whose index leaves K when divided by N: 3/16. Default: all.",
-    )
-    isolation: Isolation = Field(
-        Isolation.ROW,
-        description="row: a process for each row. batch: rows may share one (faster; state can leak between them).",
-    )
-    max_failures: WholeNumber | None = Field(
-        None, ge=0, description="The job fails once more rows than this have failed. Default: no limit."
-    )
-    executor: Executor = Field(
-        Executor.LOCAL, description="ray: evaluate the rows on the nodes of the host's Ray cluster."
-    )
     replay: ReplayField = Replay.OFF
     budget: BudgetIn = Field(BudgetIn(), description="What the whole job may use of granted models.")
-    failures: Failures = Field(
-        Failures.EXCLUDE,
-        description="exclude: the mean and the pass rate leave out failed rows. zero: these count as 0, not passed.",
-    )
 
     def to_model(self) -> JobConfig:
         """Return the configuration that the service takes."""
@@ -109,30 +85,17 @@ class SecretNameIn(Wire):
     secret: str = Field(min_length=1, max_length=63, description="Name of a secret in the workspace.")
 
 
+@fields_of(Target)
 class TargetIn(Wire):
     """An OpenAI-compatible model that produces the outputs before they are scored."""
 
-    base_url: str = Field(min_length=1, max_length=2000, description="Base URL of the API: https://host/v1")
-    model: str = Field(min_length=1, max_length=200, description="Name of the model, sent as `model`.")
     api_key: SecretNameIn | None = Field(None, description="The API key, sent as a bearer token. Default: no key.")
-    prompt_template: str | None = Field(
-        None, description="Template of the user message: {{ question }} is a column of the row."
-    )
     messages: list[dict[str, Any]] | None = Field(
         None,
         min_length=1,
         max_length=100,
         description="Instead of prompt_template: messages {role, content}; each content is a template.",
     )
-    system: str | None = Field(None, description="Template of a system message before the others.")
-    inference: dict[str, Any] = Field(
-        default_factory=dict, description="More parameters of the request: temperature, max_tokens, …"
-    )
-    concurrency: int = Field(8, ge=1, le=256, description="Requests in parallel.")
-    timeout_s: float = Field(60.0, gt=0, le=3600, allow_inf_nan=False, description="Seconds to wait for one response.")
-    retries: int = Field(4, ge=0, le=20, description="Retries after a failed request.")
-    completion: bool = Field(default=False, description="Call /completions: the model continues the prompt as text.")
-    agent: dict[str, Any] | None = Field(None, description="How an agent at base_url is asked; see docs/jobs.md.")
 
     def to_model(self) -> Target:
         """Return the model and endpoint in the form that a job stores."""
