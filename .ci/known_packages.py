@@ -34,7 +34,9 @@ def main() -> None:
     kept = json.loads((FOLDER / "known_names.json").read_text("utf-8"))
     python = {canonical(name) for name in (*most_used(lists.python), *kept["python_packages"])}
     python |= {canonical(package) for package in kept["package_of_module"].values()}
-    modules = {module: package for module, package in modules_of_tables() if package in python}
+    apart = set(kept["namespaces"])
+    modules = {module: package for module, package in modules_of_tables() if package in python and module not in apart}
+    modules |= {module: package for package in sorted(python) for module in below(package, apart)}
     modules |= {module: package for package in sorted(python) for module in shorter(package, python) if module}
     modules |= {module: canonical(package) for module, package in kept["package_of_module"].items()}
     found = {
@@ -67,6 +69,15 @@ def shorter(package: str, known: set[str]) -> Iterator[str]:
     for found in (re.fullmatch(r"(?:python|py)-(.+)", package), re.fullmatch(r"(.+)-(?:python|py)", package)):
         if found and found[1] not in known and found[1] not in sys.stdlib_module_names:
             yield found[1].replace("-", "_")
+
+
+def below(package: str, namespaces: set[str]) -> Iterator[str]:
+    """Yield the modules that a package may have in a namespace: `azure.ai.inference` is in azure-ai-inference."""
+    for namespace in namespaces:
+        start = canonical(namespace) + "-"
+        if package.startswith(start):
+            rest = package.removeprefix(start)
+            yield from (f"{namespace}.{rest.replace('-', between)}" for between in (".", "_", ""))
 
 
 def canonical(name: str) -> str:

@@ -91,6 +91,7 @@ async def test_pins_beside_auto_stay(service: Service) -> None:
         ("from utils import score", "score", "utils is a file of yours"),
         ("from schema import RewardConfig", "RewardConfig", "the package schema==1.0.0 has no RewardConfig"),
         ("import schema", "schema.RewardConfig", "the package schema==1.0.0 has no RewardConfig"),
+        ("from schema import RewardConfig, Schema", "Schema", "the package schema==1.0.0 has no RewardConfig"),
         ("from schema.rewards import Schema", "Schema", "the package schema==1.0.0 has no rewards.Schema"),
         ("import prompt_helpers", "prompt_helpers", "prompt_helpers is probably a file of yours"),
     ],

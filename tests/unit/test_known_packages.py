@@ -7,7 +7,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from evaluator_host.engine.packages import tools
-from evaluator_host.engine.packages.suggest import is_known, pin_for
+from evaluator_host.engine.packages.suggest import is_known, known_modules, pin_for
 from evaluator_host.types.evaluator import Language
 
 PY, JS = Language.PYTHON, Language.JAVASCRIPT
@@ -27,11 +27,27 @@ def test_the_list_has_all_names_that_people_keep_and_thousands_more() -> None:
 
 @pytest.mark.parametrize(
     ("module", "package"),
-    [("cv2", "opencv-python"), ("sklearn.metrics", "scikit-learn"), ("yaml", "pyyaml"), ("rouge_score", "rouge-score"), ("dotenv", "python-dotenv"), ("bs4", "beautifulsoup4"), ("Levenshtein", "levenshtein"), ("google.protobuf", "protobuf")],
+    [("cv2", "opencv-python"), ("sklearn.metrics", "scikit-learn"), ("yaml", "pyyaml"), ("rouge_score", "rouge-score"), ("dotenv", "python-dotenv"), ("bs4", "beautifulsoup4"), ("Levenshtein", "levenshtein"), ("google.protobuf", "protobuf"),
+     ("docker", "docker"), ("azure.identity", "azure-identity"), ("azure.ai.inference.models", "azure-ai-inference"), ("google.api_core.retry", "google-api-core"),
+     ("google.cloud.secretmanager", "google-cloud-secret-manager"), ("opentelemetry.trace", "opentelemetry-api"), ("opentelemetry.sdk.trace", "opentelemetry-sdk"),
+     ("llama_index.core.llms", "llama-index-core"), ("openinference.semconv.trace", "openinference-semantic-conventions"), ("phoenix.evals", "arize-phoenix-evals")],
 )  # fmt: skip
 def test_a_module_is_of_the_package_that_people_mean(module: str, package: str) -> None:
     assert pin_for(module, PY) == package
     assert is_known(package, PY)
+
+
+@pytest.mark.parametrize("module", ["azure.unheard.of", "google.colab", "opentelemetry_", "backports.of_mine"])
+def test_a_module_of_a_namespace_is_of_no_other_package_there(module: str) -> None:
+    assert not is_known(str(pin_for(module, PY)), PY)
+
+
+def test_modules_that_code_may_import_have_their_place_in_a_namespace() -> None:
+    texts = [
+        "from azure import identity\nimport opentelemetry.sdk.trace, numpy.random\nfrom google.cloud import bigquery\n"
+    ]
+    found = {"azure.identity": "azure-identity", "opentelemetry.sdk.trace": "opentelemetry-sdk", "numpy": "numpy"}
+    assert (found | {"google.cloud.bigquery": "google-cloud-bigquery"}).items() <= known_modules(PY, texts).items()
 
 
 @pytest.mark.parametrize("name", ["rewards", "agent", "template", "metrics", "numpyy", "reqeusts", "sklean"])

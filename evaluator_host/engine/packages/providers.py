@@ -14,7 +14,7 @@ from evaluator_host.engine.packages.lock import Pin
 from evaluator_host.engine.packages.npm.resolve import matching_versions
 from evaluator_host.engine.packages.pip import syntax as pip_syntax
 from evaluator_host.engine.packages.pip.programs import PipPrograms
-from evaluator_host.engine.packages.suggest import is_known, pin_for, range_of
+from evaluator_host.engine.packages.suggest import is_known, is_plain, pin_for, range_of
 from evaluator_host.engine.packages.tools import Resolver
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Language
@@ -108,16 +108,19 @@ async def _add_python(
 def _told(one: ImportedModule, pin: Pin, has: list[str] | None, *, is_known: bool) -> Provider:
     """Return the provider of a module, given what the package's wheel has of it.
 
-    A package that is not well known has to have all that the code reads: it may be a stranger's.
+    A package that is not well known has to have all that the code reads: it may be a stranger's. So has one whose name
+    is a plain word: the module may be the author's.
     """
     if has is None:
         return Provider(is_own=True, problem=f"the package {pin.text} has no module {one.module}")
     lacking = [name for name in one.names if name not in has]
-    if lacking and (len(lacking) == len(one.names) or not is_known):
+    is_sure = is_known and not is_plain(one.module)
+    if lacking and (len(lacking) == len(one.names) or not is_sure):
         names = ", ".join(lacking[:_SHOWN]) + (", …" if len(lacking) > _SHOWN else "")
         return Provider(is_own=True, problem=f"the package {pin.text} has no {names}")
-    if not is_known and not one.names:
-        return Provider(is_own=True, problem=_unknown(pin.name))
+    if not is_sure and not one.names:
+        unsure = f"the code reads nothing of it by which it could be told from the package {pin.text}"
+        return Provider(is_own=True, problem=unsure if is_known else _unknown(pin.name))
     return Provider(pin.text, is_own=not is_known)
 
 

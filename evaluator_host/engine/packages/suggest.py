@@ -40,7 +40,6 @@ _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
 _MOST_NAMES: Final = 100  # of a line
-_NAMESPACES: Final = frozenset({"azure", "google"})  # names below which many packages lie
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")
@@ -168,6 +167,11 @@ def is_known(package: str, language: Language) -> bool:
     return package in known_packages(language) and package not in known_names()["own_modules"]
 
 
+def is_plain(module: str) -> bool:
+    """Whether authors call a file of their own like a module as often as they import the package."""
+    return module.partition(".")[0].lower() in known_names()["plain_words"]
+
+
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
     """Return the well-known packages that Python code may import, by the names of their modules in its import lines."""
     if language is not Language.PYTHON:
@@ -176,7 +180,7 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
     named = (_DOTTED.findall(line)[:_MOST_NAMES] for line in lines if _IMPORTS.search(line))
     found = {}
     for name in sorted({one for names in named for one in (*names, *_in_namespace(names))}):
-        top = name if name.partition(".")[0] in _NAMESPACES else name.partition(".")[0]
+        top = name if _is_namespace(name) else name.partition(".")[0]
         package = pin_for(top, language)
         if package is not None and is_known(package, language):
             found[top] = package
@@ -185,8 +189,12 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
 
 def _in_namespace(names: list[str]) -> list[str]:
     """Return the modules that `from google import genai`, as its words, imports from a namespace of many packages."""
-    below = len(names) > 1 and names[0] == "from" and names[1].partition(".")[0] in _NAMESPACES
+    below = len(names) > 1 and names[0] == "from" and _is_namespace(names[1])
     return [f"{names[1]}.{one}" for one in names[3:]] if below else []
+
+
+def _is_namespace(module: str) -> bool:
+    return module.partition(".")[0] in known_names()["namespaces"]
 
 
 def _distribution(module: str) -> str | None:
@@ -201,7 +209,7 @@ def _distribution(module: str) -> str | None:
             return canonicalize_name(found)
     if parts[0].lower() in known_names()["own_modules"] or parts[0].startswith("_") or not parts[0].isascii():
         return None
-    return canonicalize_name(parts[0])
+    return canonicalize_name(module if _is_namespace(module) else parts[0])
 
 
 def _npm_package(specifier: str) -> str | None:

@@ -180,7 +180,8 @@ def known_names() -> dict[str, Any]:
     `known_packages.json`. `range_of_module` has the versions of a package which still have the module.
     `npm_instead_of_addon` has what works in place of packages that need a compiler; `npm_without_addon` are those that
     work without their addon. `own_modules` are names that authors give to their own files far more often than they
-    import the package of that name.
+    import the package of that name; `plain_words` are those that they give as often. `namespaces` are modules below
+    which many packages lie: `azure-identity` has `azure.identity`.
     """
     tables: dict[str, Any] = json.loads(_KNOWN_NAMES.read_text("utf-8"))
     return tables
