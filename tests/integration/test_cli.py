@@ -402,6 +402,36 @@ def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server)
     assert json.loads(again.stdout)["version"] == 2
 
 
+def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder: Path, server: Server) -> None:
+    for path, text in {
+        "repo/.git/HEAD": "",
+        "repo/shared/words.py": "def words(text): return text.split()\n",
+        "repo/evals/pyproject.toml": "",
+        "repo/evals/score.py": "from shared.words import words\n"
+        "def evaluate(inputs, outputs, trace):\n    return len(words(open('data/a.txt').read()))\n",
+        "repo/evals/data/a.txt": "one two three",
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "repo/evals/data/b.png").write_bytes(b"\x89PNG\xff")
+    whole = ("--files", "repo/evals", "--url", server.url)
+    run = cli(folder, "run", "repo/evals/score.py", *whole)
+    assert (run.returncode, bool(re.search(r"score +3", run.stdout))) == (0, True), run.stdout + run.stderr
+    root = (folder / "repo/evals").resolve()
+    assert f"3 files go along from {root}: data/a.txt, pyproject.toml, shared/words.py" in run.stderr
+    assert "and so left out: data/b.png" in run.stderr
+    assert cli(folder, "check", "repo/evals/score.py", *whole).returncode == 0
+    made = cli(
+        folder, "evaluators", "create", "folder", "repo/evals/score.py", "--files", "repo/evals/data", *whole[2:]
+    )
+    assert made.returncode == 0, made.stderr
+    assert "2 files go along from " in made.stderr
+    stored = server.client.get("/v1/evaluators/folder").json()["evaluator"]
+    assert (sorted(stored["files"]), stored["path"]) == (["data/a.txt", "shared/words.py"], "score.py")
+    wrong = cli(folder, "run", "repo/evals/score.py", "--files", "repo/shared", *whole[2:])
+    assert (wrong.returncode, "is not in the project" in wrong.stderr) == (2, True), wrong.stderr
+
+
 def test_run_and_check_choose_packages_where_they_are_told_to(folder: Path) -> None:
     body = "\ndef evaluate(inputs, outputs, trace):\n    return emoji.emoji_count('') + 1.0\n"
     (folder / "choosing.py").write_text("import emoji" + body)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.engine.packages.own_files import Project, explain_missing, find_project, with_files
+from evaluator_host.engine.packages.own_files import Project, explain_missing, find_project, texts_below, with_files
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import ErrorCode, EvaluationError
@@ -252,3 +252,115 @@ def test_a_module_that_is_missing_is_explained(root: Path) -> None:
     assert explain_missing(odd, file, root) is odd
     other = EvaluationError(ErrorCode.LOAD_ERROR, "it's not", "ValueError")
     assert explain_missing(other, file, root) is other
+
+
+@pytest.fixture
+def checkout(root: Path) -> Path:
+    """A checkout around the project, with modules above it and between."""
+    above = root.parent
+    (above / ".git").mkdir()
+    (root / "pyproject.toml").touch()
+    for path in (
+        "shared/__init__",
+        "shared/text",
+        "chess/__init__",
+        "src/wide",
+        "project/evals/between",
+        "project/deep",
+    ):
+        write(above / f"{path}.py", "x = 1\n")
+    return root
+
+
+def modules_of(file: Path, code: str) -> list[str]:
+    write(file, code)
+    return list(with_files(Evaluator(code), file, find_project(file)).files)
+
+
+def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -> None:
+    file = checkout / HERE / "mine.py"
+    assert modules_of(file, "from shared.text import x\n") == ["shared/__init__.py", "shared/text.py"]
+    assert modules_of(file, "import wide, between, deep\n") == ["between.py", "deep.py", "wide.py"]
+    assert modules_of(file, "import both\n") == ["both.py"]  # of the project, which is nearer
+    (checkout.parent / "linked.py").symlink_to("/etc/passwd")
+    write(checkout.parent / ".secret" / "leaf.py", "x = 1\n")
+    with pytest.raises(InvalidRequest, match=r"linked\.py leads out of the project"):
+        modules_of(file, "import linked\n")
+    (checkout.parent / "hidden.py").symlink_to(".secret/leaf.py")
+    with pytest.raises(InvalidRequest, match=r"hidden\.py leads to .*leaf\.py, which is not sent"):
+        modules_of(file, "import hidden\n")
+
+
+def test_a_folder_of_the_checkout_is_no_well_known_package(checkout: Path) -> None:
+    """`evals/ragas` between evaluator and root is not what `import ragas` means."""
+    write(checkout / "evals" / "ragas" / "__init__.py", "x = 1\n")
+    assert modules_of(checkout / HERE / "mine.py", "import chess, ragas\nimport json, evaluator\n") == []
+
+
+def test_a_folder_src_that_is_a_package_has_no_modules_of_its_own(root: Path) -> None:
+    write(root / "src" / "chess" / "__init__.py", "x = 1\n")
+    write(root / "src" / "utils.py", "x = 1\n")
+    code = "import chess\nfrom src.utils import x\n"
+    project = Project(root)
+    assert "chess/__init__.py" in with_files(Evaluator(code), root / "score.py", project).files
+    write(root / "src" / "__init__.py", "")
+    found = with_files(Evaluator(code), root / "score.py", project)
+    assert list(found.files) == ["src/__init__.py", "src/utils.py"]
+
+
+def test_a_script_may_import_from_above_its_project_in_the_checkout(checkout: Path) -> None:
+    write(checkout.parent / "lib" / "text.ts", "import './prompt.md'; import './style.css'; export const x = 1;")
+    for name in ("prompt.md", "style.css"):
+        write(checkout.parent / "lib" / name, "words")
+    file = checkout / "evals" / "s.ts"
+    code = "import { x } from '../../lib/text';\n"
+    found = with_files(Evaluator(code, Language.TYPESCRIPT), file, find_project(file))
+    assert (list(found.files), found.path) == (["lib/prompt.md", "lib/text.ts"], "project/evals/s.ts")
+    outside = Evaluator("require('../../../outside')", Language.JAVASCRIPT)
+    write(checkout.parent.parent / "outside.js", "")
+    with pytest.raises(InvalidRequest, match="out of the project"):
+        with_files(outside, file, find_project(file))
+
+
+def test_a_folder_goes_along_without_what_must_stay(root: Path) -> None:
+    for path in ("data/words.json", "data/deep/more.txt", "data/.env", "data/node_modules/x.js", "data/.git/config"):
+        write(root / path, "{}")
+    write(root / "evals" / "eval_sets" / "answers.json", "{}")
+    (root / "data" / "logo.png").write_bytes(b"\x89PNG\xff")
+    (root / "data" / "linked.txt").symlink_to("/etc/passwd")
+    (root / "data" / "round").symlink_to(root / "data")
+    os.mkfifo(root / "data" / "pipe")
+    texts, others = texts_below(root / "data", Project(root))
+    assert [path.name for path in texts] == ["more.txt", "words.json"]
+    assert [path.name for path in others] == ["linked.txt", "logo.png", "pipe"]
+    layout = project_of(Layout(root, "evals"))
+    for project, folder in ((layout, root), (layout.rooted(root / "evals"), root / "evals")):
+        assert not [path for path in texts_below(folder, project)[0] if "eval_sets" in path.parts]
+    for other, said in ((root.parent, "is not in the project"), (root / "models.py", "is not a folder")):
+        with pytest.raises(InvalidRequest, match=said):
+            texts_below(other, Project(root))
+    for number in range(501):
+        write(root / "data" / f"{number}.txt", "x")
+    with pytest.raises(InvalidRequest, match="more than 500 files; name a smaller one"):
+        texts_below(root / "data", Project(root))
+
+
+def test_a_module_of_the_checkout_that_code_reaches_by_its_own_path(checkout: Path) -> None:
+    above = checkout.parent
+    write(above / "00_setup" / "keywords.py", "import beside_it\n")
+    write(above / "00_setup" / "beside_it.py", "x = 1\n")
+    for name in ("a", "b"):
+        write(above / name / "twice.py", "x = 1\n")
+    write(above / "vendored" / "numpy" / "__init__.py", "x = 1\n")
+    write(above / "build" / "built.py", "x = 1\n")
+    code = "import sys; sys.path.insert(0, '../00_setup')\nimport keywords, twice, numpy, built\n"
+    assert modules_of(checkout / HERE / "mine.py", code) == ["beside_it.py", "keywords.py"]
+
+
+def test_the_sources_of_a_whole_package_stay_where_they_are_too_many(root: Path) -> None:
+    write(root / "ragas" / "__init__.py", "".join(f"import ragas.m{number}\n" for number in range(600)))
+    for number in range(600):
+        write(root / "ragas" / f"m{number}.py", "x = 1\n")
+    assert modules(root, "import ragas, models\n") == ["models.py"]
+    write(root / "ragas" / "__init__.py", "x = 1\n")
+    assert modules(root, "import ragas, models\n") == ["models.py", "ragas/__init__.py"]

@@ -3,27 +3,32 @@
 The files are not kept here: `corpus.json` has their addresses and digests, a row, and the right value, or the error
 that they end with because they need what nobody pasted. `python -m tests.whole_files run CHECKOUTS` reads them from git
 repositories below a folder (`owner+name`, or `owner+name/repo`), and those that are not there from the network.
+With `--in-checkout` each file lies in its checkout, as for the command line, which sends the modules that it imports.
 `python -m tests.whole_files draw CHECKOUTS` lists files with the signature of an evaluator that the corpus lacks.
 """
 
 import argparse
 import asyncio
 import hashlib
+import io
 import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
 from evaluator_host import Evaluator, Language, Row, open_engine
+from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service import Service
-from evaluator_host.types.errors import PackagesFailed
+from evaluator_host.platform.terminal.evaluator_files import read_evaluator
+from evaluator_host.types.errors import HostError
 from evaluator_host.types.outcome import EvaluationResult
 
 _CORPUS: Final = Path(__file__).with_name("corpus.json")
@@ -39,8 +44,20 @@ _SIGNATURES: Final = {
     Language.TYPESCRIPT: r"\boutput\b.*\bexpected\b|\breferenceOutputs\b|Scorer<",
 }
 _LINES: Final = re.MULTILINE
+_TEXTS: Final = (
+    *(f".{suffix}" for suffix in _LANGUAGES),
+    ".mjs",
+    ".cjs",
+    ".tsx",
+    ".json",
+    ".toml",
+    ".txt",
+    ".md",
+    ".cfg",
+)
 _BYTES: Final = range(150, 30_000)
 _TOGETHER: Final = 4
+_ONE_CHECKOUT: Final = asyncio.Lock()
 _CLOSE: Final = 1e-9
 
 
@@ -55,6 +72,7 @@ class WholeFile:
       score: The score that its platform gives; None for a label alone.
       passed: The verdict, where that is all that there is.
       stops: Where it cannot score as it was pasted: the code of the error, and a text that the message or hint has.
+      in_checkout: `score`, `passed` or `stops` of the file in its checkout, where that is not as pasted.
     """
 
     address: str
@@ -63,6 +81,7 @@ class WholeFile:
     score: float | None = None
     passed: bool | None = None
     stops: tuple[str, str] | None = None
+    in_checkout: dict[str, Any] | None = None
 
     @property
     def parts(self) -> dict[str, str]:
@@ -70,6 +89,11 @@ class WholeFile:
         found = _ADDRESS.fullmatch(self.address)
         assert found is not None, self.address
         return found.groupdict()
+
+    def lying(self) -> "WholeFile":
+        """Return it with what comes of it in its checkout."""
+        alone: dict[str, Any] = {"score": None, "passed": None, "stops": None, "in_checkout": None}
+        return self if self.in_checkout is None else replace(self, **(alone | self.in_checkout))
 
     def judged(self, result: EvaluationResult) -> str:
         """Return what came of it: `right`, `as it should`, `wrong` or `stopped`."""
@@ -95,16 +119,58 @@ def text_of(one: WholeFile, checkouts: Path) -> str:
       ValueError: it has another digest.
     """
     at = one.parts
-    folder = checkouts / f"{at['owner']}+{at['name']}"
-    for git in (folder, folder / "repo", folder / ".git"):
-        shown = _git(git, "show", f"{at['commit']}:{at['path']}")
-        if shown is not None:
-            break
-    else:
+    shown = next((text for git in _places(one, checkouts) if (text := _git(git, "show", _object(one)))), None)
+    if shown is None:
         shown = httpx.get(_RAW.format(**at), follow_redirects=True, timeout=30).raise_for_status().content
     if hashlib.sha256(shown).hexdigest() != one.sha256:
         raise ValueError(f"{one.address} has another digest")
     return shown.decode()
+
+
+def _places(one: WholeFile, checkouts: Path) -> tuple[Path, Path, Path]:
+    folder = checkouts / f"{one.parts['owner']}+{one.parts['name']}"
+    return folder, folder / "repo", folder / ".git"
+
+
+def _object(one: WholeFile) -> str:
+    return f"{one.parts['commit']}:{one.parts['path']}"
+
+
+def checked_out(one: WholeFile, checkouts: Path, into: Path) -> Path:
+    """Return the path of a file in a checkout of its repository: the texts of it, below a new folder.
+
+    Raises:
+      ValueError: no repository below `checkouts` has the file.
+    """
+    root = into / f"{one.parts['owner']}+{one.parts['name']}+{one.parts['commit']}"
+    if not root.is_dir():
+        git = next(
+            (place for place in _places(one, checkouts) if _git(place, "cat-file", "-e", _object(one)) is not None),
+            None,
+        )
+        if git is None:
+            raise ValueError(f"no repository below {checkouts} has {one.address}")
+        (root / ".git").mkdir(parents=True)
+        for path, text in _texts(git, one.parts["commit"]):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(text)
+    return root / one.parts["path"]
+
+
+def _texts(git: Path, commit: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the paths and texts of the sources in a commit; a snapshot may lack large ones."""
+    lines = [line.partition(b"\t") for line in (_git(git, "ls-tree", "-r", commit) or b"").splitlines()]
+    blobs = {path.decode(errors="replace"): about.split()[2] for about, _, path in lines if about.startswith(b"100")}
+    wanted = [path for path in blobs if path.endswith(_TEXTS)]
+    asked = b"".join(blobs[path] + b"\n" for path in wanted)
+    packed = subprocess.run(
+        ["git", "-C", str(git), "cat-file", "--batch"], input=asked, capture_output=True, check=True
+    )
+    answer = io.BytesIO(packed.stdout)
+    for path in wanted:
+        head = answer.readline().split()
+        if head[1] == b"blob":
+            yield path, answer.read(int(head[2]) + 1)[:-1]
 
 
 def _git(folder: Path, *told: str) -> bytes | None:
@@ -114,12 +180,14 @@ def _git(folder: Path, *told: str) -> bytes | None:
     return done.stdout if done.returncode == 0 else None
 
 
-async def run(checkouts: Path, only: str, packages: tuple[str, ...]) -> int:
+async def run(checkouts: Path, only: str, packages: tuple[str, ...], *, in_checkout: bool) -> int:
     """Paste all files, print what came of each, and return how many scores are wrong."""
-    files = [one for one in corpus() if only in one.address]
+    files = [one.lying() if in_checkout else one for one in corpus() if only in one.address]
     turns = asyncio.Semaphore(_TOGETHER)
-    async with open_engine() as engine:
-        ends = await asyncio.gather(*(_paste(engine, one, checkouts, turns, packages) for one in files))
+    with tempfile.TemporaryDirectory() as folder:
+        into = Path(folder) if in_checkout else None
+        async with open_engine() as engine:
+            ends = await asyncio.gather(*(_paste(engine, one, checkouts, into, turns, packages) for one in files))
     for one, (judged, told) in zip(files, ends, strict=True):
         print(f"{judged:13} {one.address.partition('@')[0][7:]} {one.parts['path']}\n{'':14}{told}")
     counts = Counter(judged for judged, _ in ends)
@@ -128,18 +196,32 @@ async def run(checkouts: Path, only: str, packages: tuple[str, ...]) -> int:
 
 
 async def _paste(
-    engine: Service, one: WholeFile, checkouts: Path, turns: asyncio.Semaphore, packages: tuple[str, ...]
+    engine: Service,
+    one: WholeFile,
+    checkouts: Path,
+    into: Path | None,
+    turns: asyncio.Semaphore,
+    packages: tuple[str, ...],
 ) -> tuple[str, str]:
-    text = await asyncio.to_thread(text_of, one, checkouts)
     async with turns:
-        evaluator = Evaluator(text, _LANGUAGES[one.parts["suffix"]], packages=packages)
         try:
+            if into is None:
+                text = await asyncio.to_thread(text_of, one, checkouts)
+                evaluator = Evaluator(text, _LANGUAGES[one.parts["suffix"]], packages=packages)
+            else:
+                async with _ONE_CHECKOUT:
+                    file = await asyncio.to_thread(checked_out, one, checkouts, into)
+                evaluator = await asyncio.to_thread(_read, file, packages)
             result = await engine.evaluate(evaluator, Row(**one.row))
-        except PackagesFailed as failed:
+        except HostError as failed:
             return "stopped", f"{failed.code}: {failed}".partition("\n")[0]
     error = result.error
     told = f"{result.score} by {result.evaluator.contract}" if error is None else f"{error.code}: {error.message}"
     return one.judged(result), told if error is None else f"{told} | {error.hint}"
+
+
+def _read(file: Path, packages: tuple[str, ...]) -> Evaluator:
+    return read_evaluator(file, None, host=Settings(), packages=list(packages)).evaluator
 
 
 def drawn(checkouts: Path) -> Iterator[dict[str, str]]:
@@ -167,11 +249,12 @@ def main() -> int:
     parser.add_argument("checkouts", type=Path, help="folder of git repositories, as owner+name")
     parser.add_argument("--only", default="", help="part of the addresses to take")
     parser.add_argument("--packages", action="append", default=[], help="pins of all evaluators, or auto")
+    parser.add_argument("--in-checkout", action="store_true", help="with the modules of its repository")
     told = parser.parse_args()
     if told.command == "draw":
         json.dump(list(drawn(told.checkouts)), sys.stdout, indent=1)
         return 0
-    return min(1, asyncio.run(run(told.checkouts, told.only, tuple(told.packages))))
+    return min(1, asyncio.run(run(told.checkouts, told.only, tuple(told.packages), in_checkout=told.in_checkout)))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Collects the files of its own project that an evaluator imports, by parsing; nothing is run.
 
-Python modules are looked for in the project's root, in its folder `src`, and beside the evaluator; JavaScript and
-TypeScript files by their relative paths. Files in hidden folders, virtual environments and build output are not sent,
-nor are links that lead out of the project.
+Python modules are looked for in the root of the project, in its folder `src`, and beside the evaluator, and after that
+in each folder between, in those above up to the root of the checkout, and where the checkout has one of the name alone;
+JavaScript and TypeScript files by their relative paths. Files in hidden folders, virtual environments and build output
+are not sent, nor links that lead out.
 """
 
 import ast
@@ -10,13 +11,16 @@ import os.path
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from importlib.util import decode_source
 from pathlib import Path
 from typing import Final
 
 from evaluator_host.engine.packages.scripts import module_specifiers
+from evaluator_host.engine.packages.suggest import is_known, pin_for
 from evaluator_host.engine.system.files import reading
+from evaluator_host.engine.system.tree import walk
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import EvaluationError
@@ -25,11 +29,17 @@ MOST_BYTES: Final = 900_000
 """Of an evaluator with its files: below the 1 MB that a host takes as code by default."""
 MOST_FILES: Final = 500
 _FILE_BYTES: Final = 1 << 20
+_MOST_OTHERS: Final = 20_000
 _LEFT_OUT: Final = frozenset({"node_modules", "__pycache__", "site-packages", "dist", "build"})
 _ROOT_MARKS: Final = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "tsconfig.json", ".git")
 _OWN: Final = "evaluator"  # the name of the evaluator's module in the sandbox
 _NEVER: Final = frozenset({_OWN, "__future__", "__main__"})
 _SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json")
+_TEXTS: Final = (
+    *(".txt", ".md", ".csv", ".tsv", ".yaml", ".html", ".xml", ".sql", ".jsonl", ".prompt"),
+    *(".jinja", ".j2", ".tmpl"),
+)  # what a bundler imports as text
+_CHECKOUT: Final = ".git"
 _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts",), ".jsx": (".tsx",)}
 
 
@@ -41,13 +51,36 @@ class Project:
     # whether files of a folder, given by its path from the root, must stay
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
     unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in it
+    checkout: Path | None = None  # the checkout around it, from which modules come that the project lacks
+    packages: bool = True  # whether modules that are called like well-known packages come from it, too
+
+    def holds(self, path: Path) -> bool:
+        """Return whether a path lies in the project, or in the checkout around it."""
+        return path.is_relative_to(self.root) or (self.checkout is not None and path.is_relative_to(self.checkout))
+
+    def shown(self, path: Path) -> str:
+        """Return a path as messages show it: from the root, or from that of the checkout."""
+        return path.relative_to(self._above(path)).as_posix()
 
     def may_hold(self, folder: Path) -> bool:
         """Return whether files of a folder below the root may be sent."""
-        parts = folder.relative_to(self.root).parts
-        if self.closed(parts):
+        above = self._above(folder)
+        parts = folder.relative_to(above).parts
+        if above == self.root and self.closed(parts):
             return False
-        return all(is_sent(self.root.joinpath(*parts[: count + 1])) for count in range(len(parts)))
+        return all(is_sent(above.joinpath(*parts[: count + 1])) for count in range(len(parts)))
+
+    def rooted(self, folder: Path) -> "Project":
+        """Return the project with a folder as its root; what must stay does."""
+
+        def closed(parts: tuple[str, ...]) -> bool:
+            path = folder.joinpath(*parts)
+            return path.is_relative_to(self.root) and self.closed(path.relative_to(self.root).parts)
+
+        return replace(self, root=folder, closed=closed)
+
+    def _above(self, path: Path) -> Path:
+        return self.root if self.checkout is None or path.is_relative_to(self.root) else self.checkout
 
 
 def is_sent(folder: Path) -> bool:
@@ -59,11 +92,57 @@ def is_sent(folder: Path) -> bool:
 def find_project(file: Path) -> Project:
     """Return the project of a file: the nearest folder with pyproject.toml, .git, …; else the working directory."""
     folder = file.resolve().parent
-    for above in (folder, *folder.parents):
+    around = (folder, *folder.parents)
+    checkout = next((above for above in around if (above / _CHECKOUT).exists()), None)
+    for above in around:
         if any((above / mark).exists() for mark in _ROOT_MARKS):
-            return Project(above)
+            return Project(above, checkout=checkout)
     here = Path.cwd()
     return Project(here if folder.is_relative_to(here) else folder)
+
+
+def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]:
+    """Return the files of a folder that may be sent, and those of the others that are neither text nor links into it.
+
+    Hidden files, and folders of which nothing is sent, are in neither list.
+
+    Raises:
+      InvalidRequest: it is not a folder of the project, or has too many files.
+    """
+    top, root = folder.resolve(), project.root.resolve()
+    if not top.is_dir():
+        raise InvalidRequest(f"{folder} is not a folder; name one file with --file")
+    if not top.is_relative_to(root):
+        raise InvalidRequest(
+            f"{folder} is not in the project {root}; name a folder of it, or one that has the evaluator"
+        )
+    texts: list[Path] = []
+    others: list[Path] = []
+    for path in _files_below(top, project):
+        if path.name.startswith("."):
+            continue
+        (texts if _is_sendable(path, top) else others).append(path)
+        if len(texts) > MOST_FILES or len(others) > _MOST_OTHERS:
+            raise InvalidRequest(f"{folder} has more than {MOST_FILES} files; name a smaller one")
+    return sorted(texts), sorted(others)
+
+
+def _files_below(top: Path, project: Project) -> Iterator[Path]:
+    """Yield what is no folder, below one of a project, without those of which nothing is sent."""
+    with closing(walk(top, strict=False)) as entries:
+        for entry in entries:
+            path = top / entry.path
+            if entry.is_folder:
+                entry.enter = project.may_hold(path)
+            elif not _is_folder(path):  # a link to one
+                yield path
+
+
+def _is_sendable(path: Path, top: Path) -> bool:
+    try:
+        return path.is_file() and path.resolve().is_relative_to(top) and bool([_text(path, path.name)])
+    except (InvalidRequest, OSError):
+        return False
 
 
 def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Sequence[Path] = ()) -> Evaluator:
@@ -80,12 +159,19 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     Raises:
       InvalidRequest: a file leads out of the project or cannot be sent, or there are too many or too large ones.
     """
-    root, own = project.root.resolve(), file.resolve()
-    found = _Collected(replace(project, root=root))
-    if own.is_relative_to(root):
-        found.path = own.relative_to(root).as_posix()
-    kind: type[_Modules | _Scripts] = _Modules if evaluator.language is Language.PYTHON else _Scripts
-    kind(found, own.parent if own.is_relative_to(root) else root).follow(evaluator.code, own)
+    around = replace(project, root=project.root.resolve())
+    try:
+        return _with_files(evaluator, file.resolve(), around, extra)
+    except _TooLargeError:  # the sources of a whole package, perhaps
+        return _with_files(evaluator, file.resolve(), replace(around, packages=False), extra)
+
+
+def _with_files(evaluator: Evaluator, own: Path, project: Project, extra: Sequence[Path]) -> Evaluator:
+    try:
+        found = _imported(evaluator, own, project)
+    except _BeyondRootError:
+        project = replace(project, root=project.checkout or project.root)
+        found = _imported(evaluator, own, project)
     for path in extra:
         found.send_data(path)
     found.texts.pop(found.path, None)
@@ -94,8 +180,18 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     size = sum(len(text.encode("utf-8", "replace")) for text in (evaluator.code, *found.texts.values()))
     if size > MOST_BYTES:
         sizes = {path: len(text) for path, text in found.texts.items()}
-        raise InvalidRequest(over_size(root, "its evaluator", size, sizes))
+        raise _TooLargeError(over_size(project.root, "its evaluator", size, sizes))
     return replace(evaluator, files=dict(sorted(found.texts.items())), path=found.path or None)
+
+
+def _imported(evaluator: Evaluator, own: Path, project: Project) -> "_Collected":
+    root = project.root
+    found = _Collected(project)
+    if own.is_relative_to(root):
+        found.path = own.relative_to(root).as_posix()
+    kind: type[_Modules | _Scripts] = _Modules if evaluator.language is Language.PYTHON else _Scripts
+    kind(found, own.parent if own.is_relative_to(root) else root).follow(evaluator.code, own)
+    return found
 
 
 def over_size(root: Path, what: str, size: int, files: dict[str, int]) -> str:
@@ -153,9 +249,9 @@ class _Collected:
         Raises:
           InvalidRequest: it may not or cannot be sent.
         """
-        shown = path.relative_to(self.project.root).as_posix()
+        shown = self.project.shown(path)
         real = path.resolve()
-        if not real.is_relative_to(self.project.root):
+        if not self.project.holds(real):
             raise InvalidRequest(
                 f"{shown} leads out of the project {self.project.root}, to {real}; put the file itself there"
             )
@@ -181,11 +277,19 @@ class _Collected:
     def _keep(self, path: str, text: str) -> None:
         self._bytes += len(text)
         if len(self.texts) == MOST_FILES or self._bytes > 4 * MOST_BYTES:
-            raise InvalidRequest(
+            raise _TooLargeError(
                 f"the project {self.project.root} has more than {MOST_FILES} files or {4 * MOST_BYTES >> 10} KB of "
-                "them for its evaluator; import fewer"
+                "them for its evaluator; import fewer, or name a smaller folder"
             )
         self.texts[path] = text
+
+
+class _TooLargeError(InvalidRequest):
+    """The files that an evaluator imports are too many, or too large."""
+
+
+class _BeyondRootError(Exception):
+    """A script imports a file of the checkout that lies outside of the project's root."""
 
 
 class _Modules:
@@ -202,6 +306,7 @@ class _Modules:
         self._beside = beside
         self._folders: dict[str, tuple[Path, Path]] = {}
         self._looked: set[str] = set()
+        self._folders_of: dict[str, list[Path]] | None = None  # of the whole checkout, by the name of a module there
         self._left: list[tuple[str, str]] = []
 
     def follow(self, code: str, file: Path) -> None:
@@ -221,7 +326,12 @@ class _Modules:
             whole = f"{above}.{part}" if above else part
             if whole not in self._looked:
                 self._looked.add(whole)
-                self._look(whole, part, self._bases(part) if not above else [self._folders[above]])
+                near = self._bases(part) if not above else [self._folders[above]]
+                if not above and not self._look(whole, part, near):
+                    further = self._further(part)
+                    _ = self._look(whole, part, further) or self._look(whole, part, self._anywhere(part, further))
+                elif above:
+                    self._look(whole, part, near)
             if whole not in self._folders:
                 return
             above = whole
@@ -230,12 +340,36 @@ class _Modules:
         """Return the folders to look in, each with the folder from which its files get their paths."""
         if top in _NEVER | self._found.project.unknown:
             return []
-        root, source = self._root, self._root / "src"
+        if not self._found.project.packages and _is_package(top):
+            return []
+        root = self._root
         if top in sys.stdlib_module_names:
             return [(root, root)]
-        return [*dict.fromkeys([(root, root), (source, source), (self._beside, root)])]
+        return [*dict.fromkeys([*_with_source(root), (self._beside, root)])]
 
-    def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> None:
+    def _further(self, top: str) -> list[tuple[Path, Path]]:
+        """Return the folders between evaluator and root, and above it in the checkout: for own modules alone.
+
+        A folder there that is called like a well-known package is not what an import means.
+        """
+        project = self._found.project
+        if top in _NEVER | project.unknown | sys.stdlib_module_names or _is_package(top):
+            return []
+        above = [*self._beside.parents, *self._root.parents]
+        known = [folder for folder in dict.fromkeys(above) if project.holds(folder) and folder != self._root]
+        return [base for folder in known for base in _with_source(folder)]
+
+    def _anywhere(self, top: str, further: list[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
+        """Return the folder of the one module of this name in the checkout, which code adds to `sys.path` itself."""
+        checkout = self._found.project.checkout
+        if checkout is None or not further:
+            return []
+        if self._folders_of is None:
+            self._folders_of = _modules_below(checkout, self._found.project)
+        places = self._folders_of.get(top, ())
+        return [(folder, folder) for folder in places] if len(places) == 1 else []
+
+    def _look(self, name: str, part: str, bases: list[tuple[Path, Path]]) -> bool:
         """Take a package or a module from the first folder that has it; else a folder of that name is a package."""
         may_hold = self._found.project.may_hold
         bases = [(folder, base) for folder, base in bases if folder == self._root or may_hold(folder)]
@@ -243,17 +377,41 @@ class _Modules:
             for path in (folder / part / "__init__.py", folder / f"{part}.py"):
                 if _is_file(path) and may_hold(path.parent):
                     self._take(name, path, base)
-                    return
+                    return True
         for folder, base in bases:
             if _is_folder(folder / part) and may_hold(folder / part):
                 self._folders[name] = folder / part, base
-                return
+                return True
+        return False
 
     def _take(self, name: str, path: Path, base: Path) -> None:
         if path.name == "__init__.py":
             self._folders[name] = path.parent, base
         text = self._found.send(path, (".py",), base=base)
         self._left.append((text, name if path.name == "__init__.py" else name.rpartition(".")[0]))
+
+
+def _is_package(top: str) -> bool:
+    package = pin_for(top, Language.PYTHON)
+    return package is not None and is_known(package, Language.PYTHON)
+
+
+def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
+    """Return the folders in which modules of each name lie; none of a checkout with very many files."""
+    found: dict[str, list[Path]] = {}
+    for count, path in enumerate(_files_below(checkout, project)):
+        if count > _MOST_OTHERS:
+            return {}
+        module = path.parent if path.name == "__init__.py" else path
+        if path.suffix == ".py":
+            found.setdefault(module.name.removesuffix(".py"), []).append(module.parent)
+    return found
+
+
+def _with_source(folder: Path) -> list[tuple[Path, Path]]:
+    """Return a folder and its `src`, which is no place of modules where it is itself a package."""
+    source = folder / "src"
+    return [(folder, folder)] + ([] if _is_file(source / "__init__.py") else [(source, source)])
 
 
 class _Scripts:
@@ -278,15 +436,18 @@ class _Scripts:
                 path = self._find(folder, specifier.text)
                 if path is not None and path not in self._seen:
                     self._seen.add(path)
-                    left.append((self._found.send(path, _SCRIPTS), path.parent))
+                    text = self._found.send(path, (*_SCRIPTS, *_TEXTS))
+                    left += [(text, path.parent)] if path.suffix in _SCRIPTS else []
 
     def _find(self, folder: Path, specifier: str) -> Path | None:
         if not specifier.startswith(("./", "../")) and specifier not in {".", ".."}:
             return None
         project = self._found.project
         path = next(filter(_is_file, _candidates(Path(os.path.normpath(folder / specifier)))), None)
-        if path is None:
+        if path is None or path.suffix not in (*_SCRIPTS, *_TEXTS):
             return None
+        if not path.is_relative_to(project.root) and project.holds(path) and project.may_hold(path.parent):
+            raise _BeyondRootError
         if not path.is_relative_to(project.root):
             raise InvalidRequest(f"{specifier} leads to {path}, out of the project {project.root}; put the file there")
         return path if project.may_hold(path.parent) else None

@@ -56,6 +56,7 @@ def store(
     timeout_s: options.TimeoutOption = None,
     memory_mb: options.MemoryOption = None,
     data_file: options.FileOption = None,
+    data_folder: options.FilesOption = None,
     model: options.ModelOption = None,
     network: options.NetworkOption = None,
     secret: options.CodeSecretOption = None,
@@ -79,9 +80,11 @@ def store(
     given = read(
         file, language, host=load_settings(), contract=contract, threshold=threshold, packages=package, policy=policy,
         entry=entry, config=config, integers=integers, timeout_s=timeout_s, memory_mb=memory_mb,
-        extra=data_file or (), models=model, network=network, secrets=secret,
+        extra=data_file or (), folders=data_folder or (), models=model, network=network, secrets=secret,
         requests=budget_requests, tokens=budget_tokens, cost=budget_cost,
     )  # fmt: skip
+    if not as_json:
+        evaluator_files.tell_files(given)
     cases = [
         case for path in evaluator_files.case_files(file) for case in evaluator_files.read_cases(path, load_settings())
     ]

@@ -10,7 +10,7 @@ from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.packages.scripts import require_python
 from evaluator_host.engine.service import Service
-from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator
+from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, tell_files
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Isolation, Language, Row
 from evaluator_host.types.outcome import EvaluationResult
 
@@ -60,7 +60,9 @@ async def evaluate_in_order(
 
 
 async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: bool) -> None:
-    """Check the Python version that a file requires, and install its packages, with a progress bar if `shown`.
+    """Check the Python version that a file requires, and install its packages; say which, and what goes along.
+
+    A progress bar and the files are shown if `shown`.
 
     Raises:
       InvalidRequest: the service runs evaluators on another version of Python.
@@ -68,6 +70,8 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
       PackagesFailed: the set cannot be resolved or installed.
       IndexUnavailable: the index does not answer.
     """
+    if shown:
+        tell_files(given)
     runtimes = target.info().runtimes
     python = given.evaluator.python or runtimes.get("python")
     if given.requires_python is not None and python is not None:

@@ -3,8 +3,9 @@
 import asyncio
 import glob
 import json
+import os.path
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.engine.contracts.imports import SUFFIXES
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.packages.lock import Pin
-from evaluator_host.engine.packages.own_files import Project, find_project, with_files
+from evaluator_host.engine.packages.own_files import Project, find_project, texts_below, with_files
 from evaluator_host.engine.packages.pin_parser import parse
 from evaluator_host.engine.packages.scripts import read_script
 from evaluator_host.engine.system.files import read_utf8
@@ -26,21 +27,24 @@ from evaluator_host.platform.evaluators.bodies import BudgetIn, EvaluatorIn, Lim
 from evaluator_host.platform.evaluators.cases import case_name, read_expect
 from evaluator_host.platform.http.pins import EnvironmentIn
 from evaluator_host.platform.plugins import plugins
+from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Evaluator, Language, Policy
 from evaluator_host.types.json_values import InvalidJson, decode_json
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
 EXPECT: Final = "expect"
+_SHOWN_FILES: Final = 10
 _OPTIONS: Final = {"packages": "--package"}  # fields whose option has another name
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvaluator:
-    """An evaluator, and the version of Python that its file requires."""
+    """An evaluator, the version of Python that its file requires, and what is said of its files."""
 
     evaluator: Evaluator
     requires_python: str | None = None
+    told: tuple[str, ...] = ()  # lines about the files that go along, and those that do not
 
 
 def read_evaluator(
@@ -50,6 +54,7 @@ def read_evaluator(
     host: Settings,  # where a pin that is not exact is looked up
     project: Project | None = None,  # where its own files come from; None for the project that it lies in
     extra: Sequence[Path] = (),  # further files to send: data that it reads
+    folders: Sequence[Path] = (),  # folders of which all files are sent; one that has the file is the project's root
     alone: bool = False,  # leave the project's files out
     # as in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the file
     # itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
@@ -69,9 +74,38 @@ def read_evaluator(
     script = read_script(read_utf8(file), language, parse=partial(_parse, host))
     fields["packages"] = [*(fields.get("packages") or ()), *(pin.text for pin in script.pins)]
     evaluator = evaluator_of(code=script.source, language=language, **fields)
-    if not alone and evaluator.policy is Policy.NONE:
-        evaluator = with_files(evaluator, file, project or _project(file, language), extra=extra)
-    return LoadedEvaluator(evaluator, script.requires_python)
+    if alone or evaluator.policy is not Policy.NONE:
+        return LoadedEvaluator(evaluator, script.requires_python)
+    around = project or _project(file, language)
+    above = next((one for one in folders if file.resolve().is_relative_to(one.resolve())), None)
+    if above is not None:
+        around = around.rooted(above.resolve())
+    found = [texts_below(folder, around) for folder in folders]
+    sent = [path for texts, _ in found for path in texts]
+    evaluator = with_files(evaluator, file, around, extra=[*extra, *sent])
+    others = [path for _, left in found for path in left]
+    return LoadedEvaluator(evaluator, script.requires_python, tuple(_told(evaluator, around, others)))
+
+
+def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Iterator[str]:
+    paths = list(evaluator.files)
+    if paths:
+        count = "1 file goes along" if len(paths) == 1 else f"{len(paths)} files go along"
+        yield f"{count} from {project.root}: {_listed(paths)}"
+    if others:
+        names = [os.path.relpath(path, project.root.resolve()) for path in others]
+        yield f"not text, over 1 MB, or a link that leads out, and so left out: {_listed(names)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
+    return ", ".join(names[:_SHOWN_FILES]) + more
+
+
+def tell_files(given: LoadedEvaluator) -> None:
+    """Say on standard error which files go along with an evaluator, and which do not."""
+    for line in given.told:
+        err.print(plain(line))
 
 
 def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below

@@ -339,9 +339,11 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
 def _evaluator(given: str) -> Evaluator | str:
     path = Path(given)
     if path.suffix and path.is_file():
-        from evaluator_host.platform.evaluators.evaluator_files import read_evaluator  # noqa: PLC0415 - few calls of a host need it
+        from evaluator_host.platform.evaluators.evaluator_files import read_evaluator, tell_files  # noqa: PLC0415 - few calls of a host need it
 
-        return read_evaluator(path, None, host=load_settings()).evaluator
+        found = read_evaluator(path, None, host=load_settings())
+        tell_files(found)
+        return found.evaluator
     return given
 
 

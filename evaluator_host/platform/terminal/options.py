@@ -48,6 +48,14 @@ FileOption = Annotated[
         help="A data file of the project that the code reads. Repeatable. Imports come by themselves.",
     ),
 ]
+FilesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--files",
+        metavar="DIR",
+        help="A folder whose files go along, by their paths from it if FILE lies in it. Repeatable.",
+    ),
+]
 PythonOption = Annotated[str | None, typer.Option(help="Minor version of Python to run on: 3.13.")]
 PolicyOption = Annotated[Policy, typer.Option(help="restricted: run under RestrictedPython (Python only).")]
 TimeoutOption = Annotated[float | None, typer.Option(help="Seconds for one row.", show_default="10")]

@@ -127,5 +127,5 @@ def install(path: str) -> None:
         data = file.read()
     size = int.from_bytes(data[:4], "big")
     header, body = jsontext.decode(data[4 : 4 + size].decode()), jsontext.decode(data[4 + size :].decode())
-    modules.install(body.get("files") or {}, body.get("path") or FILENAME)
+    modules.install(body, body.get("path") or FILENAME)
     sys.meta_path.append(_Evaluator(header, body))

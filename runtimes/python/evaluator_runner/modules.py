@@ -100,18 +100,20 @@ def _folder(name: str, path: str) -> Any:
     return spec
 
 
-def install(files: dict[str, str], own_path: str) -> None:
-    """Make the modules of an evaluator importable in this process.
+def install(body: dict[str, Any], own_path: str) -> None:
+    """Make the modules of an evaluator importable in this process, itself too: a package above it may import it.
 
     Args:
-      files: The texts that came with it, by path from their root.
+      body: That of its load: the code, and the texts that came with it, by path from their root.
       own_path: Where the evaluator itself lies among them.
     """
-    texts = {path: text for path, text in files.items() if path.endswith(SUFFIX)}
+    texts = {path: text for path, text in (body.get("files") or {}).items() if path.endswith(SUFFIX)}
     beside = own_path.rpartition("/")[0]
     deeper = [beside] if beside else []
     if not texts:
         return
+    if own_path != tracebacks.FILENAME:
+        texts.setdefault(own_path, body["code"])
     folders = frozenset(above for path in texts for above in _above(path))
     places = sys.meta_path
     at = places.index(PathFinder) if PathFinder in places else len(places)

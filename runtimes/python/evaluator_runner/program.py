@@ -238,9 +238,9 @@ def _prepare_imports(
 ) -> Whole | None:
     """Let the code import its own files, and well-known packages that are not there; return it if it does so."""
     known = body.get("known") or {}
-    later.give_keys(body["code"], os.environ)
+    later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
     later.install(body["code"], known)
-    modules.install(body.get("files") or {}, own_path)
+    modules.install(body, own_path)
     if package := modules.package_of(own_path):
         namespace["__package__"] = package
     absent.install(body["code"], package)

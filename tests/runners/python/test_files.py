@@ -42,6 +42,19 @@ def test_code_that_lies_deeper_imports_what_is_beside_it_and_above(runner: Runne
     assert body(runner.call(None, None, None))["value"] == [1, 1, 1, 2, "evals/score.py", "evals"]
 
 
+def test_the_package_around_an_evaluator_may_import_it(runner: RunnerProcess) -> None:
+    files = {"pkg/__init__.py": "from .score import LIMIT, evaluate", "pkg/text.py": "WORDS = 2"}
+    code = "from .text import WORDS\nLIMIT = 3\ndef evaluate(inputs, outputs, trace):\n    return LIMIT + WORDS\n"
+    load(runner, code, files, "pkg/score.py")
+    assert body(runner.call(None, None, None))["value"] == 5
+
+
+def test_a_client_that_a_file_makes_has_a_key_as_in_the_code(runner: RunnerProcess) -> None:
+    files = {"llm.py": "import os\n# openai\nhas_key = bool(os.environ.get('OPENAI_API_KEY'))"}
+    load(runner, f"import llm\ndef score(): return llm.has_key\n{SCORE}", files)
+    assert body(runner.call(None, None, None))["value"] is True
+
+
 def test_a_traceback_names_the_file(runner: RunnerProcess) -> None:
     load(runner, f"from lib.models import score\n{SCORE}", {"lib/models.py": "\ndef score():\n    return 1 / 0\n"})
     error = body(runner.call(None, None, None))["error"]
