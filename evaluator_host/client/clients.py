@@ -213,7 +213,7 @@ class HostVerbs(Verbs[TransportT]):
           name: First part of the evaluators' names and name of the data set; None for the file's.
           platform: Where the file is from; None to recognise it.
           contract: Of the evaluators of a module.
-          packages: Exact pins for every evaluator.
+          packages: Exact pins for every evaluator; `auto` among them for the packages that each imports.
           models: Registered models for evaluators that ask one: `judge-small`, `embedding=embed-small`.
           replace: Whether existing evaluators get a next version, and an existing data set is replaced.
           force: Whether evaluators that do not load are stored too.
@@ -225,7 +225,8 @@ class HostVerbs(Verbs[TransportT]):
         """
         body = {
             "files": files, "path": path, "name": name, "platform": platform, "contract": contract,
-            "packages": list(packages), "models": list(models), "replace": replace, "force": force, "dry_run": dry_run,
+            "packages": [packages] if isinstance(packages, str) else list(packages), "models": list(models),
+            "replace": replace, "force": force, "dry_run": dry_run,
         }  # fmt: skip
         return await self._transport.send(Call("POST", "/v1/import", Import, encode(body)))
 

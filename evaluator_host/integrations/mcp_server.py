@@ -52,10 +52,14 @@ Write and test evaluators: functions that score one output of a model. The defau
 `def evaluate(inputs, outputs, trace)` in Python (or a function of that name in JavaScript or TypeScript); it returns a
 number from 0 to 1, a boolean, or an object with "score" and "reason". `check` after each change, then `evaluate` on a
 row or `evaluate_file` on a file of rows. Code has no network; packages are pinned exactly (numpy==2.1.0,
-lodash@4.17.21). Evaluators written for other platforms run as they are: `check` says which platform's form it is."""
+lodash@4.17.21), or chosen by the host: ["auto"]. Evaluators written for other platforms run as they are: `check` says
+which platform's form it is."""
 
 Code = Annotated[str, Field(description="Source code of the evaluator.")]
-Packages = Annotated[list[str] | None, Field(description="Exact pins: numpy==2.1.0, lodash@4.17.21.")]
+Packages = Annotated[
+    list[str] | None,
+    Field(description="Exact pins: numpy==2.1.0, lodash@4.17.21; or auto: those that the code imports."),
+]
 Named = Annotated[str, Field(description="Name of a stored evaluator, with or without a version: exact-match@3.")]
 
 

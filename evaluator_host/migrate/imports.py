@@ -26,7 +26,7 @@ from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
 from evaluator_host.platform.evaluators.table import NameFacts
 from evaluator_host.platform.plugins import plugins
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound, Problem
-from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language
+from evaluator_host.types.evaluator import AUTO_PACKAGES, Contract, Evaluator, EvaluatorSettings, Language
 from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
 from evaluator_host.types.migrations import Import, ImportedDataset, ImportedEvaluator, ImportRemark
@@ -49,7 +49,7 @@ class ImportWish:
       name: First part of the names; None for the file's own name.
       platform: The platform that the file comes from; None to recognise it.
       contract: Contract of the evaluators in a module.
-      packages: Pins that every evaluator gets.
+      packages: Pins that every evaluator gets; `auto` among them for those that each imports.
       models: Registered models for evaluators that call models: `judge-small`, `embedding=embed-small`.
       replace: Whether to add versions to existing evaluators, and to replace an existing data set.
       force: Whether to store evaluators that do not load.
@@ -274,11 +274,12 @@ def _lacks(names: Sequence[str]) -> str:
 
 def _evaluator(one: FoundEvaluator, files: dict[str, str], wish: ImportWish) -> Evaluator:
     packages = dict.fromkeys((*one.packages, *wish.packages))
+    auto = [AUTO_PACKAGES] if packages.pop(AUTO_PACKAGES, False) is None else []
     return Evaluator(
         one.code,
         language=one.language,
         contract=one.contract if one.contract is not Contract.AUTO else wish.contract,
-        packages=tuple(sorted(pin.text for pin in parse(list(packages), one.language))),
+        packages=(*auto, *sorted(pin.text for pin in parse(list(packages), one.language))),
         threshold=one.threshold,
         settings=EvaluatorSettings(entry=one.entry, config=one.config),
         models=tuple(_granted(wish)[name] for name in one.asks),
@@ -292,6 +293,7 @@ async def _store_evaluator(
 ) -> ImportedEvaluator | ImportRemark:
     """Store an evaluator, or only check it; return why it is left out when it does not load."""
     try:
+        evaluator = await context.service.pinned(evaluator, caller=Caller(context.workspace))
         if wish.dry_run:
             report = await context.service.check(evaluator, caller=Caller(context.workspace))
             if report.problems and not wish.force:

@@ -11,7 +11,7 @@ import pytest
 from evaluator_host.client import Client
 from evaluator_host.types.errors import InvalidRequest, NameTaken
 from tests import forked
-from tests.server import Server
+from tests.server import Server, index_environment
 
 CONFIG = """
 description: Capitals
@@ -72,9 +72,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
+        **(environment or {}),
         "EVALUATOR_HOST_DATA_DIR": str(folder / "data"),
         "EVALUATOR_HOST_SANDBOX": "bubblewrap",
     }
@@ -111,6 +112,14 @@ def test_a_module_becomes_an_evaluator_for_each_entry_that_loads(project: Path) 
         ["scorers-short", "langsmith"],
     ]
     assert "not imported: near: scorers-near: No module named 'missing_library'" in ran.stderr
+
+
+def test_packages_are_chosen_for_what_is_imported(project: Path) -> None:
+    code = "import emoji\n\ndef evaluate(inputs, outputs, trace):\n    return emoji.emoji_count(outputs) + 1.0\n"
+    (project / "counting.py").write_text(code)
+    made = run(project, "counting.py", "--package", "auto", "--json", environment=index_environment())
+    (one,) = json.loads(made.stdout)["evaluators"]
+    assert [pin.partition("==")[0] for pin in one["evaluator"]["packages"]] == ["emoji"], made.stderr
 
 
 def test_a_job_scores_what_was_imported_as_the_tests_say(server: Server, project: Path) -> None:

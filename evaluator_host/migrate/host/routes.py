@@ -127,7 +127,11 @@ class ImportIn(Wire):
     )
     platform: str | None = Field(None, description="Where the file is from. Default: recognised.")
     contract: Contract = Field(Contract.AUTO, description="Of the evaluators of a module.")
-    packages: list[str] = Field(default_factory=list, max_length=100, description="Exact pins for every evaluator.")
+    packages: list[str] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Exact pins for every evaluator; `auto` among them for the packages that each imports.",
+    )
     models: list[str] = Field(
         default_factory=list,
         max_length=10,
