@@ -1,7 +1,12 @@
 """The editor: what the host makes of code while it is written, packages, settings, the library."""
 
 import asyncio
+import io
 import re
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Page, Request, expect
@@ -447,6 +452,119 @@ async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page)
     await page.get_by_role("button", name="Remove helpers.py").click()
     await page.get_by_role("button", name="Add helpers.py").click()
     await expect(page.get_by_role("textbox", name="Text of helpers.py")).to_be_visible()
+
+
+async def chosen(page: Page, button: str, what: list[Any] | Path) -> None:
+    await page.get_by_role("button", name="Add a file…").click()
+    async with page.expect_file_chooser() as chooser:
+        await page.get_by_role("button", name=button).click()
+    await (await chooser.value).set_files(what)
+
+
+def packed(entries: list[tuple[str | zipfile.ZipInfo, bytes]]) -> dict[str, Any]:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a name that is there twice
+        for name, content in entries:
+            archive.writestr(name, content)
+    return {"name": "shop.zip", "mimeType": "application/zip", "buffer": written.getvalue()}
+
+
+OF_A_SHOP = {
+    "shop/score.py": "from lib.text import two\n\ndef evaluate(inputs, outputs, trace):\n    return two() + len(open('data/a.txt').read())\n",
+    "shop/lib/text.py": "def two():\n    return 2\n",
+    "shop/lib/Text.py": "# another file\n",
+    "shop/data/a.txt": "é",
+    "shop/.env": "KEY=1",
+    "shop/node_modules/x/index.js": "no",
+    "shop/venv/pyvenv.cfg": "",
+    "shop/venv/lib.py": "no",
+}
+
+
+@pytest.mark.long
+async def test_a_folder_or_an_archive_is_added_and_one_file_made_the_evaluator(page: Page, tmp_path: Path) -> None:
+    for path, text in OF_A_SHOP.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "shop" / "logo.png").write_bytes(b"\x89PNG\xff")
+    archive = packed([(path, text.encode()) for path, text in OF_A_SHOP.items()])
+    for button, what in (("A folder…", tmp_path / "shop"), ("Files or a zip…", [archive])):
+        await open_workbench(page)
+        await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1\n")
+        await chosen(page, button, what)
+        files = page.get_by_role("group", name="Files")
+        for path in ("data/a.txt", "lib/Text.py", "lib/text.py", "score.py"):
+            await expect(files.get_by_role("button", name=path, exact=True)).to_be_visible()
+        await expect(files.get_by_role("button")).to_have_count(5)
+        if button == "A folder…":
+            await expect(page.get_by_text("Added 4 files; left out: logo.png is not text")).to_be_visible()
+        await files.get_by_role("button", name="score.py", exact=True).click()
+        await page.get_by_role("button", name="Make it the evaluator").click()
+        await expect(files.get_by_role("button").first).to_have_text("score.py")
+        await loads(page)
+        await expect(score(await run(page))).to_have_text("3")
+        assert await grave_findings(page) == []
+        for path in ("data/a.txt", "lib/Text.py", "lib/text.py", "evaluator.py"):
+            await files.get_by_role("button", name=path, exact=True).click()
+            await page.get_by_role("button", name=f"Remove {path}").click()
+
+
+def _link(path: str) -> zipfile.ZipInfo:
+    found = zipfile.ZipInfo(path)
+    found.create_system, found.external_attr = 3, 0o120777 << 16
+    return found
+
+
+@pytest.mark.long
+async def test_a_hostile_archive_adds_nothing_that_it_should_not(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1\n")
+    paths: list[tuple[str | zipfile.ZipInfo, bytes]] = [
+        ("a/../../x.py", b"x"),
+        ("/etc/x.py", b"x"),
+        ("a\\x.py", b"x"),
+        ("a/./x.py", b"x"),
+        ("a\r/x.py", b"x"),
+    ]
+    files = page.get_by_role("group", name="Files").get_by_role("button")
+    cases: list[tuple[list[tuple[str | zipfile.ZipInfo, bytes]], str]] = [
+        *(([one, ("y.py", b"y")], "is not a path within the folder") for one in paths),
+        ([(_link("s/x.py"), b"/etc/passwd"), ("s/y.py", b"y")], "x.py is over 1 MB, or a link"),
+        ([("bomb.txt", bytes(1 << 28)), ("y.py", b"y")], "bomb.txt is over 1 MB"),
+        ([("x.py", b"1"), ("x.py", b"2")], "There are two files at x.py"),
+        ([(f"{n}.txt", b"x") for n in range(501)], "more than 500 files"),
+        ([(f"{n}.txt", b"A" * 1_000_000) for n in range(10)], "8 MB"),
+    ]
+    for entries, said in cases:
+        await chosen(page, "Files or a zip…", [packed(entries)])
+        await expect(page.get_by_text(said).last).to_be_visible()
+        if ("y.py", b"y") in entries or ("s/y.py", b"y") in entries:
+            await expect(files).to_have_text(["evaluator.py", "y.py"])
+            await files.last.click()
+            await page.get_by_role("button", name="Remove y.py").click()
+        await expect(files).to_have_count(0)
+        await expect(page.get_by_text(said)).to_have_count(0)
+    broken = {"name": "shop.zip", "mimeType": "application/zip", "buffer": b"PK no archive"}
+    await chosen(page, "Files or a zip…", [broken])
+    await expect(page.get_by_text("shop.zip cannot be read as a zip archive")).to_be_visible()
+
+
+async def test_files_that_are_dropped_on_the_editor_are_added(page: Page) -> None:
+    await open_workbench(page)
+    await page.evaluate(
+        """() => {
+          const carried = new DataTransfer();
+          carried.items.add(new File(["def two():\\n    return 2\\n"], "helpers.py"));
+          const editor = document.querySelector(".main-editor .cm-content");
+          for (const kind of ["dragenter", "dragover", "drop"]) {
+            editor.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: carried }));
+          }
+        }"""
+    )
+    await expect(page.get_by_text("Added helpers.py")).to_be_visible()
+    await page.get_by_role("button", name="helpers.py", exact=True).click()
+    await expect(page.get_by_role("textbox", name="Text of helpers.py")).to_contain_text("return 2")
 
 
 @pytest.mark.long

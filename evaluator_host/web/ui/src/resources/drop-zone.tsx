@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 
-/** An area that accepts dropped files; it shows a hint while a file is dragged over it. */
-export function DropZone({ onFiles, children }: { onFiles: (files: readonly File[]) => void; children: ComponentChildren }) {
+/** What an element needs to accept dropped files, also where an editor in it would take them; and whether some are dragged over it. */
+export function useDrop(take: (transfer: DataTransfer) => void) {
   const [above, setAbove] = useState(false);
   const depth = useRef(0); // every child that is entered is another enter
   const carriesFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
@@ -17,29 +17,44 @@ export function DropZone({ onFiles, children }: { onFiles: (files: readonly File
     if (depth.current === 0) setAbove(false);
   };
   const drop = (event: DragEvent) => {
-    if (!carriesFiles(event)) return;
+    if (!carriesFiles(event) || event.dataTransfer === null) return;
     event.preventDefault();
+    event.stopPropagation();
     depth.current = 0;
     setAbove(false);
-    onFiles([...(event.dataTransfer?.files ?? [])]);
+    take(event.dataTransfer);
   };
+  const over = (event: DragEvent) => carriesFiles(event) && event.preventDefault();
+  return { above, on: { onDragEnter: enter, onDragOver: over, onDragLeave: leave, onDropCapture: drop } };
+}
+
+/** What covers an area while files are dragged over it. */
+export function DropHint({ children }: { children: ComponentChildren }) {
   return (
-    <div class={above ? "drop-zone drop-above" : "drop-zone"} onDragEnter={enter} onDragOver={(event) => carriesFiles(event) && event.preventDefault()} onDragLeave={leave} onDrop={drop}>
+    <p class="drop-hint" aria-hidden="true">
       {children}
-      {above && (
-        <p class="drop-hint" aria-hidden="true">
-          Drop to upload
-        </p>
-      )}
+    </p>
+  );
+}
+
+/** An area that accepts dropped files; it shows a hint while a file is dragged over it. */
+export function DropZone({ onFiles, children }: { onFiles: (files: readonly File[]) => void; children: ComponentChildren }) {
+  const { above, on } = useDrop((transfer) => onFiles([...transfer.files]));
+  return (
+    <div class={above ? "drop-zone drop-above" : "drop-zone"} {...on}>
+      {children}
+      {above && <DropHint>Drop to upload</DropHint>}
     </div>
   );
 }
 
-/** Ask the user for files; none when they choose none. */
-export function pickFiles(): Promise<readonly File[]> {
+/** Ask the user for files of some kinds, or for those of a folder; none when they choose none. */
+export function pickFiles({ accept = ".jsonl,.ndjson,.csv,.tsv,.txt,.json,.xlsx,.parquet", several = false, folder = false } = {}): Promise<readonly File[]> {
   const input = document.createElement("input");
   input.type = "file";
-  input.accept = ".jsonl,.ndjson,.csv,.tsv,.txt,.json,.xlsx,.parquet";
+  input.accept = accept;
+  input.multiple = several;
+  input.webkitdirectory = folder;
   return new Promise((resolve) => {
     input.addEventListener("change", () => resolve([...(input.files ?? [])]));
     input.addEventListener("cancel", () => resolve([]));

@@ -119,6 +119,46 @@ export function rowOfRecord(record: Record<string, unknown>): Row {
   return { inputs: record, outputs, trace: isObject(record["trace"]) ? record["trace"] : null, messages };
 }
 
+const OWN: Record<Language, string> = { python: "evaluator.py", javascript: "evaluator.js", typescript: "evaluator.ts" };
+const ENDS: Record<string, Language> = { py: "python", js: "javascript", mjs: "javascript", cjs: "javascript", jsx: "javascript", ts: "typescript", mts: "typescript", cts: "typescript", tsx: "typescript" };
+
+/** Where the code lies among its files. */
+export function ownPath(draft: Draft): string {
+  return draft.path ?? OWN[draft.language];
+}
+
+/** The language of a file that may be an evaluator; null for any other. */
+export function languageOf(path: string): Language | null {
+  return ENDS[path.slice(path.lastIndexOf(".") + 1)] ?? null;
+}
+
+/** What makes one of the files the evaluator, and a file of what was it. */
+export function withEvaluator(draft: Draft, path: string): Partial<Draft> {
+  const { [path]: code = "", ...others } = draft.files;
+  const files = draft.code.trim() === "" ? others : { ...others, [ownPath(draft)]: draft.code };
+  const language = languageOf(path) ?? draft.language;
+  const isOther = (language === "python") !== (draft.language === "python");
+  return { code, path, files, language, packages: isOther ? [] : draft.packages, example: null };
+}
+
+/** What adds files. One of them is the evaluator where it has its text, or, if there is no code yet, where it alone may be. */
+export function withDropped(draft: Draft, added: Record<string, string>): Partial<Draft> {
+  const files = { ...draft.files, ...added };
+  const sources = Object.keys(added).filter((path) => languageOf(path) !== null);
+  const isEmpty = draft.code.trim() === "";
+  const own = sources.find((path) => !isEmpty && added[path]?.trim() === draft.code.trim()) ?? (isEmpty && sources.length === 1 ? sources[0] : undefined);
+  if (own !== undefined) return withEvaluator({ ...draft, files, code: "" }, own);
+  return { files, path: ownPath(draft) in files ? freePath(draft.language, files) : draft.path, example: null };
+}
+
+function freePath(language: Language, files: Record<string, string>): string {
+  const [stem, end] = OWN[language].split(".");
+  for (let number = 1; ; number += 1) {
+    const path = number === 1 ? OWN[language] : `${stem}_${number}.${end}`;
+    if (!(path in files)) return path;
+  }
+}
+
 /** The errors of a draft, by field. */
 export type Faults = Partial<Record<string, string>>;
 

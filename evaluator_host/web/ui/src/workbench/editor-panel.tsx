@@ -15,7 +15,9 @@ import { oneLine } from "../resources/format";
 import { Link } from "../router";
 import { keep, recall } from "../storage";
 import type { CheckReport, EvaluatorIn, Fix, Language } from "../api/types";
-import { type Draft, type Faults, fromExample, opened } from "./draft";
+import { type Draft, type Faults, fromExample, opened, withDropped } from "./draft";
+import { DropHint, useDrop } from "../resources/drop-zone";
+import type { Dropped } from "./dropped";
 import { Files } from "./files";
 import { Gallery } from "./gallery";
 import { Packages } from "./packages";
@@ -73,6 +75,25 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   const remarks = useRemarks(draft.code, server, !checked.stale && checked.report?.ok === true && isOurs(contract));
   const marks = useMemo(() => (ownFault === null ? [...found, ...(file === null ? remarks : [])] : [ownFault]), [ownFault, found, remarks, file]);
   const missing = checked.report?.missing_imports ?? [];
+  const take = async (read: (reader: typeof import("./dropped"), keeps: (folder: string) => boolean) => Promise<Dropped>) => {
+    const keeps = (folder: string) => missing.some(({ path }) => path !== null && (path === `${folder}.py` || path.startsWith(`${folder}/`)));
+    try {
+      const reader = await import("./dropped");
+      const { files, left } = await read(reader, keeps);
+      const count = Object.keys(files).length;
+      if (count > 0) change(withDropped(draft, files));
+      const added = count === 0 ? "There is nothing to add" : count === 1 ? `Added ${Object.keys(files)[0]}` : `Added ${count} files`;
+      const more = left.length > 3 ? `, and ${left.length - 3} more` : "";
+      toast(left.length === 0 ? added : `${added}; left out: ${left.slice(0, 3).join(", ")}${more}`);
+    } catch (fault) {
+      toast(fault instanceof Error ? fault.message : String(fault));
+    }
+  };
+  const dropping = useDrop((transfer) => {
+    const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null); // a browser forgets them after the event
+    const files = [...transfer.files];
+    void take((reader, keeps) => (entries.length > 0 ? reader.readEntries(entries, keeps) : reader.readFiles(files, keeps)));
+  });
   const format = async () => {
     const text = handle.current?.text() ?? "";
     try {
@@ -90,7 +111,8 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
     else change({ language, packages: language === "python" || draft.language === "python" ? [] : draft.packages });
   };
   return (
-    <section class="panel editor-panel" aria-labelledby="editor-title">
+    <section class="panel editor-panel" aria-labelledby="editor-title" {...dropping.on}>
+      {dropping.above && <DropHint>Drop files, a folder or a zip archive</DropHint>}
       <header class="panel-head editor-head">
         <h2 id="editor-title" class="visually-hidden">
           Evaluator
@@ -115,7 +137,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
         </div>
       </header>
       <Signature draft={draft} contract={contract} ran={ran} />
-      <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} />
+      <Files draft={draft} change={change} shown={file} onShow={setShown} missing={missing} onPick={(files) => void take((reader, keeps) => reader.readFiles(files, keeps))} />
       <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known, server } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
       <EditorHints wrap={wrap} onWrap={toggleWrap} onFormat={format} />
       {aside !== null && (

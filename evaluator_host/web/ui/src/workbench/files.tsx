@@ -2,9 +2,8 @@
 import { useState } from "preact/hooks";
 import { Button } from "../components/button";
 import type { CheckReport } from "../api/types";
-import type { Draft } from "./draft";
-
-const OWN: Record<Draft["language"], string> = { python: "evaluator.py", javascript: "evaluator.js", typescript: "evaluator.ts" };
+import { pickFiles } from "../resources/drop-zone";
+import { languageOf, ownPath, withEvaluator, type Draft } from "./draft";
 
 interface FilesProps {
   draft: Draft;
@@ -13,9 +12,10 @@ interface FilesProps {
   shown: string | null;
   onShow: (path: string | null) => void;
   missing: CheckReport["missing_imports"];
+  onPick: (files: readonly File[]) => void;
 }
 
-export function Files({ draft, change, shown, onShow, missing }: FilesProps) {
+export function Files({ draft, change, shown, onShow, missing, onPick }: FilesProps) {
   const [adding, setAdding] = useState<string | null>(null);
   const paths = Object.keys(draft.files);
   const wanted = missing.filter(({ path }) => path !== null && !(path in draft.files)).map(({ path }) => path as string);
@@ -29,12 +29,17 @@ export function Files({ draft, change, shown, onShow, missing }: FilesProps) {
     change({ files, example: null });
     onShow(null);
   };
+  const pick = async (how: Parameters<typeof pickFiles>[0]) => {
+    setAdding(null);
+    const files = await pickFiles(how);
+    if (files.length > 0) onPick(files);
+  };
   return (
     <div class="file-tabs">
       {paths.length > 0 && (
         <div class="segments" role="group" aria-label="Files">
           <button type="button" aria-pressed={shown === null} onClick={() => onShow(null)}>
-            {draft.path ?? OWN[draft.language]}
+            {ownPath(draft)}
           </button>
           {paths.map((path) => (
             <button key={path} type="button" aria-pressed={shown === path} onClick={() => onShow(path)}>
@@ -46,6 +51,18 @@ export function Files({ draft, change, shown, onShow, missing }: FilesProps) {
       {shown !== null && (
         <Button kind="quiet" small onClick={() => remove(shown)}>
           Remove {shown}
+        </Button>
+      )}
+      {shown !== null && languageOf(shown) !== null && (
+        <Button
+          kind="quiet"
+          small
+          onClick={() => {
+            change(withEvaluator(draft, shown));
+            onShow(null);
+          }}
+        >
+          Make it the evaluator
         </Button>
       )}
       {adding === null ? (
@@ -71,6 +88,12 @@ export function Files({ draft, change, shown, onShow, missing }: FilesProps) {
           />
           <Button small type="submit">
             Add
+          </Button>
+          <Button small onClick={() => void pick({ accept: "", several: true })}>
+            Files or a zip…
+          </Button>
+          <Button small onClick={() => void pick({ folder: true })}>
+            A folder…
           </Button>
         </form>
       )}
