@@ -1,5 +1,6 @@
 // @ts-check
 /** One evaluator in this runner: it is loaded once, then called. */
+import { needs, packageOf } from './absent.mjs';
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';
 import { factsOf } from './facts.mjs';
@@ -106,7 +107,7 @@ export class Evaluator {
     this.channel.send({
       type: 'loaded', contract: found.contract, contract_source: found.source, reason: found.reason, entry: found.entry,
       parameters: found.parameters, notes: [...(found.notes ?? []), ...loadable.notes], ...common,
-    }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle, facts }));
+    }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle, facts, ...(loadable.absent?.length ? { not_loaded: loadable.absent } : {}) }));
   }
 
   /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./entry.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
@@ -116,19 +117,22 @@ export class Evaluator {
     const clock = setTimeout(() => abort.abort(), timeoutMs);
     try {
       const { prepare, compile, dismissAhead, filesOf } = await loadLoader();
+      const known = body.known ?? {};
       let loadable = await prepare(body, header, this.tools, abort.signal);
       dismissAhead();
       if ('failure' in loadable) return { ...loadable, logs: null };
       const data = header.data_files ? body.files : null;
       let offered = await this.#inspect(loadable, header, data, abort.signal);
-      if (offered.type === 'load_failed' && offered.code === 'syntax_error' && loadable.bundle === null && this.tools.esbuild !== null) {
+      const lacks = offered.type === 'load_failed' && offered.missing?.length > 0 && offered.missing.every((/** @type {{module: string}} */ one) => packageOf(one.module, known) !== null);
+      if (offered.type === 'load_failed' && (offered.code === 'syntax_error' || lacks) && loadable.bundle === null && this.tools.esbuild !== null) {
         const { positions, program } = loadable;
-        const again = await compile(program.source, program.wanted, positions, header, { ...this.tools, files: filesOf(body, header) }, abort.signal);
+        const again = await compile(program.source, program.wanted, positions, header, { ...this.tools, known, files: filesOf(body, header) }, abort.signal);
         if ('failure' in again) return { ...again, logs: null };
         loadable = again;
         offered = await this.#inspect(loadable, header, data, abort.signal);
       }
       const answer = this.#judge(offered, loadable, header, body.code);
+      if (loadable.refused && ('failure' in answer || needs(loadable.program.source, answer.found.entry))) return { ...loadable.refused, logs: answer.logs };
       return 'failure' in answer && ['entry_not_found', 'binding_error'].includes(answer.failure.code) ? await this.#held(answer, header, body, data) : answer;
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;

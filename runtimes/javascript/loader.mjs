@@ -1,5 +1,6 @@
 // @ts-check
 /** Turns the code of a `load` into a program: appends the accessor, and calls esbuild for code that V8 cannot run. */
+import { packageOf, withPlaceholders } from './absent.mjs';
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
 import { Bundler, NPM, fileName, isBuiltin } from './bundle.mjs';
@@ -9,12 +10,13 @@ import { clientOf } from './dialects/clients.cjs';
 
 /**
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean}} Program `perRow`: runs for each row, and not at load
- * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[]}} Loadable
+ * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[],
+ *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: what there is instead if it needs one
  * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[]}} Unloadable
- * @typedef {{code: string, bundle: any, files?: Record<string, string>, path?: string | null}} LoadBody
+ * @typedef {{code: string, bundle: any, files?: Record<string, string>, path?: string | null, known?: Record<string, string>}} LoadBody
  * @typedef {import('./bundle.mjs').Files} Files
  * @typedef {import('./bundle.mjs').Note} Note
- * @typedef {{esbuild: string | null, packages: string | null, memoryMb: number, files?: Files | null}} Tools
+ * @typedef {{esbuild: string | null, packages: string | null, memoryMb: number, files?: Files | null, known?: Record<string, string>}} Tools
  */
 
 const MUCH_MB = 1024; // enough to bundle packages of ten thousand files
@@ -59,14 +61,14 @@ export async function prepare(body, order, tools, signal) {
   const wanted = perRow ? [] : wantedNames(order.entry, code);
   const files = filesOf(body, order);
   if (isBundle(body.bundle) && !order.check) {
-    const { text, map, isAsync, notes } = body.bundle;
+    const { text, map, isAsync, notes, absent } = body.bundle;
     const positions = new Positions(code, shown, map, Object.keys(body.files ?? {}), text);
-    return { program: program(text, isAsync, wanted, perRow), positions, bundle: body.bundle, missing: [], notes };
+    return { program: program(text, isAsync, wanted, perRow), positions, bundle: body.bundle, missing: [], notes, absent };
   }
   const text = perRow ? code : withAccessor(code, wanted);
   const plain = new Positions(code, shown, '', Object.keys(body.files ?? {}));
   if (!needsEsbuild(code, order, tools, files)) return { program: program(text, perRow, wanted, perRow), positions: plain, bundle: null, missing: [], notes: [] };
-  return compile(text, wanted, plain, order, { ...tools, files }, signal);
+  return compile(text, wanted, plain, order, { ...tools, files, known: body.known }, signal);
 }
 
 /** Return the files of an evaluator of several; null for one that is all in its code. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
@@ -96,8 +98,10 @@ export async function compile(text, wanted, plain, order, tools, signal) {
   const bundler = takeBundler(tools.esbuild, tools.memoryMb);
   const built = await buildWith(bundler, text, order, tools, signal).finally(() => bundler.end());
   if (built.ok) {
-    const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync, notes: built.notes };
-    return { program: program(built.text, built.isAsync, wanted, isProgram(order.contract)), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text), bundle, missing: [], notes: built.notes };
+    const { absent } = built;
+    const bundle = { version: 1, text: built.text, map: built.map, isAsync: built.isAsync, notes: built.notes, absent };
+    const refused = built.faults.length > 0 ? refuse(built.faults, plain, order.language) : null;
+    return { absent, refused, program: program(built.text, built.isAsync, wanted, isProgram(order.contract)), positions: new Positions(plain.code, plain.shownName, built.map, [...plain.files], built.text), bundle, missing: [], notes: built.notes };
   }
   if (built.crashed !== null && built.starved) return { failure: tooLarge(tools.memoryMb), missing: [] };
   if (built.crashed !== null) return { failure: failure('load_error', `the code could not be compiled: ${built.crashed}`), missing: [] };
@@ -111,7 +115,14 @@ function tooLarge(memoryMb) {
   });
 }
 
-/** @param {Bundler} bundler @param {string} text @param {{language: string, check: boolean}} order @param {Tools} tools @param {AbortSignal} signal */
+/**
+ * @param {Bundler} bundler
+ * @param {string} text
+ * @param {{language: string, check: boolean}} order
+ * @param {Tools} tools
+ * @param {AbortSignal} signal
+ * @returns {Promise<Extract<import('./bundle.mjs').Build, {ok: true}> & {absent: string[], faults: import('./bundle.mjs').Fault[]} | Extract<import('./bundle.mjs').Build, {ok: false}>>}
+ */
 async function buildWith(bundler, text, order, tools, signal) {
   /** @type {import('./bundle.mjs').Options} */
   let options = { packages: tools.packages, language: order.language, isAsync: false, files: tools.files ?? null };
@@ -122,7 +133,29 @@ async function buildWith(bundler, text, order, tools, signal) {
     built = await bundler.build(text, options, signal);
   }
   const absent = built.ok ? [] : absentIn(built.faults, order.check);
-  return absent.length > 0 ? bundler.build(text, { ...options, external: absent }, signal) : built;
+  if (absent.length > 0) built = await bundler.build(text, { ...options, external: absent }, signal);
+  if (built.ok) return { ...built, absent: [], faults: [] };
+  const lacked = absent.length > 0 ? [] : lackedIn(built.faults, order.check, tools.known ?? {});
+  if (lacked.length === 0) return built;
+  const { faults } = built;
+  const other = await bundler.build(text, { ...options, external: lacked }, signal);
+  const known = lacked.filter((one) => packageOf(one, tools.known ?? {}) !== null && (order.check || clientOf(one) === null));
+  return other.ok ? { ...other, text: withPlaceholders(other.text, known), absent: known, faults } : built;
+}
+
+/**
+ * Return the missing modules, if all that is wrong is that well-known packages are not pinned, and clients perhaps.
+ *
+ * @param {import('./bundle.mjs').Fault[]} faults
+ * @param {boolean} check whether clients have to be told of
+ * @param {Record<string, string>} known
+ */
+function lackedIn(faults, check, known) {
+  const missing = faults.map(({ module, file }) => {
+    const isOwn = module !== null && !file?.startsWith('node_modules/');
+    return isOwn && (packageOf(module, known) !== null || (!check && clientOf(module) !== null)) ? module : '';
+  });
+  return missing.includes('') ? [] : [...new Set(missing)];
 }
 
 /**

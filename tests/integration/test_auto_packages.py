@@ -127,6 +127,16 @@ async def test_what_the_code_does_without_is_not_installed(service: Service, cod
     assert (result.score, result.environment.packages) == (0.5, ())
 
 
+async def test_what_a_script_does_without_is_not_installed(service: Service) -> None:
+    code = "import { z } from 'zod';\nconst Row = z.object({});\nexport const other = (x) => Row.parse(x);\n"
+    evaluate = "export function evaluate(inputs, outputs, trace) { return 0.5 }"
+    for packages in (("auto",), ()):
+        result = await service.evaluate(auto(code + evaluate, TYPESCRIPT, packages), Row())
+        assert (result.score, result.environment.packages, result.not_loaded) == (0.5, (), ("zod",))
+    report = await service.check(auto(code + evaluate, TYPESCRIPT, ()))
+    assert (report.ok, report.missing_imports, report.not_loaded) == (True, (), ("zod",))
+
+
 async def test_code_that_catches_the_import_and_scores_nothing_gets_its_package(service: Service) -> None:
     body = "\n    try:\n        from schema import Schema\n    except ImportError:\n        return 0\n    return 1\n"
     assert (await service.evaluate(auto(EVALUATE.replace("\n    return {}\n", body)), Row())).score == 1

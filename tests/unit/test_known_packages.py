@@ -50,6 +50,12 @@ def test_modules_that_code_may_import_have_their_place_in_a_namespace() -> None:
     assert (found | {"google.cloud.bigquery": "google-cloud-bigquery"}).items() <= known_modules(PY, texts).items()
 
 
+def test_packages_that_a_script_may_import() -> None:
+    text = "import { z } from 'zod';\nconst a = require(\"lodash/fp\"); await import('npm:@ai-sdk/openai@1.2.3');\n"
+    more = "import x from './own'; import y from 'no-such-pack-age'; import fs from 'node:fs'; // 'chalk'"
+    assert set(known_modules(JS, [text, more])) == {"zod", "lodash", "@ai-sdk/openai"}
+
+
 @pytest.mark.parametrize("name", ["rewards", "agent", "template", "metrics", "numpyy", "reqeusts", "sklean"])
 def test_a_name_that_anybody_may_publish_is_not_known(name: str) -> None:
     assert not is_known(name, PY)

@@ -27,7 +27,7 @@ import httpx
 from evaluator_host import Evaluator, Language, Row, open_engine
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.service import Service
-from evaluator_host.platform.terminal.evaluator_files import read_evaluator
+from evaluator_host.platform.evaluators.evaluator_files import read_evaluator
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.outcome import EvaluationResult
 

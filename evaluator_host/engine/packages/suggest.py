@@ -39,6 +39,7 @@ _MAX_LOOKUPS: Final = 20
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
+_SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
 _MOST_NAMES: Final = 100  # of a line
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
@@ -173,9 +174,9 @@ def is_plain(module: str) -> bool:
 
 
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
-    """Return the well-known packages that Python code may import, by the names of their modules in its import lines."""
+    """Return the well-known packages that code may import, by the names of their modules in its import lines."""
     if language is not Language.PYTHON:
-        return {}
+        return _known_of_npm(language, texts)
     lines = (line.partition("#")[0] for text in texts if "import" in text for line in text.splitlines())
     named = (_DOTTED.findall(line)[:_MOST_NAMES] for line in lines if _IMPORTS.search(line))
     found = {}
@@ -185,6 +186,13 @@ def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
         if package is not None and is_known(package, language):
             found[top] = package
     return found
+
+
+def _known_of_npm(language: Language, texts: Iterable[str]) -> dict[str, str]:
+    found = {one for text in texts for one in _SPECIFIER.findall(text)}
+    named = {(pin_for(one, language) or "") for one in found}
+    names = {name[:1] + name[1:].partition("@")[0] for name in named}
+    return {name: name for name in sorted(names) if is_known(name, language)}
 
 
 def _in_namespace(names: list[str]) -> list[str]:

@@ -58,6 +58,112 @@ def test_what_a_package_tries_is_its_own_affair(start: Callable[..., RunnerProce
     assert (body(answer)["value"], told(body(answer))) == (0, [])
 
 
+KNOWN = {"zod": "zod", "lodash": "lodash", "@scope/known": "@scope/known", "openai": "openai"}
+NOT_NEEDED = [
+    "import { z } from 'zod';\nconst Row = z.object({ a: z.string().min(1) });\nexport const judge = (row) => Row.parse(row);\n",
+    "import z, { ZodError as Fault } from 'zod/v4';\nclass Mine extends Fault { of() { return new Fault() } }\n",
+    "import * as all from '@scope/known/sub';\nexport function other() { return all.one === 1 }\n",
+    "import 'zod';\nimport OpenAI from 'openai';\nconst client = new OpenAI();\n",
+    "const _ = require('lodash');\nfunction other(list) { return _.size(list) }\n",
+    "const { size } = require('lodash');\n",
+]
+NEEDED = [
+    ("import { z } from 'zod';\n", "return z ? 1 : 0"),
+    ("import { z } from 'zod';\nconst ok = !z;\n", "return ok ? 1 : 0"),
+    ("import { z } from 'zod';\nconst made = { z };\n", "return 'z' in made"),
+    (
+        "import { z } from 'zod';\nfunction inner() { return typeof z }\nconst outer = () => inner();\n",
+        "return outer() === 'function'",
+    ),
+    ("import { z } from 'zod';\nconst table = new Map();\ntable.set('z', z.string);\n", "return table.size"),
+    ("import { z } from 'zod';\nconst table = [];\nconst length = table.push(z.string);\n", "return table.length"),
+    ("import { z } from 'zod';\nlet count = 0;\nif (z.config) count = 1;\n", "return count"),
+    ("import { z } from 'zod';\nlet count = 0;\nconst other = z.config && (count = 1);\n", "return count"),
+    (
+        "import { z } from 'zod';\nlet count = 0;\nfunction add(one) { count += 1; return one }\nconst other = add(z.config);\n",
+        "return count",
+    ),
+    ("import { z } from 'zod';\n", "return eval('typeof z') === 'function'"),
+    ("import { z } from 'zod';\nimport other from 'unheard-of';\n", "return 1"),
+    ("const _ = require('lodash');\n", "return _ ? 1 : 0"),
+    ("const _ = require('lodash');\nconst size = _.size;\n", "return size ? 1 : 0"),
+    ("var _ = require('lodash');\n", "return this?._ ? 1 : 0"),
+    ("var _ = require('lodash');\n", "return this?.['_'] ? 1 : 0"),
+    ("var _ = require('lodash');\nfunction self() { return this }\n", "return self()._ ? 1 : 0"),
+    ("var _ = require('lodash');\nexports._ = _;\n", "return exports._ ? 1 : 0"),
+    ("const _ = require('lodash');\nclass Kept { static one = _ ? 1 : 0 }\n", "return Kept.one"),
+    ("const _ = require('lodash');\nconst kept = `${1}` + (() => _)();\n", "return 1"),
+]
+
+
+OF_FILES = {
+    "kept.js": "import { z } from 'zod'; export const Row = z.object({}); export const one = 1;",
+    "all.js": "export * from './kept.js'; export default { two: 2 };",
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "loads"),
+    [
+        ("import { one } from './kept.js'; export function evaluate(inputs, outputs, trace) { return one }", True),
+        ("import all from './all.js'; export function evaluate(inputs, outputs, trace) { return all.two }", True),
+        (
+            "import { Row } from './kept.js'; export function evaluate(inputs, outputs, trace) { return Row ? 1 : 0 }",
+            False,
+        ),
+        (
+            "import * as kept from './kept.js'; export function evaluate(inputs, outputs, trace) { return Object.keys(kept).length }",
+            False,
+        ),
+        (
+            "import * as all from './all.js'; const name = 'R' + 'ow'; export function evaluate(inputs, outputs, trace) { return all[name] }",
+            False,
+        ),
+        (
+            "const kept = require('./kept.js'); function evaluate(inputs, outputs, trace) { return kept.Row ? 1 : 0 }",
+            False,
+        ),
+    ],
+)
+def test_a_file_may_keep_a_placeholder_that_the_entry_does_not_reach(
+    start: Callable[..., RunnerProcess], code: str, loads: bool
+) -> None:
+    loaded = start().load(code, language="javascript", body={"known": KNOWN, "files": OF_FILES, "path": "score.js"})
+    assert loaded.type == ("loaded" if loads else "load_failed"), loaded
+
+
+@pytest.mark.parametrize("code", NOT_NEEDED)
+def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
+    start: Callable[..., RunnerProcess], code: str
+) -> None:
+    row = ROW % "return outputs === 'x' ? 1 : 0"
+    code += row if "require" in code else f"export {row}"
+    for check in (False, True):
+        if check and "openai" in code:
+            continue  # a check tells of clients
+        runner = start()
+        loaded = runner.load(code, language="typescript", body={"known": KNOWN}, check=check)
+        assert (loaded.type, told(body(loaded))) == ("loaded", []), loaded
+        assert len(body(loaded)["not_loaded"]) == 1
+        assert body(runner.call({}, "x", None))["value"] == 1
+    again = start()
+    loaded = again.load(code, language="typescript", body={"known": KNOWN, "bundle": body(loaded)["bundle"]})
+    assert (loaded.type, len(body(loaded)["not_loaded"])) == ("loaded", 1)
+    assert body(again.call({}, "y", None))["value"] == 0
+    assert start().load(code, language="typescript").type == "load_failed"
+
+
+@pytest.mark.parametrize(("code", "row"), NEEDED)
+def test_a_known_package_that_the_entry_may_reach_stops_it(
+    start: Callable[..., RunnerProcess], code: str, row: str
+) -> None:
+    code += ROW % row if "require" in code else f"export {ROW % row}"
+    loaded = start().load(code, language="javascript", body={"known": KNOWN})
+    assert loaded.type == "load_failed", loaded
+    assert "Cannot find module" in body(loaded)["error"]["message"]
+    assert told(body(loaded))
+
+
 PARAMS = "function evaluate(appParams, inputs, output, correctAnswer) { return eval(output) }"
 
 

@@ -1,0 +1,151 @@
+// @ts-check
+/**
+ * Lets code load although it imports well-known packages that are not pinned: an import stops only what uses it.
+ *
+ * In the bundled program each such import gives a placeholder, which can be read, called and constructed while the code
+ * loads. That is allowed only where the parser shows that the entry reaches nothing that was made with one, and that
+ * nothing else was changed by one: a placeholder is truthy, and nobody can tell whoever compares it. Names are compared
+ * without their scopes, so that a doubt counts as a use.
+ */
+import { parse } from './parser.mjs';
+
+/** @typedef {{type: string, [field: string]: any}} Node of an ESTree */
+
+const MADE = '__evaluator_host_absent__';
+const ENTRIES = '__evaluator_host_entries__';
+const PLACEHOLDER = `;function ${MADE}(it) { return it = new Proxy(function () {}, { `
+  + 'get: (_, key) => { if (typeof key === "symbol") throw new Error("a package that it imports is not pinned"); return key === "then" || key === "__esModule" ? undefined : it; }, '
+  + 'apply: () => it, construct: () => it, set: () => true }); }';
+const READERS = /\b(?:eval|Function|globalThis|with)\b/;
+const MOST_CHARS = 500_000;
+
+/** Return the well-known package that a specifier names; null for any other. @param {string} specifier @param {Record<string, string>} known */
+export function packageOf(specifier, known) {
+  const name = /^(?:@[^/]+\/)?[^/@]+/.exec(specifier)?.[0] ?? '';
+  return Object.hasOwn(known, name) ? name : null;
+}
+
+/** Return a bundled program whose imports of these modules at its top level give placeholders. @param {string} text @param {string[]} modules */
+export function withPlaceholders(text, modules) {
+  const made = modules.reduce((all, one) => {
+    const asked = JSON.stringify(one).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    return all.replace(new RegExp(`^((?:var|let|const) [^\\n]*?= (?:__toESM\\d*\\()?)require\\(${asked}\\)`, 'gm'), `$1${MADE}()`);
+  }, text);
+  return made + PLACEHOLDER;
+}
+
+/** Return whether a program needs its placeholders for an entry, or may. @param {string} source @param {string} entry */
+export function needs(source, entry) {
+  const tree = source.length > MOST_CHARS || READERS.test(source) ? null : parse(source);
+  if (tree === null) return true;
+  try {
+    return tree.body.some(mayReadGlobals) || readsPlaceholder(tree.body, entry);
+  } catch (error) {
+    if (error instanceof RangeError) return true; // it nests too deeply
+    throw error;
+  }
+}
+
+/** Whether code has a `this` outside of classes, which may be the object that has the names of module level. @param {Node} node @returns {boolean} */
+function mayReadGlobals(node) {
+  return node.type === 'ThisExpression' || (node.type !== 'ClassBody' && partsOf(node).some(mayReadGlobals));
+}
+
+/** @param {Node[]} body @param {string} entry */
+function readsPlaceholder(body, entry) {
+  const own = body.filter((one) => !isOfRunner(one));
+  const parts = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
+  const made = new Set([MADE]);
+  for (const { node } of parts) {
+    for (const one of node.type === 'VariableDeclaration' ? node.declarations : []) {
+      if (one.init && made.has(rootOf(one.init) ?? '')) boundBy(one.id).forEach((name) => made.add(name));
+    }
+  }
+  const reached = new Set(made);
+  for (let before = -1; before !== reached.size;) {
+    before = reached.size;
+    for (const { declared, read } of parts) if (read.some((name) => reached.has(name))) declared.forEach((name) => reached.add(name));
+  }
+  const starts = [...startsOf(body, entry), ...parts.filter(({ declared }) => declared.length === 0).flatMap(({ read }) => read)];
+  if (starts.length === 0 || starts.some((name) => reached.has(name))) return true;
+  return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, made, reached));
+}
+
+/** Whether a statement is one that esbuild or the runner wrote, which hands names on without reading them. @param {Node} node */
+function isOfRunner(node) {
+  if (node.type === 'FunctionDeclaration') return node.id.name === MADE;
+  const { type, left, right, callee } = node.expression ?? {};
+  if (type === 'CallExpression') return callee.name === ENTRIES;
+  if (type === 'LogicalExpression') return left.type === 'Literal' && left.value === 0;
+  const isExports = type === 'AssignmentExpression' && left.type === 'MemberExpression' && left.object.name === 'module';
+  return isExports && (right.callee?.name?.startsWith('__toCommonJS') || right.properties?.[0]?.key?.name === '__esModule');
+}
+
+/** The names at module level by which an entry begins; none where it is not found. @param {Node[]} body @param {string} entry */
+function startsOf(body, entry) {
+  const [name] = entry.split('.');
+  const found = body.some((node) => declaredBy(node).includes(name)) ? [name] : [];
+  for (const node of body) {
+    const listed = exportsOf(node)?.arguments[1] ?? (isOfRunner(node) ? node.expression?.right : null);
+    for (const one of listed?.properties ?? []) {
+      if ((one.key?.name ?? one.key?.value) === name) found.push(...namesIn(one.value));
+    }
+  }
+  return found;
+}
+
+/** Whether what a statement does at once may keep a placeholder in something else, or read one. @param {Node} node @param {Set<string>} made @param {Set<string>} reached @returns {boolean} */
+function changesOthers(node, made, reached) {
+  if (/Function/.test(node.type) || node.type === 'MethodDefinition') return false;
+  const reads = () => namesIn(node).some((name) => reached.has(name));
+  const calls = ['CallExpression', 'NewExpression'].includes(node.type);
+  if (calls && !made.has(rootOf(node) ?? '') && !/^__toESM\d*$/.test(node.callee.name ?? '') && reads()) return true;
+  const decides = ['AssignmentExpression', 'UpdateExpression', 'TaggedTemplateExpression', 'TemplateLiteral', 'BinaryExpression', 'UnaryExpression', 'AwaitExpression', 'SpreadElement', 'LogicalExpression', 'ConditionalExpression'];
+  if (decides.includes(node.type) && reads()) return true;
+  return partsOf(node).some((one) => changesOthers(one, made, reached));
+}
+
+/** The name that a chain of calls and members begins with; null for none. @param {Node | null} node @returns {string | null} */
+function rootOf(node) {
+  switch (node?.type) {
+    case 'Identifier': return node.name;
+    case 'MemberExpression': return rootOf(node.object);
+    case 'NewExpression': return rootOf(node.callee);
+    case 'ChainExpression': return rootOf(node.expression);
+    case 'SequenceExpression': return rootOf(node.expressions.at(-1));
+    case 'CallExpression': return /^__toESM\d*$/.test(node.callee.name ?? '') ? rootOf(node.arguments[0]) : rootOf(node.callee);
+    default: return null;
+  }
+}
+
+/** The call by which esbuild gives an object the exports of a module; null for any other statement. @param {Node} node @returns {Node | null} */
+function exportsOf(node) {
+  const { type, callee } = node.expression ?? {};
+  return type === 'CallExpression' && /^__export\d*$/.test(callee.name ?? '') ? node.expression : null;
+}
+
+/** @param {Node} node of module level @returns {string[]} */
+function declaredBy(node) {
+  const exported = exportsOf(node);
+  if (exported !== null) return [exported.arguments[0].name];
+  if (node.type === 'FunctionDeclaration' || node.type === 'ClassDeclaration') return node.id === null ? [] : [node.id.name];
+  return node.type === 'VariableDeclaration' ? node.declarations.flatMap((/** @type {Node} */ one) => boundBy(one.id)) : [];
+}
+
+/** @param {Node} pattern @returns {string[]} */
+function boundBy(pattern) {
+  return pattern.type === 'Identifier' ? [pattern.name] : namesIn(pattern);
+}
+
+/** Every name in a tree, but for names of members and keys. @param {Node} node @returns {string[]} */
+function namesIn(node) {
+  if (node.type === 'Identifier') return [node.name];
+  const isPlain = (node.type === 'MemberExpression' || node.type === 'Property' || node.type === 'MethodDefinition' || node.type === 'PropertyDefinition') && !node.computed;
+  const skipped = isPlain ? node.property ?? (node.shorthand ? null : node.key) : null;
+  return partsOf(node).filter((one) => one !== skipped).flatMap(namesIn);
+}
+
+/** @param {Node} node @returns {Node[]} */
+function partsOf(node) {
+  return Object.values(node).flat().filter((one) => typeof one?.type === 'string');
+}
