@@ -15,7 +15,8 @@ def test_each_file_has_an_address_a_digest_and_one_right_end() -> None:
     for one in files:
         assert one.parts["suffix"] in {"py", "js", "ts"}
         assert len(bytes.fromhex(one.sha256)) == 32
-        assert [one.score, one.passed, one.stops].count(None) == 2, one.address
+        for each in (one, one.lying()):
+            assert [each.score, each.passed, each.stops].count(None) == 2, one.address
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,10 @@ def test_an_error_is_the_expected_one_or_a_stop(code: ErrorCode, message: str, j
     result = result_of(status=Status.FAILED, score=None, error=EvaluationError(code, message))
     assert WholeFile(address=ADDRESS, sha256="", stops=("load_error", "own")).judged(result) == judged
     assert WholeFile(address=ADDRESS, sha256="", score=1.0).judged(result) == "stopped"
+
+
+def test_a_file_in_its_checkout_has_an_end_of_its_own() -> None:
+    one = WholeFile(address=ADDRESS, sha256="", stops=("load_error", "own"), in_checkout={"score": 1})
+    assert (one.lying().score, one.lying().stops) == (1, None)
+    plain = WholeFile(address=ADDRESS, sha256="", score=1)
+    assert plain.lying() is plain

@@ -72,7 +72,8 @@ class WholeFile:
       score: The score that its platform gives; None for a label alone.
       passed: The verdict, where that is all that there is.
       stops: Where it cannot score as it was pasted: the code of the error, and a text that the message or hint has.
-      in_checkout: `score`, `passed` or `stops` of the file in its checkout, where that is not as pasted.
+      in_checkout: `score`, `passed` or `stops` of the file in its checkout, and a `row` for it, where that is not as
+        pasted.
     """
 
     address: str
