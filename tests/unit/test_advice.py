@@ -36,6 +36,14 @@ def test_a_file_without_the_folders_above_it_is_told_so(code: str, said: bool) -
     assert ("say in `path` where it lies" in (found.hint or "")) is said
 
 
+@pytest.mark.parametrize(("where", "said"), [("typing.py", True), ("site-packages/mine.py", False)])
+def test_a_name_that_this_python_lacks_asks_for_a_newer_one(where: str, said: bool) -> None:
+    message = f"cannot import name 'override' from 'typing' (/opt/python/lib/python3.11/{where})"
+    error = EvaluationError(ErrorCode.LOAD_ERROR, message, type="ImportError")
+    found = advised(error, Evaluator("from typing import override"), Contract.EVALUATE)
+    assert ("typing of Python 3.11 has no override: run the code on a newer" in (found.hint or "")) is said
+
+
 @pytest.mark.parametrize(
     ("row", "hint"),
     [

@@ -226,6 +226,14 @@ _TABLE: Final = (
         "package that brings its data",
     ),
     _Advice(
+        r"^cannot import name '(\w+)' from '([\w.]+)' \(/opt/python/lib/python([\d.]+)/(?!site-packages)",
+        lambda match, _: (
+            f"{match[2]} of Python {match[3]} has no {match[1]}: run the code on a newer version of Python (`python`), or "
+            "import it from a package that has it, as typing_extensions"
+        ),
+        language=Language.PYTHON,
+    ),
+    _Advice(
         r"^unsupported locale setting",
         "a sandbox has the locale C.UTF-8 alone: replace separators yourself, or pin babel",
     ),
