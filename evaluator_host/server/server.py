@@ -12,11 +12,13 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from email.utils import formatdate
 from functools import partial
 from typing import Final, TypeAlias
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.server import ServerState
 
 from evaluator_host import __version__
 from evaluator_host.engine.config.settings import (
@@ -166,8 +168,21 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     await response(scope, receive, send)
 
 
+class _State(ServerState):
+    """The state of a server that has no clock of its own: it tells the date when it is asked."""
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers of every response."""
+        return [(b"date", formatdate(usegmt=True).encode())]
+
+    @default_headers.setter
+    def default_headers(self, _: list[tuple[bytes, bytes]]) -> None:
+        """Take none."""
+
+
 class _Server(uvicorn.Server):
-    """A uvicorn server that prints a greeting and stops in two steps.
+    """A uvicorn server that prints a greeting and stops in two steps. Idle, it never wakes.
 
     The first signal refuses new calls and gives those under way some time; a second one ends them immediately.
     Uvicorn's own handlers would end the process before the sandboxes.
@@ -190,12 +205,17 @@ class _Server(uvicorn.Server):
         self._grace_s = grace_s
         self._on_stop = on_stop
         self._hurry = asyncio.Event()
+        self._ended = asyncio.Event()
+        self.server_state = _State()
         self._stopping: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for line in self._greeting:
             self._greet(line)
+
+    async def main_loop(self) -> None:
+        await self._ended.wait()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -233,6 +253,7 @@ class _Server(uvicorn.Server):
             async with asyncio.timeout(_CUT_S):
                 await self._drain.idle.wait()
         self.should_exit = True
+        self._ended.set()
 
 
 async def serve_http(

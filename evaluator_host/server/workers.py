@@ -195,6 +195,7 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
+        self._mark: tuple[Any, ...] | None = None  # of a SQLite file that had no jobs
 
     def wake(self) -> None:
         """Look for queued jobs now, without waiting for the next regular look."""
@@ -222,8 +223,12 @@ class _JobProcess:
             self._wake.clear()
 
     async def _has_jobs(self) -> bool:
+        if (mark := self._store.database.mark()) is not None and mark == self._mark:
+            return False  # nobody has written since
         queue = JobQueue(self._store.database)
-        return bool(await queue.waiting(each=1) or await queue.running())
+        found = bool(await queue.waiting(each=1) or await queue.running())
+        self._mark = None if found else mark
+        return found
 
     def _divide(self, parts: int) -> None:
         self._service.pool.divide(parts * self._count)

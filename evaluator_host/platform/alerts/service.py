@@ -237,7 +237,7 @@ class Alerts:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 try:
-                    every = await self._objects.list_objects(KIND)
+                    every = await self._objects.list_every(KIND)
                     for stored in every:
                         begin(looks, (stored.workspace_id, "look", stored.name), partial(self.look, stored))
                     for key, alerts in self.due(every).items():

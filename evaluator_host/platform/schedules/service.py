@@ -162,7 +162,7 @@ class Schedules:
         """Create the jobs whose time has come, until cancelled."""
         while True:
             try:
-                for stored in await self._objects.list_objects(KIND):
+                for stored in await self._objects.list_every(KIND):
                     await self.look(stored, datetime.now(UTC))
             except StoreUnavailable as error:
                 _log.warning("no schedule is looked at: %s", error.detail)

@@ -197,7 +197,7 @@ class Database:
         written = max(one.st_mtime for one in found if one is not None) if found[0] else time.time()
         if not time.time() - written > _TICK_S:
             return None
-        return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+        return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns, one.st_mode) for one in found)
 
     async def fetch_all(self, query: Executable) -> Sequence[Any]:
         """Return all rows of a query, read in its own snapshot."""

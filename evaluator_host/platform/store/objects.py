@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.platform.store.database import Repository, columns_of, row_values
+from evaluator_host.platform.store.database import Database, Repository, columns_of, row_values
 from evaluator_host.platform.store.tables import EntityTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken
@@ -36,6 +36,10 @@ class Objects(Repository):
     Raises:
       NotFound: there is no object of that kind and name.
     """
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}  # by kind, while the file is the same
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
         """Store an object.
@@ -64,6 +68,16 @@ class Objects(Repository):
         if workspace_id is not None:
             query = query.where(_in(workspace_id))
         return [StoredObject(*row) for row in await self._database.fetch_all(query)]
+
+    async def list_every(self, kind: str) -> list[StoredObject]:
+        """Return the objects of a kind of all workspaces; a SQLite file that nobody has written is not read again."""
+        mark = self._database.mark()
+        if (known := self._every.get(kind)) is not None and known[0] == mark:
+            return known[1]
+        every = await self.list_objects(kind)
+        if mark is not None:
+            self._every[kind] = mark, every
+        return every
 
     async def get_object(self, kind: str, workspace_id: str, name: str) -> StoredObject:
         """Return an object."""

@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from evaluator_host.platform.store.database import Address, Database, damaged, file_facts, translated
 from evaluator_host.types.errors import StoreUnavailable
@@ -34,6 +34,7 @@ class DatabaseWatch:
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)
+        self._mark: tuple[Any, ...] | None = None  # of the file as it was read last
 
     async def run(self) -> None:
         """Check the database every two seconds until cancelled."""
@@ -64,11 +65,16 @@ class DatabaseWatch:
             lost += "; nothing is read or written until the host is started again, or the file is back"
         for one in self._databases:
             one.lost = lost
+        mark = self._databases[0].mark()
+        if self.problem is None and lost is None and mark is not None and mark == self._mark:
+            return None  # nobody has written to the file
+        self._mark = None
         try:
             async with asyncio.timeout(_LOOK_S):
                 if (file := self._address.file) is not None:
                     if not await asyncio.to_thread(_read_file, self._address, file):
                         raise damaged(file, "it is empty")
+                    self._mark = mark
                 else:
                     await self._databases[1].require_writable()
         except StoreUnavailable as error:

@@ -94,6 +94,7 @@ class Traffic:
         self._registry = registry
         self._store = store
         self._usage = usage
+        self._arrived = asyncio.Event()
         self._pending: dict[_Key, _Pending] = {}
         self._sessions: dict[_Key, str] = {}  # of traces whose session is pending
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
@@ -192,6 +193,7 @@ class Traffic:
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
+            self._arrived.set()
             self._held[key.workspace] += _OF_EACH_BYTES
         pending.last, pending.quiet_s = now, quiet_s
         self._join(key, pending, spans.traces)
@@ -248,6 +250,9 @@ class Traffic:
         """Score complete traces until cancelled, then the waiting ones until the host's grace ends; drop the rest."""
         try:
             while True:
+                if not self._pending and not self._untold:
+                    self._arrived.clear()
+                    await self._arrived.wait()
                 await asyncio.sleep(_LOOK_EVERY_S)
                 now = time.monotonic()
                 self._begin([key for key, pending in self._pending.items() if pending.due(now)])
@@ -323,6 +328,7 @@ class Traffic:
 
     def _drop(self, key: _Key, reason: str) -> None:
         self.dropped += 1
+        self._arrived.set()
         self._untold.setdefault((key.workspace, key.reference), []).append(f"{key.trace_id}: {reason}")
 
     def _tell_dropped(self) -> None:

@@ -1,0 +1,29 @@
+"""A host that does nothing costs next to nothing: its processes sleep until somebody calls."""
+
+import time
+from pathlib import Path
+
+from evaluator_host.engine.sandbox.linux.watchdog import child_pids, process_tree
+from tests.server import PREWARMED, Server, new_home
+
+SECONDS = 10
+MOST_A_SECOND = 10  # of all its processes, the spare sandboxes among them
+
+
+def wake_ups(pids: list[int]) -> int:
+    """How often threads of these processes have waited for something."""
+    statuses = [path.read_text() for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    counts = [line for text in statuses for line in text.splitlines() if line.startswith("voluntary_ctxt_switches")]
+    return sum(int(line.split()[1]) for line in counts)
+
+
+def test_an_idle_host_sleeps(tmp_path: Path) -> None:
+    with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=PREWARMED) as server:
+        assert server.client.get("/readyz").status_code == 200
+        server.client.close()
+        time.sleep(6)  # what the start has left to do; a file that was written a moment ago is read again
+        assert child_pids(server.process.pid)
+        pids = list(process_tree(server.process.pid))
+        before = wake_ups(pids)
+        time.sleep(SECONDS)
+        assert wake_ups(pids) - before < MOST_A_SECOND * SECONDS
