@@ -140,6 +140,24 @@ async def test_a_set_that_nobody_uses_is_not_kept_waiting_for_ever() -> None:
         assert not backend.links[2].destroyed
 
 
+async def test_javascript_waits_from_the_start_and_stays_where_somebody_uses_it() -> None:
+    script = replace(
+        SPEC, language=Language.JAVASCRIPT, environment=replace(SPEC.environment, language=Language.JAVASCRIPT)
+    )
+    async with opened(idle_sandboxes=1, idle_ttl_s=0.05) as (pool, backend):
+        await pool.prewarm(script)
+        await pool.prewarm(SPEC)
+        await asyncio.sleep(0.1)
+        pool.reap()
+        await until(lambda: [link.destroyed for link in backend.links] == [True, False])
+        pool.release(await leased(pool, request(script, "first")))
+        await until(lambda: len(backend.links) == 4)
+        await asyncio.sleep(0.1)
+        pool.reap()
+        await asyncio.sleep(0.1)
+        assert not backend.links[3].destroyed
+
+
 async def test_where_none_is_to_wait_readiness_is_proven_by_one_that_is_thrown_away_and_holds_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

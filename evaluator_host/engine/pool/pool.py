@@ -173,7 +173,7 @@ class Pool:
                 self._watch_paused(slot.sandbox)
         self._make_room()
         self._evaluator_pools.forget_empty()
-        self._prewarmed.reap(max_age_s=self.limits.max_age_s)
+        self._prewarmed.reap(max_age_s=self.limits.max_age_s, idle_ttl_s=self.limits.idle_ttl_s)
 
     async def close(self) -> None:
         """Destroy every sandbox and fail every waiting call before returning."""

@@ -110,6 +110,7 @@ class PrewarmedSandboxes:
         self._preimporter = Preimporter()
         self._importing: list[Sandbox] = []  # started; nobody may take them before their packages are imported
         self._used_at: dict[SandboxSpec, float] = {}
+        self._called: set[SandboxSpec] = set()  # those of `_ready` that an evaluator has used
         self._probed_at: dict[SandboxSpec, float] = {}
         self._probing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,6 +135,7 @@ class PrewarmedSandboxes:
     def refill_soon(self, spec: SandboxSpec) -> None:
         """Record that `spec` is in use, and start missing sandboxes in the background if there is room."""
         self._note_use(spec)
+        self._called.add(spec)
         if self._closed or not self._missing(spec):
             return
         if self._capacity.fits(spec):
@@ -247,12 +249,18 @@ class PrewarmedSandboxes:
         for sandbox in (*self._ready.pop(spec, ()), *importing):
             self._throw_away(sandbox)
         self._used_at.pop(spec, None)
+        self._called.discard(spec)
 
-    def reap(self, *, max_age_s: float) -> None:
-        """Replace dead or old sandboxes; end those of package sets that were not used recently."""
+    def reap(self, *, max_age_s: float, idle_ttl_s: float) -> None:
+        """Replace dead or old sandboxes; end those that were not used recently, but for Python without packages.
+
+        JavaScript takes six times the memory of Python: what no evaluator has used since the start ends soon.
+        """
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):
-            if spec.environment.path is not None and now - self._used_at.get(spec, now) > max_age_s:
+            unused_s = now - self._used_at.get(spec, now)
+            kept = spec.environment.path is None and spec.language is Language.PYTHON
+            if not kept and unused_s > (max_age_s if spec in self._called else min(idle_ttl_s, max_age_s)):
                 self._forget(spec)
                 continue
             for sandbox in [s for s in ready if s.ended or now - s.started_at > max_age_s]:
