@@ -162,6 +162,10 @@ class _Processes:
             steady = time.monotonic() - began > _STEADY_S
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
+    async def rest(self) -> None:
+        """End the process that starts the others, where there are none: it holds as much memory as the first one."""
+        await self._forker.rest()
+
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:
         """Run a process until it ends; return whether it ended as it should."""
         backend = SandboxChoice(self._service.pool.backend.name)
@@ -208,6 +212,7 @@ class _JobProcess:
 
     async def run(self) -> None:
         """Keep the process that runs jobs alive while there are jobs, until cancelled."""
+        last = time.monotonic()
         while True:
             try:
                 while await self._has_jobs():
@@ -216,8 +221,11 @@ class _JobProcess:
                         await self._processes.keep("jobs", 0, _STOP_S, run_jobs)
                     finally:
                         self._divide(1)
+                    last = time.monotonic()
             except StoreUnavailable as error:
                 _log.warning("no job is started: %s", error.detail)
+            if self._count == 1 and time.monotonic() - last > self._service.settings.idle_ttl_s:
+                await self._processes.rest()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), LOOK_EVERY_S)
             self._wake.clear()

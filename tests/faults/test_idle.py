@@ -3,7 +3,11 @@
 import time
 from pathlib import Path
 
+from evaluator_host.client import Client
 from evaluator_host.engine.sandbox.linux.watchdog import child_pids, process_tree
+from evaluator_host.types.evaluator import Evaluator
+from evaluator_host.types.jobs import JobStatus
+from tests.keyed import eventually
 from tests.server import PREWARMED, Server, new_home
 
 SECONDS = 10
@@ -27,3 +31,15 @@ def test_an_idle_host_sleeps(tmp_path: Path) -> None:
         before = wake_ups(pids)
         time.sleep(SECONDS)
         assert wake_ups(pids) - before < MOST_A_SECOND * SECONDS
+
+
+def test_the_process_that_starts_others_ends_without_jobs_and_is_back_for_the_next(tmp_path: Path) -> None:
+    environment = {"EVALUATOR_HOST_IDLE_TTL_S": "1"}
+    with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
+        eventually(lambda: child_pids(server.process.pid) == [])
+        with Client(server.url) as client:
+            evaluator = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n")
+            ended = client.jobs.wait(client.jobs.create([evaluator], [{"outputs": 1}]).id)
+        assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 1), server.log
+        assert server.client.get("/readyz").status_code == 200
+        assert "WARNING" not in server.log

@@ -86,6 +86,25 @@ async def test_a_lost_forker_is_replaced(forker: Forker, number: signal.Signals)
         await forker._again.wait()
 
 
+async def test_a_forker_that_rests_starts_again_for_the_next_worker(
+    forker: Forker, caplog: pytest.LogCaptureFixture
+) -> None:
+    rested = forker.pid
+    await forker.rest()
+    await forker.rest()
+    assert not is_running(rested)
+    await forker.ping()
+    _, end = await forker.fork(worker)
+    channel = await Channel(nothing).over(end)
+    await channel.ping()
+    assert not channel.ended.is_set()
+    forker.close()
+    await asyncio.wait_for(channel.ended.wait(), 30)
+    assert forker._again is not None
+    await forker._again.wait()
+    assert not caplog.records
+
+
 async def test_a_reader_that_hangs_is_replaced_and_one_that_computes_is_not() -> None:
     supervisor = Supervisor()
     async with LimitedProcesses(most=1, supervisor=supervisor) as processes:

@@ -89,6 +89,11 @@ class Forker:
             forking.add_done_callback(_drop)
             raise
 
+    async def rest(self) -> None:
+        """End the process that forks workers, and these; the next one starts when it is needed, in about a second."""
+        async with self._turn:
+            self._end_lost()
+
     async def ping(self) -> None:
         """Return when the process that forks workers answers, or has ended."""
         with suppress(ForkerEnded):
@@ -135,6 +140,7 @@ class Forker:
         async with self._turn:
             if self.pid != lost:
                 return
+            rested = self._reaped == self.pid
             self._end_lost()
             self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._socket.settimeout(0)
@@ -146,7 +152,8 @@ class Forker:
             with theirs, MachineExhausted.refused("start the process that starts the others"):
                 self._again = await start_process(*argv, stdin=null, pass_fds=(theirs.fileno(),))
             self.pid = self._again.pid
-            _log.warning("the process that starts the others was lost; the next one is process %d", self.pid)
+            if not rested:
+                _log.warning("the process that starts the others was lost; the next one is process %d", self.pid)
 
     def _end_lost(self) -> None:
         self._socket.close()
