@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -74,7 +75,9 @@ def test_a_process_without_descriptors_takes_no_other_for_dead() -> None:
 
 def test_a_disk_that_is_nearly_full_is_not_the_packages_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "_RESERVE_MB", 1 << 40)
-    assert isinstance(DiskWatch(tmp_path, limit_mb=1)._look(os.getpid()), MachineExhausted)
+    reached = DiskWatch(tmp_path, limit_mb=1)._look(os.getpid())
+    assert isinstance(reached, MachineExhausted)
+    assert re.search(r"has \d+ MB left, and an installation leaves \d+ MB", reached.detail)
 
 
 async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Path) -> None:

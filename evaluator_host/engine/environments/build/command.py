@@ -94,9 +94,10 @@ class DiskWatch:
 
     def _look(self, pid: int) -> LimitReached | MachineExhausted | None:
         disk = os.statvfs(self._home)
-        if disk.f_bavail * disk.f_frsize < _RESERVE_MB * _MB:
+        if (free_mb := disk.f_bavail * disk.f_frsize // _MB) < _RESERVE_MB:
             return MachineExhausted(
-                "the disk of this host's data directory is nearly full; the operator must make room"
+                f"the disk of this host's data directory has {free_mb} MB left, and an installation leaves "
+                f"{_RESERVE_MB} MB to the rest of the machine; the operator must make room (`df -h` says where)"
             )
         if disk.f_files and self._inodes - disk.f_favail > _FILES:
             return LimitReached(f"they have more than {_FILES:,} files")
