@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from ..types.evaluator import Evaluator, Json, Row
 from ..types.formats import Format
-from ..types.jobs import EvaluatorScore
+from ..types.jobs import EvaluatorScore, ScoreHistory
 from ..types.migrations import StoredMigration
 from ..types.stored import (
     ColumnFacts,
@@ -270,6 +270,16 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
     async def versions(self, name: str) -> list[DatasetReport]:
         """Return the kept versions of a data set, the newest first; `qa@2` names one."""
         return await self._get(self._path(name, "versions"), list[DatasetReport])
+
+    @verb
+    async def scores(self, name: str, *, limit: int = 20) -> ScoreHistory:
+        """Return each stored evaluator against the newest completed jobs over a data set, the oldest job first.
+
+        Args:
+          name: Name of the data set.
+          limit: Jobs, at most.
+        """
+        return await self._get(self._path(name, "scores") + query(limit=limit), ScoreHistory)
 
     @verb
     async def search(

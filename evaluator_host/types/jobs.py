@@ -228,6 +228,35 @@ class EvaluatorScore:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredJob:
+    """A completed job of a score history: a column of it."""
+
+    id: Annotated[str, Doc("Id of the job.")]
+    title: Annotated[str, Doc("Its name, or evaluators, data set and day.")]
+    created_at: Annotated[datetime, Doc("In UTC.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreLine:
+    """The scores of a stored evaluator in the jobs of a score history: a line of it."""
+
+    evaluator: Annotated[str, Doc("Name of the evaluator, without a version.")]
+    scores: Annotated[
+        tuple[JobScore | None, ...],
+        Doc("One for each job, of its highest version there; None for a job that did not run it."),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreHistory:
+    """Evaluators against jobs over one data set, the answer of `GET /v1/datasets/{name}/scores`."""
+
+    dataset: Annotated[str, Doc("Name that the data set had when the jobs were made.")]
+    jobs: Annotated[tuple[ScoredJob, ...], Doc("The newest completed jobs, the oldest of them first.")]
+    evaluators: Annotated[tuple[ScoreLine, ...], Doc("By name.")]
+
+
+@dataclass(frozen=True, slots=True)
 class JobError:
     """Why a job failed."""
 

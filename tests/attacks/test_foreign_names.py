@@ -137,6 +137,7 @@ ASKS: dict[str, list[Ask]] = {
         Ask({"add_from": {"job": "<job>", "rows": [0]}, "create": True}),
         Ask({"add_from": {"evaluator": "<evaluator>", "traces": [1]}, "create": True}),
     ],
+    "GET /v1/datasets/{name}/scores": [Ask()],
     "GET /v1/datasets/{name}/changes": [Ask(query={"to": "<dataset>"})],
     "POST /v1/evaluators": [Ask({**one.body, "name": "<evaluator>"}, free=True) for one in (Ask(code()), *LIKE)],
     "PUT /v1/evaluators/{name}": [Ask(code()), *LIKE],

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.looking import looking, picture
+from evaluator_host.client import Client
+from evaluator_host.types.evaluator import Evaluator
+from tests.browser.looking import from_more, grave_findings, looking, picture
 from tests.browser.seeds import MARKUP, Seeds, as_lines
 from tests.keyed import make_key
 from tests.server import Server
@@ -44,6 +46,32 @@ async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seed
     await expect(page.get_by_role("columnheader", name=MARKUP[:39])).to_be_visible()
     await expect(page.get_by_text("line 3")).to_be_visible()
     assert await page.title() == "My-rows-1 · Data sets · Evaluator Host"
+
+
+async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Server, seeds: Seeds) -> None:
+    with Client(host.url) as client:
+        client.datasets.upload("trend", [{"expected": "a", "good": "a", "bad": "b"}] * 2)
+        code = "def evaluate(inputs, outputs, trace):\n    return float(outputs == inputs['expected'])\n"
+        for name in ("trend-falls", "trend-stays"):
+            client.evaluators.create(name, Evaluator(code))
+        runs = (("good", ["trend-falls", "trend-stays"]), ("bad", ["trend-falls"]))
+        made = [client.jobs.create(names, "trend", mapping={"outputs": column}) for column, names in runs[:1]]
+        client.jobs.wait(made[0].id)
+        made += [client.jobs.create(names, "trend", mapping={"outputs": column}) for column, names in runs[1:]]
+        client.jobs.wait(made[1].id)
+    await page.goto(f"/jobs/{made[1].id}")
+    await from_more(page, "Scores over time")
+    table = page.get_by_role("region", name="Scores over time")
+    await expect(table.get_by_role("row")).to_have_count(3)
+    await expect(table.get_by_role("img", name="2 means, 0 to 1, the last one 0")).to_be_visible()
+    await picture(page, "dataset-scores")
+    await page.get_by_role("button", name="Fell in their last job 1").click()
+    await expect(table.get_by_role("row")).to_have_count(2)
+    assert await grave_findings(page) == []
+    await page.reload()  # the choice is in the address
+    await table.get_by_role("link", name="▼").click()
+    await expect(page.get_by_role("heading", name="Comparison")).to_be_visible()
+    await expect(page).to_have_url(f"{host.url}/compare/{made[0].id}/{made[1].id}?evaluator=trend-falls%401")
 
 
 @pytest.mark.long

@@ -1,6 +1,6 @@
 import { segment, type Http } from "./http.js";
 import { encoded } from "./json.js";
-import type { DatasetReport, EvaluatorReport, JsonObject, PastedEvaluator, SecretReport, TraceReport } from "./types.js";
+import type { DatasetReport, EvaluatorReport, JsonObject, PastedEvaluator, ScoreHistory, SecretReport, TraceReport } from "./types.js";
 
 const PAGE_ROWS = 500;
 const MEDIA_TYPES: Record<string, string> = {
@@ -78,6 +78,11 @@ export class Datasets {
 
   get(name: string): Promise<DatasetReport> {
     return this.#http.json("GET", `/v1/datasets/${segment(name)}`);
+  }
+
+  /** Return each stored evaluator against the newest completed jobs over it, the oldest job first. */
+  scores(name: string, query: { limit?: number } = {}): Promise<ScoreHistory> {
+    return this.#http.json("GET", `/v1/datasets/${segment(name)}/scores`, { query });
   }
 
   /** Yield its rows. */

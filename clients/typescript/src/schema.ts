@@ -1388,6 +1388,21 @@ export interface components {
             paused: boolean;
             timezone: string;
         };
+        ScoredJob: {
+            /** Format: date-time */
+            created_at: string;
+            id: string;
+            title: string;
+        };
+        ScoreHistory: {
+            dataset: string;
+            evaluators: components["schemas"]["ScoreLine"][];
+            jobs: components["schemas"]["ScoredJob"][];
+        };
+        ScoreLine: {
+            evaluator: string;
+            scores: (components["schemas"]["JobScore"] | null)[];
+        };
         SecretIn: {
             /** Format: password */
             value: string;

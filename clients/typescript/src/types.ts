@@ -27,6 +27,7 @@ export type EvaluatorReport = Schemas["EvaluatorReport"];
 export type TraceReport = Schemas["TraceReport"];
 export type DatasetReport = Schemas["DatasetReport"];
 export type SecretReport = Schemas["SecretReport"];
+export type ScoreHistory = Schemas["ScoreHistory"];
 
 export type JobIn = Schemas["JobIn"];
 export type JobStatus = Schemas["JobStatus"];

@@ -19,6 +19,7 @@ from evaluator_host.platform.terminal.console import (
     print_json_lines,
     table,
 )
+from evaluator_host.platform.terminal.job_tables import history_table
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import encode_json
@@ -120,6 +121,22 @@ def columns(name: _NameArgument, *, client: ClientOption, as_json: options.JsonO
     found = client.datasets.columns(name)
     header = ("COLUMN", "PRESENT", "MISSING", "DISTINCT", "KINDS", "MIN", "MAX", "MEAN", "MOST FREQUENT")
     print_found(found, lambda all_: table(header, list(map(_column, all_))), as_json=as_json)
+
+
+@app.command()
+def scores(
+    name: _NameArgument,
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of jobs.")] = 20,
+    client: ClientOption,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Show each stored evaluator over the newest completed jobs, and how to compare the jobs where one fell."""
+    found = client.datasets.scores(name, limit=limit)
+    if as_json or found.evaluators:
+        print_found(found, history_table, as_json=as_json)
+    else:
+        err.print(plain(f"no completed job over {name} has a stored evaluator"))
 
 
 @app.command()

@@ -17,7 +17,7 @@ from evaluator_host.platform.jobs.results.results import HumanLabels, JobResults
 from evaluator_host.platform.jobs.results.routes import job_results_api
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Results
-from evaluator_host.platform.jobs.routes import evaluator_scores_api, jobs_api
+from evaluator_host.platform.jobs.routes import jobs_api, scores_api
 from evaluator_host.platform.jobs.service import JobRunner, JobService
 from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.models.table import Models
@@ -54,7 +54,7 @@ class JobResource(Resource):
         """Return the routes of jobs and of their results."""
         return [
             *jobs_api(self.service, self._estimates, self.host.users, access).routes,
-            *evaluator_scores_api(self.service).routes,
+            *scores_api(self.service).routes,
             *job_results_api(self.results, self.rows, self._exports).routes,
         ]
 

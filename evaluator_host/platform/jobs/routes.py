@@ -29,6 +29,7 @@ from evaluator_host.types.jobs import (
     JobReport,
     JobStatus,
     MappingAdvice,
+    ScoreHistory,
     Target,
 )
 
@@ -249,11 +250,11 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
     return router
 
 
-def evaluator_scores_api(service: JobService) -> APIRouter:
-    """Return the route that lists a stored evaluator's scores in jobs."""
-    router = APIRouter(prefix="/v1/evaluators", route_class=JsonRoute, tags=["evaluators"])
+def scores_api(service: JobService) -> APIRouter:
+    """Return the routes for scores over many jobs: of an evaluator, and over a data set."""
+    router = APIRouter(prefix="/v1", route_class=JsonRoute)
 
-    @router.get("/{name}/scores", response_model=list[EvaluatorScore])
+    @router.get("/evaluators/{name}/scores", response_model=list[EvaluatorScore], tags=["evaluators"])
     async def scores(
         name: str,
         workspace: WorkspaceOf,
@@ -262,6 +263,18 @@ def evaluator_scores_api(service: JobService) -> APIRouter:
     ) -> Response:
         """List what the versions of an evaluator scored in completed jobs, newest first: its trend."""
         return json_response(await service.scores_of(workspace, name, dataset=dataset, limit=limit))
+
+    @router.get(
+        "/datasets/{name}/scores",
+        response_model=ScoreHistory,
+        responses=describe_error(404, "There is no such data set, nor a job over one of that name."),
+        tags=["datasets"],
+    )
+    async def history(
+        name: str, workspace: WorkspaceOf, limit: Annotated[int, Query(ge=1, le=200, description="Jobs, at most.")] = 20
+    ) -> Response:
+        """Show each stored evaluator against the newest completed jobs over a data set."""
+        return json_response(await service.history_of(workspace, name, limit=limit))
 
     return router
 

@@ -43,6 +43,9 @@ from evaluator_host.types.jobs import (
     JobReport,
     JobScore,
     MappingAdvice,
+    ScoredJob,
+    ScoreHistory,
+    ScoreLine,
 )
 
 LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
@@ -217,6 +220,25 @@ class JobService:
         found = await self.jobs.scores_of(workspace_id, evaluator, dataset=dataset, limit=limit)
         return [_point(job, one) for job, one in found]
 
+    async def history_of(self, workspace_id: str, dataset: str, *, limit: int = 20) -> ScoreHistory:
+        """Return what each stored evaluator scored in the newest completed jobs over a data set, the oldest first.
+
+        Raises:
+          NotFound: there is no such data set, nor a job over one of that name.
+        """
+        found = (await self.jobs.list_completed(workspace_id, dataset, limit=limit))[::-1]
+        if not found:
+            await self.datasets.get_dataset(workspace_id, dataset)
+        lines: dict[str, list[JobScore | None]] = {}
+        for place, (job, tallies) in enumerate(found):
+            stored = spec_from_json(job.request)
+            for one in sorted(tallies, key=lambda one: one.version or 0):
+                if one.name is not None:
+                    line = lines.setdefault(one.name, [None] * len(found))
+                    line[place] = _score(job, one, stored)
+        jobs = tuple(ScoredJob(job.id, _title(job, tallies), job.created_at) for job, tallies in found)
+        return ScoreHistory(dataset, jobs, tuple(ScoreLine(name, tuple(lines[name])) for name in sorted(lines)))
+
     async def last_scores(self, workspace_id: str) -> dict[str, EvaluatorScore]:
         """Return the scores of each stored evaluator, by name, in the newest job that ran it, even if still running."""
         return {one.name or "": _point(job, one) for job, one in await self.jobs.last_scores(workspace_id)}
@@ -361,17 +383,16 @@ def _report(overview: JobOverview) -> JobReport:
         started_at=job.started_at,
         finished_at=job.finished_at,
         nodes=tuple(nodes_of(job)),
-        title=_title(overview),
+        title=_title(job, overview.evaluators),
         doubt="; ".join(f"{one.evaluator}: {one.doubt}" for one in scores if one.doubt) or None,
     )
 
 
-def _title(overview: JobOverview) -> str:
+def _title(job: Job, evaluators: Sequence[EvaluatorTally]) -> str:
     """Return a job's name, or its evaluators, its data set and its day."""
-    job = overview.job
     if job.name is not None:
         return job.name
-    names = [re.sub(r"@\d+$", "", one.label) for one in overview.evaluators]
+    names = [re.sub(r"@\d+$", "", one.label) for one in evaluators]
     more = [] if len(names) <= _NAMED else [f"{len(names) - _NAMED} more"]
     day = f"{job.created_at.day} {job.created_at:%b}"
     return " · ".join((", ".join([*names[:_NAMED], *more]), job.dataset_name or "rows of its own", day))

@@ -31,6 +31,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import Mapped, aliased, mapped_column
 
 from evaluator_host.platform.datasets.table import DatasetTable
@@ -56,6 +57,7 @@ class JobTable(Table):
         Index("ix_jobs_workspace_id_created_at", "workspace_id", "created_at"),
         Index("ix_jobs_status", "status"),
         Index("ix_jobs_dataset_id_created_at", "dataset_id", "created_at"),
+        Index("ix_jobs_dataset_name", "workspace_id", "dataset_name", "status", "created_at"),
         Index("ix_jobs_workspace_id_schedule", "workspace_id", "schedule"),
     )
 
@@ -454,18 +456,22 @@ class Jobs(Repository):
         return await self._overviews(query.order_by(JobTable.created_at.desc(), JobTable.id).limit(limit))
 
     async def _overviews(self, query: Select[Any]) -> list[JobOverview]:
-        table = JobEvaluatorTable
-        found: dict[str, list[EvaluatorTally]] = {}
         async with self._database.reading() as connection:
             silent = JobTable.heartbeat_at < clock(connection, before=timedelta(seconds=_SILENT_S))
             rows = (await connection.execute(query.add_columns(silent.label("silent")))).all()
-            wanted = table.job_id.in_([row.id for row in rows])
-            for one in await connection.execute(_tallies().where(wanted).order_by(table.job_id, table.position)):
-                found.setdefault(one.job_id, []).append(_tally(one))
-        return [
-            JobOverview(as_job(row), tuple(found.get(row.id, ())), row.dataset, row.asked, bool(row.silent))
-            for row in rows
-        ]
+            tallies = await self._tallies_of(connection, [row.id for row in rows])
+        return [JobOverview(as_job(row), tallies[row.id], row.dataset, row.asked, bool(row.silent)) for row in rows]
+
+    async def _tallies_of(
+        self, connection: AsyncConnection, job_ids: Sequence[str]
+    ) -> dict[str, tuple[EvaluatorTally, ...]]:
+        """Return the evaluators of jobs by job, in order."""
+        table = JobEvaluatorTable
+        found: dict[str, list[EvaluatorTally]] = {job_id: [] for job_id in job_ids}
+        query = _tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)
+        for one in await connection.execute(query):
+            found[one.job_id].append(_tally(one))
+        return {job_id: tuple(tallies) for job_id, tallies in found.items()}
 
     async def scores_of(
         self, workspace_id: str, evaluator: str, *, dataset: str | None = None, limit: int
@@ -492,6 +498,18 @@ class Jobs(Repository):
             last, (last.c.job_id == table.job_id) & (last.c.position == table.position)
         )
         return [(as_job(row, "job__"), _tally(row)) for row in await self._database.fetch_all(query)]
+
+    async def list_completed(
+        self, workspace_id: str, dataset: str, *, limit: int
+    ) -> list[tuple[Job, tuple[EvaluatorTally, ...]]]:
+        """Return the completed jobs over the data set of a name, newest first, with what each evaluator scored."""
+        chosen = select_jobs().where(JobTable.workspace_id == workspace_id, JobTable.dataset_name == dataset)
+        chosen = chosen.where(JobTable.status == JobStatus.COMPLETED)
+        async with self._database.reading() as connection:
+            newest = chosen.order_by(JobTable.created_at.desc(), JobTable.id).limit(limit)
+            jobs = [as_job(row) for row in await connection.execute(newest)]
+            tallies = await self._tallies_of(connection, [job.id for job in jobs])
+        return [(job, tallies[job.id]) for job in jobs]
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> None:
         """Give a job another name, or none."""

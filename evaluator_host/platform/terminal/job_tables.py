@@ -9,7 +9,7 @@ from evaluator_host.platform.terminal.console import counted, facts, format_time
 from evaluator_host.platform.terminal.summary import corpus_scores_text, usage_text, warnings_text
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
-from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore
+from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoreHistory, ScoreLine
 from evaluator_host.types.results import (
     Agreement,
     Comparison,
@@ -23,6 +23,7 @@ from evaluator_host.types.results import (
 SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def jobs_table(jobs: Sequence[JobReport]) -> Text:
@@ -94,6 +95,38 @@ def schedule_facts(one: ScheduleReport) -> object:
             ("evaluators", ", ".join(one.evaluators)),
             ("data set", one.dataset or "(own rows)"),
         )
+    )
+
+
+def history_table(history: ScoreHistory) -> Text:
+    """Return a table of evaluators with their scores job by job, and how to compare the jobs where one fell last."""
+    header = ("EVALUATOR", "JOBS", "TREND", "FIRST", "MEAN", "CHANGE")
+    made = table(header, [_history_cells(line) for line in history.evaluators])
+    for line in history.evaluators:
+        job, last = [pair for pair in zip(history.jobs, line.scores, strict=True) if pair[1]][-1]
+        if last and last.change is not None and last.change < 0:
+            name = line.evaluator
+            compare = f"evaluator-host jobs compare {last.previous} {job.id} --evaluator {name}"
+            made.append(plain(f"\n{name} fell by {-last.change:.4g}: {compare}"))
+    return made
+
+
+def _history_cells(line: ScoreLine) -> tuple[object, ...]:
+    given = [score for score in line.scores if score is not None]
+    means = [score.mean for score in given if score.mean is not None and score.doubt is None]
+    first, last = (means[0], means[-1]) if means else (None, None)
+    change = given[-1].change
+    return line.evaluator, len(given), _bars(line), first, last, None if change is None else f"{change:+.4g}"
+
+
+def _bars(line: ScoreLine) -> str:
+    """Return a bar for each job, from the lowest to the highest mean; a dot where there is none to rely on."""
+    means = [None if score is None or score.doubt else score.mean for score in line.scores]
+    known = [mean for mean in means if mean is not None]
+    low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
+    steps = len(_BARS) - 1
+    return "".join(
+        "·" if mean is None else _BARS[round((mean - low) / span * steps) if span else steps // 2] for mean in means
     )
 
 

@@ -30,7 +30,7 @@ export default function ComparePage({ params, query }: PageProps) {
   const byPlace = query.get("by_place") === "true";
   const found = useLoaded((signal) => call<Comparison[]>("GET", route, { signal, query: byPlace ? { by_place: true } : {} }), [ids.before, ids.after, byPlace]);
   const comparisons = found.value ?? [];
-  const at = Math.min(Math.max(0, Number(query.get("evaluator")) || 0), Math.max(0, comparisons.length - 1));
+  const at = Math.max(0, comparisons.findIndex(({ after }) => after === query.get("evaluator")));
   const shown = comparisons[at];
   return (
     <div class="page">
@@ -50,7 +50,7 @@ export default function ComparePage({ params, query }: PageProps) {
       )}
       {found.value === null && found.loading && <Spinner label="Comparing" />}
       {comparisons.length > 1 && (
-        <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: value === "0" ? null : value, metric: null })} />
+        <Segments label="Evaluator" value={String(at)} options={comparisons.map((one, index) => ({ value: String(index), label: one.before === one.after ? one.before : `${one.before} → ${one.after}` }))} onValue={(value) => setQuery({ evaluator: comparisons[Number(value)]?.after ?? null, metric: null })} />
       )}
       {shown && <Shown key={at} ids={ids} route={route} comparison={shown} query={query} />}
       {shown && query.has("row") && <RowsCompared sides={sidesOf(ids, shown)} row={Number(query.get("row"))} rows={[...shown.regressions, ...shown.improvements].map((one) => one.row)} />}

@@ -13,15 +13,17 @@ import { DatasetRows } from "../resources/dataset-rows";
 import { DatasetVersions } from "../resources/dataset-versions";
 import { bytes, count, counted, shortId } from "../resources/format";
 import { Facts, PageHead, Segments, When } from "../resources/parts";
+import { ScoresOverTime } from "../resources/score-history";
 import type { DatasetReport } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
-type Tab = "rows" | "columns" | "versions";
+type Tab = "rows" | "columns" | "scores" | "versions";
 
 const TABS: readonly { value: Tab; label: string }[] = [
   { value: "rows", label: "Rows" },
   { value: "columns", label: "Columns" },
+  { value: "scores", label: "Scores" },
   { value: "versions", label: "Versions" },
 ];
 
@@ -34,7 +36,7 @@ export default function DatasetPage({ params, query }: PageProps) {
   const report = found.value;
   const old = report !== null && report.name.includes("@");
   const base = old ? report.name.replace(/@\d+$/, "") : name;
-  const tabs = old ? TABS.filter(({ value }) => value !== "versions") : TABS;
+  const tabs = old ? TABS.filter(({ value }) => value === "rows" || value === "columns") : TABS;
   const tab = tabs.find((one) => one.value === query.get("tab"))?.value ?? "rows";
   const remove = async (force = false) => {
     await call("DELETE", route, { query: { force } });
@@ -83,6 +85,7 @@ export default function DatasetPage({ params, query }: PageProps) {
           <Segments label="What to show" value={tab} options={tabs} onValue={(value) => setQuery({ tab: value === "rows" ? null : value, row: null })} />
           {tab === "rows" && <DatasetRows report={report} query={query} old={old} onChanged={found.reload} />}
           {tab === "columns" && <ColumnTable report={report} />}
+          {tab === "scores" && <ScoresOverTime dataset={name} query={query} />}
           {tab === "versions" && <DatasetVersions name={name} query={query} onRestored={found.reload} />}
         </>
       )}

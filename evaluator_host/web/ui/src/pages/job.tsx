@@ -130,6 +130,7 @@ function MoreActions({ job, evaluator }: { job: JobReport; evaluator: string | n
         {has("labels") && <MenuLink to={`/labels?new=1&job=${job.id}`}>Have people label rows…</MenuLink>}
         {has("labels") && job.progress.done > 0 && <MenuLink to={`/jobs/${job.id}/agreement`}>Agreement with people…</MenuLink>}
         {has("alerts") && <MenuLink to={`/schedules?show=alerts&new=job ${job.id}`}>Alert me…</MenuLink>}
+        {job.dataset_name !== null && <MenuLink to={`/datasets/${encodeURIComponent(job.dataset_name)}?tab=scores`}>Scores over time</MenuLink>}
         <MenuLine />
         {FORMATS.map(([format, name]) => (
           <MenuItem key={format} onClick={() => take(format)}>

@@ -1,0 +1,145 @@
+/** Each stored evaluator against the jobs over one data set; where a score fell, the comparison is a click away. */
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { call } from "../api/http";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { Select } from "../components/field";
+import { Spinner } from "../components/spinner";
+import { Table } from "../components/table";
+import { useLoaded } from "../components/use-loaded";
+import { Link, setQuery } from "../router";
+import { counted, figure, oneLine, signed } from "./format";
+import { Segments, When } from "./parts";
+import type { JobScore, ScoreHistory, ScoreLine } from "../api/types";
+
+const JOBS = ["10", "30", "100"];
+const [WIDTH, HEIGHT, EDGE] = [96, 24, 3]; // pixels of a line of means
+
+interface Props {
+  dataset: string;
+  query: URLSearchParams;
+}
+
+export function ScoresOverTime({ dataset, query }: Props) {
+  const limit = JOBS.find((one) => one === query.get("jobs")) ?? "10";
+  const fell = query.get("only") === "fell";
+  const found = useLoaded((signal) => call<ScoreHistory>("GET", `/v1/datasets/${encodeURIComponent(dataset)}/scores`, { signal, query: { limit } }), [dataset, limit]);
+  const history = found.value;
+  const fallen = (history?.evaluators ?? []).filter(hasFallen);
+  const shown = fell ? fallen : (history?.evaluators ?? []);
+  return (
+    <>
+      {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {history === null && found.loading && <Spinner label="Loading the scores" />}
+      {history?.evaluators.length === 0 && (
+        <Empty title="No completed job with a stored evaluator yet">
+          <p>Each job over this data set becomes a column here, and each evaluator a line.</p>
+          <Link to={`/jobs/new?dataset=${encodeURIComponent(dataset)}`} class="button">
+            Start a job
+          </Link>
+        </Empty>
+      )}
+      {history !== null && history.evaluators.length > 0 && (
+        <>
+          <div class="filters">
+            <Segments
+              label="Which evaluators"
+              value={fell ? "fell" : "all"}
+              options={[
+                { value: "all", label: `All ${history.evaluators.length}` },
+                { value: "fell", label: `Fell in their last job ${fallen.length}` },
+              ]}
+              onValue={(value) => setQuery({ only: value === "fell" ? "fell" : null })}
+            />
+            <Select label="Jobs" bare value={limit} onValue={(value) => setQuery({ jobs: value === "10" ? null : value })} options={JOBS.map((value) => ({ value, label: `Last ${value} jobs` }))} />
+          </div>
+          {shown.length === 0 ? <Empty title="No score fell in its evaluator’s last job" /> : <Matrix history={history} lines={shown} />}
+        </>
+      )}
+    </>
+  );
+}
+
+function hasFallen({ scores }: ScoreLine): boolean {
+  return (scores.findLast((score) => score !== null)?.change ?? 0) < 0;
+}
+
+function Matrix({ history, lines }: { history: ScoreHistory; lines: readonly ScoreLine[] }) {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const scrolled = place.current?.firstElementChild;
+    if (scrolled) scrolled.scrollLeft = scrolled.scrollWidth; // the newest job is on the right
+  }, [history.jobs.length]);
+  const head = (
+    <>
+      <th scope="col">Evaluator</th>
+      <th scope="col">Mean over time</th>
+      {history.jobs.map((job) => (
+        <th key={job.id} scope="col" class="number">
+          <Link to={`/jobs/${job.id}`} title={job.title}>
+            <When at={job.created_at} />
+          </Link>
+        </th>
+      ))}
+    </>
+  );
+  return (
+    <div ref={place}>
+      <Table label="Scores over time" head={head} class="history-table" cards={false}>
+        {lines.map((line) => (
+          <tr key={line.evaluator}>
+            <th scope="row" class="cell-name">
+              <Link to={`/evaluators/${encodeURIComponent(line.evaluator)}`}>{oneLine(line.evaluator, 40)}</Link>
+            </th>
+            <td>
+              <Sparkline line={line} />
+            </td>
+            {history.jobs.map((job, at) => (
+              <td key={job.id} class="number">
+                <Cell job={job.id} score={line.scores[at] ?? null} />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+    </div>
+  );
+}
+
+/** A mean leads to its job, a change to the comparison with the job before. */
+function Cell({ job, score }: { job: string; score: JobScore | null }) {
+  if (score === null) return <span class="muted" title="This job did not run it">–</span>;
+  const doubtful = score.doubt !== null || score.failed > 0;
+  const change = score.change ?? 0;
+  return (
+    <>
+      <Link to={`/jobs/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class={doubtful ? "quiet-link warn" : "quiet-link"} title={[score.evaluator, score.doubt ?? (score.failed > 0 && `${counted(score.failed, "row")} failed`)].filter(Boolean).join(": ")}>
+        {score.mean === null && score.failed > 0 ? "failed" : figure(score.mean)}
+      </Link>
+      {change !== 0 && (
+        <Link to={`/compare/${score.previous}/${job}?evaluator=${encodeURIComponent(score.evaluator)}`} class={`job-change ${change > 0 ? "pass" : "fail"}`} title="Compare with the job before over the same rows">
+          {`${change > 0 ? "▲" : "▼"} ${signed(change)}`}
+        </Link>
+      )}
+    </>
+  );
+}
+
+/** The means that can be relied on, the oldest on the left; a dot at the last one. */
+function Sparkline({ line }: { line: ScoreLine }) {
+  const means = line.scores.map((score) => (score === null || score.doubt !== null ? null : score.mean));
+  const known = means.flatMap((mean, at) => (mean === null ? [] : [{ at, mean }]));
+  const last = known.at(-1);
+  if (last === undefined) return null;
+  const [low, high] = [Math.min(...known.map(({ mean }) => mean)), Math.max(...known.map(({ mean }) => mean))];
+  const x = (at: number) => EDGE + (at / Math.max(1, means.length - 1)) * (WIDTH - 2 * EDGE);
+  const y = (mean: number) => (high === low ? HEIGHT / 2 : HEIGHT - EDGE - ((mean - low) / (high - low)) * (HEIGHT - 2 * EDGE));
+  const words = `${counted(known.length, "mean")}, ${figure(low)} to ${figure(high)}, the last one ${figure(last.mean)}`;
+  return (
+    <svg class="sparkline" width={WIDTH} height={HEIGHT} role="img" aria-label={words}>
+      <title>{words}</title>
+      <polyline points={known.map(({ at, mean }) => `${x(at).toFixed(1)},${y(mean).toFixed(1)}`).join(" ")} />
+      <circle cx={x(last.at)} cy={y(last.mean)} r={EDGE - 0.5} />
+    </svg>
+  );
+}
