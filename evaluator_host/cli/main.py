@@ -230,7 +230,7 @@ def _before(
     gc.enable()
     cli_state.debug = debug
     if _resources().get(context.invoked_subcommand or "", {}).get("calls_host"):
-        _module("platform.terminal.remote_host").use_login()
+        _module("platform.terminal.logins").use_login()
 
 
 def version(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:

@@ -35,6 +35,7 @@ from evaluator_host.platform.evaluators.evaluation_service import (
     open_evaluation_service,
 )
 from evaluator_host.platform.http.error_responses import invalid_request
+from evaluator_host.platform.terminal.logins import key_for
 from evaluator_host.types.errors import HostError, InvalidRequest, Problem
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Language, Row
 from evaluator_host.types.jobs import JobReport
@@ -99,15 +100,14 @@ class _Server(MCPServer[_Hosts]):
 def make_server(settings: Settings, url: str | None) -> MCPServer[_Hosts]:
     """Return the server with its tools; it opens its sandboxes or its host when it runs.
 
-    `url` is that of a running host, which gets `settings.key`; None evaluates in this process.
+    `url` is that of a running host, which gets its key; None evaluates in this process.
     """
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[_Hosts]) -> AsyncIterator[_Hosts]:
         async with AsyncExitStack() as stack:
             service = await stack.enter_async_context(open_evaluation_service(settings, url))
-            key = settings.key.get_secret_value() if settings.key is not None else None
-            client = None if url is None else await stack.enter_async_context(AsyncClient(url, key=key))
+            client = None if url is None else await stack.enter_async_context(AsyncClient(url, key=key_for(url)))
             yield _Hosts(service, client, settings)
 
     server = _Server("evaluator-host", instructions=_INSTRUCTIONS, version=__version__, lifespan=lifespan)

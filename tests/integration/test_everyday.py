@@ -17,7 +17,7 @@ from evaluator_host.types.errors import InUse, InvalidRequest, NotFound, Package
 from evaluator_host.types.evaluator import Evaluator, Language, Limits
 from evaluator_host.types.jobs import Failures
 from tests import forked
-from tests.server import PREWARMED, Server
+from tests.server import PREWARMED, Server, new_home
 from tests.unit.test_workbooks import packed, parts
 
 EXACT = Evaluator(
@@ -394,6 +394,27 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
     refused = forked.run(["login", "http://127.0.0.1:9"], env={**home, "XDG_CONFIG_HOME": str(tmp_path / "none")})
     assert (refused.returncode, "give the address of another: `--url`" in refused.stderr) == (3, True)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_saved_key_goes_to_its_own_host_alone(url: str, tmp_path: Path) -> None:
+    """A second host needs a key: with that of the first it would answer; without one it asks for it."""
+    home = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    data = new_home(tmp_path)
+    keyed = {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'keyed.db'}"}
+    made = forked.run(["keys", "create", "me", "--data-dir", str(data)], env={**home, **keyed})
+    key = made.stdout.strip()
+    with Server(log=tmp_path / "log", data_dir=data, environment=keyed) as server:
+        assert forked.run(["login", url], env=home).returncode == 0
+        assert forked.run(["login", server.url], env={**home, "EVALUATOR_HOST_KEY": key}).returncode == 0
+        code = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
+        (tmp_path / "one.py").write_text(code)
+        score = ["run", str(tmp_path / "one.py"), "--outputs", "a", "--url"]
+        assert [forked.run([*score, one], env=home).returncode for one in (server.url, url)] == [0, 0]
+        assert forked.run(["evaluators", "list", "--url", server.url], env=home).returncode == 0
+        other = server.url.replace("127.0.0.1", "localhost")
+        for asked in (["evaluators", "list", "--url", other], [*score, other]):
+            refused = forked.run(asked, env=home)
+            assert (refused.returncode, "key" in refused.stderr) == (2, True), refused.stderr
 
 
 def test_variables_that_nothing_reads_are_told(client: Client) -> None:

@@ -30,7 +30,7 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
 
     Raises:
       HostUnreachable: no host answers at the URL.
-      Unauthorized: the host needs a key, and EVALUATOR_HOST_KEY does not work there.
+      Unauthorized: the host needs a key, and none, or a wrong one, is set or saved for it.
       SandboxUnavailable: no backend works.
     """
     if url is None:
@@ -42,10 +42,10 @@ async def open_evaluation_service(settings: Settings, url: str | None) -> AsyncI
                 models = await stack.enter_async_context(open_judges(settings, None))
             yield await stack.enter_async_context(open_engine(settings, models=models))
         return
+    from evaluator_host.platform.terminal.logins import key_for  # noqa: PLC0415 - httpx, which few runs need
     from evaluator_host.platform.terminal.remote_service import open_remote_service  # noqa: PLC0415 - httpx, which few runs need
 
-    key = settings.key.get_secret_value() if settings.key is not None else None
-    async with open_remote_service(url, key) as remote:
+    async with open_remote_service(url, key_for(url)) as remote:
         yield remote
 
 

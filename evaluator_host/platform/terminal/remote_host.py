@@ -1,20 +1,15 @@
-"""Connects a command to a running host, by `--url` and the key in the settings, or by those that `login` saved."""
+"""Connects a command to a running host, by `--url`, or by what `login` saved."""
 
-import json
-import os
 import re
 import sys
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from evaluator_host.client import DEFAULT_URL, Client
 from evaluator_host.client.calls import host_url
-from evaluator_host.engine.config.settings import home_folder
-from evaluator_host.engine.system.files import replace_file
-from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, plain
+from evaluator_host.platform.terminal.logins import key_for, login_file, read_logins
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import JobReport
 
@@ -23,8 +18,7 @@ _FROM_LAST: Final = re.compile(r"last(?:-(\d{1,3}))?")
 
 def host(url: str, *, timeout_s: float = 600.0) -> Client:
     """Return an HTTP client of a running host."""
-    key = load_settings().key
-    return Client(url, key=key.get_secret_value() if key is not None else None, timeout_s=timeout_s)
+    return Client(url, key=key_for(url), timeout_s=timeout_s)
 
 
 def _opened(context: typer.Context, url: str) -> Client:
@@ -76,31 +70,11 @@ def login(
         str | None, typer.Option(envvar="EVALUATOR_HOST_KEY", help="Key of the host; a terminal asks for it.")
     ] = None,
 ) -> None:
-    """Save the address and the key of a host: commands that call a host use them from then on."""
+    """Save the address and the key of a host: commands use this host by default, and send the key to no other one."""
     if key is None and sys.stdin.isatty():
         key = typer.prompt("Key (empty for a host without keys)", default="", hide_input=True, show_default=False)
-    os.environ["EVALUATOR_HOST_KEY"] = key = key or ""
     url = host_url(url)
-    with host(url) as client:
+    with Client(url, key=key or None) as client:
         version = client.info().version
-    file = login_file()
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    replace_file(file, json.dumps({"url": url, "key": key}).encode())
-    err.print(plain(f"{url} answers ({version}); it is kept in {file}"))
-
-
-def login_file() -> Path:
-    """Return the path of the JSON file in which `login` saves the address and the key of a host."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or home_folder() / ".config") / "evaluator-host" / "login.json"
-
-
-def use_login() -> None:
-    """Set EVALUATOR_HOST_URL and _KEY to what `login` saved, unless the environment names a host."""
-    try:
-        kept = json.loads(login_file().read_bytes())
-    except (OSError, ValueError):
-        return
-    if "EVALUATOR_HOST_URL" not in os.environ and isinstance(kept.get("url"), str):
-        os.environ["EVALUATOR_HOST_URL"] = kept["url"]
-        if kept.get("key"):
-            os.environ.setdefault("EVALUATOR_HOST_KEY", kept["key"])
+    read_logins().add(url, key or "")
+    err.print(plain(f"{url} answers ({version}); it is kept in {login_file()}"))

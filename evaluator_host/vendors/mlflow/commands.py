@@ -7,10 +7,9 @@ from typing import Annotated, Final, Literal
 import typer
 
 from evaluator_host.client import DEFAULT_URL, Client
-from evaluator_host.engine.config.settings import revealed
 from evaluator_host.platform.terminal import options
-from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, out, plain, print_json
+from evaluator_host.platform.terminal.logins import key_for
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Json
 from evaluator_host.types.outcome import EvaluationResult
@@ -51,7 +50,7 @@ def score(
     scorers = _chosen(server.scorers(experiment_id), scorer or [])
     traces = list(server.traces(experiment_id, limit))
     told = []
-    with Client(url, key=revealed(load_settings().key)) as client:
+    with Client(url, key=key_for(url)) as client:
         for one in scorers:
             new = [trace for trace in traces if again or one.source_id not in trace.sources]
             told.append(_score(client, server, one, new, tuple(package or ()), write=not dry_run))
