@@ -44,7 +44,18 @@ _COMMANDS: Final = {
     "restore": "cli.backup",
 }
 # What people type for a command.
-_ALIASES: Final = {"evaluate": "run", "eval": "run", "environments": "packages"}
+_ALIASES: Final = {"evaluate": ("run",), "eval": ("run",), "environments": ("packages",)}
+# What people type within a group, for the first of these verbs that the group has.
+_VERBS: Final = {
+    **dict.fromkeys(("remove", "rm"), ("delete", "revoke")),
+    **dict.fromkeys(("add", "new", "create"), ("create", "upload", "build", "set")),
+    **dict.fromkeys(("set", "change", "edit"), ("update", "set", "edit")),
+    **dict.fromkeys(("run", "start"), ("run", "create")),
+    "delete": ("revoke",),
+    "get": ("show",),
+    "stop": ("cancel",),
+    "export": ("download",),
+}
 _ELSEWHERE: Final = {"jobs schedule": ("schedules", "create")}
 _PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # to `run`
 _GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # besides those of resources
@@ -79,20 +90,21 @@ class _Completion(NamedTuple):
 class _Group(TyperGroup):
     """A group of commands that also takes the aliases of their names, and knows the nearest of a misspelt one."""
 
-    aliases: Mapping[str, str] = {"remove": "delete"}
+    aliases: Mapping[str, tuple[str, ...]] = _VERBS
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of a name or an alias; None if there is none."""
         group, name = _ELSEWHERE.get(f"{self.name} {cmd_name}", ("", ""))
         if group in _groups():
             return _built(group).commands[name]
-        return super().get_command(ctx, cmd_name if cmd_name in self.commands else self.aliases.get(cmd_name, cmd_name))
+        meant = () if cmd_name in self.commands else self.aliases.get(cmd_name, ())
+        return super().get_command(ctx, next((one for one in meant if one in self.commands), cmd_name))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first word names, as typer does; fail with the nearest one if there is none."""
         word = args[0] if args else ""
         if args and self.get_command(ctx, word) is None and not word.startswith("-"):
-            known = [*self.commands, *(one for one, command in self.aliases.items() if command in self.commands)]
+            known = [*self.commands, *(one for one in self.aliases if self.get_command(ctx, one) is not None)]
             meant = nearest_name(word, known)
             ctx.fail(f"No such command {word!r}." + (f" Did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)

@@ -28,7 +28,9 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
     _REPORT = RegisteredModel
 
     @verb
-    async def add(self, model: RegisteredModel, *, key: str | None = None, allow_host: bool = False) -> RegisteredModel:
+    async def create(
+        self, model: RegisteredModel, *, key: str | None = None, allow_host: bool = False
+    ) -> RegisteredModel:
         """Register a model.
 
         Args:
@@ -47,7 +49,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
         return await self._transport.send(Call("POST", "/v1/models", RegisteredModel, encode(body)))
 
     @verb
-    async def change(self, name: str, /, **changes: Json) -> RegisteredModel:
+    async def update(self, name: str, /, **changes: Json) -> RegisteredModel:
         """Change fields of a model, from its next request on, and return it. Costs counted before stay as they are.
 
         Args:

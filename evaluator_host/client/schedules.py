@@ -35,7 +35,7 @@ class ScheduleVerbs(NamedVerbs[TransportT, ScheduleReport]):
         return await self._transport.send(Call("POST", "/v1/schedules", ScheduleReport, encode(body)))
 
     @verb
-    async def change(
+    async def update(
         self, name: str, *, paused: bool | None = None, cron: str | None = None, timezone: str | None = None
     ) -> ScheduleReport:
         """Pause, resume or change a schedule, and return it; None keeps a field.
@@ -82,7 +82,7 @@ class AlertVerbs(NamedVerbs[TransportT, AlertReport]):
         )
 
     @verb
-    async def change(self, name: str, *, paused: bool | None = None, acknowledged: bool | None = None) -> AlertReport:
+    async def update(self, name: str, *, paused: bool | None = None, acknowledged: bool | None = None) -> AlertReport:
         """Pause, resume or acknowledge an alert, and return it; None keeps a field.
 
         Args:

@@ -70,10 +70,10 @@ async def test_a_schedule_that_made_no_job_counts_unless_an_alert_says_so(page: 
         await page.goto("/evaluators")
         await expect(badge).to_contain_text("1 schedule made no job")
         assert await grave_findings(page) == []
-        client.schedules.change("due-weekly", paused=True)
+        client.schedules.update("due-weekly", paused=True)
         await page.goto("/evaluators")
         await expect(badge).to_have_text("Alerts")
-        client.schedules.change("due-weekly", paused=False)
+        client.schedules.update("due-weekly", paused=False)
         client.alerts.create("due-low", AlertRule(Metric.MEAN, schedule="due-weekly", below=0.5))
         await page.goto("/schedules")
         await expect(badge).to_have_text("Alerts")

@@ -108,7 +108,7 @@ def test_a_secret_by_all_that_name_it(client: Client) -> None:
     schedule(client, dataset=[{"question": "France?"}], target=target)
     rule = AlertRule(Metric.MEAN, schedule="weekly", secret="openai", **LOW)
     client.alerts.create("signed", rule)
-    client.models.add(RegisteredModel("judge", MODEL, secret="openai"))
+    client.models.create(RegisteredModel("judge", MODEL, secret="openai"))
     client.evaluators.create("asks", Evaluator(EXACT.code, secrets={"KEY": "openai"}))
     refused(client.secrets, "openai", "alert signed", "evaluator asks", "model judge", "schedule weekly")
     client.secrets.delete("free")
@@ -116,7 +116,7 @@ def test_a_secret_by_all_that_name_it(client: Client) -> None:
 
 def test_a_model_by_name_by_another_name_and_in_an_older_version(client: Client) -> None:
     for name in ("judge", "jud"):
-        client.models.add(RegisteredModel(name, MODEL))
+        client.models.create(RegisteredModel(name, MODEL))
     client.evaluators.create("asks", Evaluator(EXACT.code, models=("judge",)))
     schedule(client, evaluators=["asks@1"])
     client.evaluators.update("asks", EXACT)

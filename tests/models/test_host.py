@@ -71,11 +71,11 @@ def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, pro
         log = f"sqlite:///{home / 'evaluator-host.db'}"
         eventually(lambda: audited(log)[0].grants == granted[0])
         with pytest.raises(NameTaken):
-            client.models.add(RegisteredModel("judge", provider.url))
+            client.models.create(RegisteredModel("judge", provider.url))
         with pytest.raises(NotFound, match="secret"):
-            client.models.add(RegisteredModel("other", provider.url, secret="none"))
+            client.models.create(RegisteredModel("other", provider.url, secret="none"))
         with pytest.raises(InvalidRequest, match="may not ask example"):
-            client.models.add(RegisteredModel("other", "https://example.com/v1"))
+            client.models.create(RegisteredModel("other", "https://example.com/v1"))
         with pytest.raises(InvalidRequest, match="evaluator"):
             client.evaluate(Evaluator(ONE, models=("judge",), budget=ModelBudget(requests=1000)), outputs="x")
 
@@ -126,7 +126,7 @@ def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: Mod
         assert (changed.input_price, changed.output_price, changed.retries) == (10.0, None, 1)
         assert (changed.model, changed.secret, changed.timeout_s) == ("real-name", "provider", 60.0)
         assert client.evaluate(evaluator, outputs="x").usage.cost is None
-        client.models.change("judge", output_price=20, model=None, timeout_s=None)
+        client.models.update("judge", output_price=20, model=None, timeout_s=None)
         assert client.models.get("judge").model == "judge"
         assert client.evaluate(evaluator, outputs="x").usage.cost == pytest.approx(1e-4)
         assert provider.bodies[-1]["model"] == "judge"
@@ -138,12 +138,12 @@ def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: Mod
             ({"secret": "none"}, NotFound, "secret"),
         ):
             with pytest.raises(refused, match=says):
-                client.models.change("judge", **changes)
+                client.models.update("judge", **changes)
         assert client.models.get("judge").url == provider.url
         with pytest.raises(InvalidRequest, match="operator"):
-            client.models.change("house", input_price=1)
+            client.models.update("house", input_price=1)
         with pytest.raises(NotFound, match="no model other"):
-            client.models.change("other", input_price=1)
+            client.models.update("other", input_price=1)
     assert "name a field" in command(host, "models", "set", "judge", code=2)
 
 

@@ -117,8 +117,8 @@ class TestOnAFreshHost:
                 client.models.forbid_host(host)
             with pytest.raises(InvalidRequest, match="may not ask"):
                 client.evaluate(Evaluator(ONE, models=("judge",)), outputs="hello")
-            client.models.change("judge", allow_host=True)
+            client.models.update("judge", allow_host=True)
             assert client.models.test("judge").ok
             client.models.forbid_host(host)
-            client.models.add(RegisteredModel("second", provider.url, secret="judge"), allow_host=True)
+            client.models.create(RegisteredModel("second", provider.url, secret="judge"), allow_host=True)
             assert client.models.test("second").ok

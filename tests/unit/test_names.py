@@ -112,6 +112,18 @@ def test_an_unknown_word_is_answered_with_the_nearest_command(words: str, meant:
         ("jobs schedule", "schedules create"),
         ("jobs remove", "jobs delete"),
         ("datasets remove", "datasets delete"),
+        ("models add", "models create"),
+        ("models set", "models update"),
+        ("schedules add", "schedules create"),
+        ("datasets add", "datasets upload"),
+        ("packages create", "packages build"),
+        ("secrets add", "secrets set"),
+        ("keys delete", "keys revoke"),
+        ("evaluators get", "evaluators show"),
+        ("evaluators change", "evaluators update"),
+        ("jobs run", "jobs create"),
+        ("jobs stop", "jobs cancel"),
+        ("jobs export", "jobs download"),
     ],
 )
 def test_what_people_type_is_the_command(typed: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def change_alert(context: typer.Context, name: _NameArgument, *, client: ClientO
     """Change the state of an alert."""
     seen = context.info_name == "acknowledge" or None
     paused = None if seen else context.info_name == "pause"
-    found = client.alerts.change(name, paused=paused, acknowledged=seen)
+    found = client.alerts.update(name, paused=paused, acknowledged=seen)
     err.print(plain(f"{name}: {_state(found)}"))
 
 

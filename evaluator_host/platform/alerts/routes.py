@@ -61,7 +61,7 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
     @router.patch("/{name}", response_model=AlertReport, responses=_MISSING)
     async def change(name: str, body: AlertChangeIn, caller: CallerOf) -> Response:
         """Pause, resume or acknowledge an alert."""
-        with AuditedCall(access, caller, "alerts.change"):
+        with AuditedCall(access, caller, "alerts.update"):
             return json_response(await service.change_alert(caller.workspace, name, **dict(body)))
 
     @router.post("/{name}/test", response_model=AlertReport, responses=_MISSING)

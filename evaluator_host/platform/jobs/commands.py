@@ -1,6 +1,7 @@
 """`jobs`: create, watch, inspect and compare jobs on a host."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -360,7 +361,7 @@ def _dataset(client: Client, given: str) -> str:
         except NotFound as error:
             name = usable_name(file.stem)
             raise InvalidRequest(
-                f"{given} is a file, not a data set; upload it first: evaluator-host datasets upload {given} "
+                f"{given} is a file, not a data set; upload it first: evaluator-host datasets upload {quote(given)} "
                 f"--name {name}; then --dataset {name}"
             ) from error
     return given

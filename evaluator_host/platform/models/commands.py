@@ -41,7 +41,7 @@ _Retries = Annotated[int | None, typer.Option(min=0, max=10, help="Tries after t
 
 
 @app.command()
-def add(
+def create(
     name: _NameArgument,
     *,
     model_url: Annotated[str, _Url],
@@ -59,15 +59,15 @@ def add(
     """Register a model of the workspace. Its URL must name a host that evaluators may ask (`models hosts`)."""
     prices = _given(input_price=input_price, output_price=output_price)
     fields = _given(kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries, **prices)
-    added = client.models.add(RegisteredModel(name, model_url, **fields), allow_host=allow_host)
+    made = client.models.create(RegisteredModel(name, model_url, **fields), allow_host=allow_host)
     if as_json:
-        print_json(added)
+        print_json(made)
     else:
-        err.print(plain(f"model {added.name} is registered; test it with evaluator-host models test {added.name}"))
+        err.print(plain(f"model {made.name} is registered; test it with evaluator-host models test {made.name}"))
 
 
-@app.command(name="set")
-def change(
+@app.command()
+def update(
     name: _NameArgument,
     *,
     model_url: Annotated[str | None, _Url] = None,
@@ -93,7 +93,7 @@ def change(
     changes |= _given(allow_host=allow_host or None)
     if not changes:
         raise InvalidRequest("nothing to change was given; name a field: --input-price 0.1")
-    changed = client.models.change(name, **changes)
+    changed = client.models.update(name, **changes)
     print_found(changed, lambda one: _models_table([one]), as_json=as_json)
 
 
@@ -101,7 +101,7 @@ def change(
 def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List the models that evaluators may be granted: the operator's, and those of the workspace."""
     found = client.models.all()
-    none = "there are no models; register one with evaluator-host models add NAME"
+    none = "there are no models; register one with evaluator-host models create NAME"
     print_found(found, _models_table, as_json=as_json, none=none)
 
 
@@ -138,7 +138,7 @@ def hosts(*, client: ClientOption, as_json: JsonOption = False) -> None:
     for host in found.hosts:
         out.print(plain(host))
     if found.may_allow:
-        err.print("`models add --allow-host` allows another one")
+        err.print("`models create --allow-host` allows another one")
     else:
         err.print("the operator allows others by EVALUATOR_HOST_JUDGE_HOSTS")
 

@@ -116,7 +116,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
         """Register a model. The operator decides on which hosts it may be."""
         key = body.key.get_secret_value() if body.key is not None else None
         async with allowed(body.allow_host, body.url, caller):
-            with AuditedCall(access, caller, "models.add"):
+            with AuditedCall(access, caller, "models.create"):
                 added = await service.add_model(caller.workspace, RegisteredModel(**body.to_fields()), key=key)
         return json_response(added, 201, {"Location": f"/v1/models/{added.name}"})
 
@@ -132,7 +132,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
         if body.allow_host and not url:
             url = (await service.directory.get_own(caller.workspace, name)).url
         async with allowed(body.allow_host, url or "", caller):
-            with AuditedCall(access, caller, "models.change"):
+            with AuditedCall(access, caller, "models.update"):
                 changed = await service.directory.change(caller.workspace, name, body.to_fields())
         return json_response(changed)
 

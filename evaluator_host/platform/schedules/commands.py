@@ -38,7 +38,7 @@ def show_schedule(name: _NameArgument, *, client: ClientOption, as_json: JsonOpt
 @app.command("pause", help="Pause a schedule: it makes no jobs until it is resumed.")
 def pause_schedule(context: typer.Context, name: _NameArgument, *, client: ClientOption) -> None:
     """Pause or resume a schedule."""
-    found = client.schedules.change(name, paused=context.info_name == "pause")
+    found = client.schedules.update(name, paused=context.info_name == "pause")
     err.print(plain(f"{name}: next run {_next_run(found)}"))
 
 

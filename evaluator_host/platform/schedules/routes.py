@@ -77,7 +77,7 @@ def schedules_api(service: Schedules, users: Users, access: Access) -> APIRouter
     @router.patch("/{name}", response_model=ScheduleReport, responses=_REFUSED)
     async def change(name: str, body: ScheduleChangeIn, caller: CallerOf) -> Response:
         """Pause, resume or change a schedule."""
-        with AuditedCall(access, caller, "schedules.change"):
+        with AuditedCall(access, caller, "schedules.update"):
             return json_response(await service.change_schedule(caller.workspace, name, **dict(body)))
 
     @router.post("/{name}/run", status_code=202, response_model=JobReport, responses=_REFUSED)

@@ -150,7 +150,7 @@ class ModelDirectory:
                 await self.hosts.require(model.url, field="url")
         if model is None:
             known = ", ".join(one.name for one in await self.list(workspace)) or "none"
-            hint = f"registered are: {known}. `evaluator-host models add` registers one"
+            hint = f"registered are: {known}. `evaluator-host models create` registers one"
             raise InvalidRequest.of("evaluator.models", f"there is no model {name[:80]!r}", hint)
         key = await self._kept().secrets.reveal(workspace, model.secret) if model.secret is not None else None
         return GrantedModel(model, key)
