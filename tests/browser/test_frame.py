@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from evaluator_host.web.workbench import DIST
 from tests.browser.looking import Look, grave_findings, looking, picture, widest_overflow
+from tests.browser.seeds import Seeds
 from tests.keyed import make_key
 from tests.server import Server
 
@@ -70,10 +71,10 @@ async def test_every_page_is_reached_by_its_link_and_by_its_address(page: Page) 
 async def test_an_address_with_escapes_that_are_not_valid_is_a_page_too(look: Look) -> None:
     page = await look.page()
     for path, words in (
-        ("/evaluators/%E0%A4%A", "there is no evaluator %E0%A4%A"),
-        ("/evaluators/100%25", "there is no evaluator 100%"),
+        ("/evaluators/%E0%A4%A", "There is no evaluator %E0%A4%A"),
+        ("/evaluators/100%25", "There is no evaluator 100%"),
         ("/nowhere/%E0%A4%A", "/nowhere/%E0%A4%A"),
-        ("/evaluators/a%252Fb", "there is no evaluator a%2Fb"),
+        ("/evaluators/a%252Fb", "There is no evaluator a%2Fb"),
     ):
         await page.goto(path)
         await expect(page.get_by_role("main")).to_contain_text(words)
@@ -127,6 +128,23 @@ async def test_the_keyboard_skips_the_navigation(page: Page) -> None:
     await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.locator("main")).to_be_focused()
+
+
+async def test_what_is_not_there_names_what_was_meant_and_where_the_others_are(page: Page, seeds: Seeds) -> None:
+    await page.goto("/evaluators/lengt")
+    await expect(page.get_by_text("There is no evaluator lengt.")).to_be_visible()
+    await page.get_by_role("link", name="length", exact=True).click()
+    await expect(page).to_have_url(re.compile("/evaluators/length$"))
+    for path, words, way in (
+        ("/jobs/nope", "There is no job nope.", "All jobs"),
+        ("/datasets/nope", "There is no data set nope.", "All data sets"),
+        (f"/jobs/{seeds.small}/rows/99", "row 99", "The job and its rows"),
+        ("/labels/nope", "There is no label queue nope.", "All label queues"),
+        ("/dataset/many", "There is no page at /dataset/many.", "Data sets"),
+    ):
+        await page.goto(path)
+        await expect(page.get_by_role("main")).to_contain_text(words)
+        await expect(page.get_by_role("main").get_by_role("link", name=way, exact=True).last).to_be_visible()
 
 
 @pytest.mark.long

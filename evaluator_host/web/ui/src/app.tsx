@@ -268,13 +268,27 @@ class Boundary extends Component<{ children: ComponentChildren }, { error: unkno
   }
 }
 
+/** Pages whose address begins like this one, such as /jobs for /job. */
+function alike(path: string): { to: string; label: string }[] {
+  const first = path.split("/")[1]?.toLowerCase() ?? "";
+  return [...NAVIGATION, ...SETUP].filter(({ to, label }) => first.length > 2 && [to.slice(1), label.toLowerCase()].some((one) => one.startsWith(first.slice(0, 4))));
+}
+
 function NotFound({ path }: { path: string }) {
   useEffect(() => void (document.title = "Page not found · Evaluator Host"), []);
+  const meant = alike(path);
   return (
     <div class="page">
       <h1>Page not found</h1>
       <p class="muted">
-        There is no page at <code>{path}</code>. <Link to="/">Go to the workbench</Link>
+        There is no page at <code>{path}</code>. {meant.length > 0 ? "Did you mean one of these?" : "The link may be of another version. All pages:"}
+      </p>
+      <p class="page-actions">
+        {(meant.length > 0 ? meant : NAVIGATION).map(({ to, label }) => (
+          <Link key={to} to={to} class="button">
+            {label}
+          </Link>
+        ))}
       </p>
     </div>
   );

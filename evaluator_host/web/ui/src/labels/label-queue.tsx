@@ -12,6 +12,7 @@ import { Confirm } from "../resources/confirm";
 import { outputColumn } from "../workbench/test-rows";
 import { count, oneLine } from "../resources/format";
 import { choicesOf, type LabelChoice } from "./label-choices";
+import { NotThere } from "../resources/not-there";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
 import { QueueProgress } from "./queue-progress";
 import { ResultView } from "../resources/result-view";
@@ -56,7 +57,7 @@ export default function LabelQueuePage({ params, query }: PageProps) {
           </Confirm>
         )}
       </PageHead>
-      {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {found.error !== null && <NotThere error={found.error} onRetry={found.reload} list={{ to: "/labels", label: "All label queues" }} />}
       {queue === null && found.loading && <Spinner label="Loading the queue" />}
       {queue && (
         <>

@@ -12,6 +12,7 @@ import { Confirm } from "../resources/confirm";
 import { DatasetRows } from "../resources/dataset-rows";
 import { DatasetVersions } from "../resources/dataset-versions";
 import { bytes, count, counted, shortId } from "../resources/format";
+import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Segments, When } from "../resources/parts";
 import { ScoresOverTime } from "../resources/score-history";
 import type { DatasetReport } from "../api/types";
@@ -61,7 +62,7 @@ export default function DatasetPage({ params, query }: PageProps) {
         )}
       </PageHead>
       {failed !== null && <ErrorNote error={failed} />}
-      {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {found.error !== null && <NotThere error={found.error} onRetry={found.reload} list={{ to: "/datasets", label: "All data sets" }} at={(one) => `/datasets/${encodeURIComponent(one)}`} />}
       {report === null && found.loading && <Spinner label="Loading the data set" />}
       {report && (
         <>

@@ -9,6 +9,7 @@ import { useLoaded } from "../components/use-loaded";
 import { BuildProgress } from "../resources/build-progress";
 import { Confirm } from "../resources/confirm";
 import { bytes, counted, milliseconds, seconds, shortId } from "../resources/format";
+import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Panel, StatusChip, When } from "../resources/parts";
 import { setTitle } from "../resources/set-title";
 import { navigate } from "../router";
@@ -26,7 +27,7 @@ export default function EnvironmentPage({ params }: PageProps) {
     return (
       <div class="page">
         <PageHead title="Packages" up={up} />
-        {found.error === null ? <Spinner label="Loading the environment" /> : <ErrorNote error={found.error} onRetry={found.reload} />}
+        {found.error === null ? <Spinner label="Loading the environment" /> : <NotThere error={found.error} onRetry={found.reload} list={{ to: "/environments", label: "All packages" }} />}
       </div>
     );
   }

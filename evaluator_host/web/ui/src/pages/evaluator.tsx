@@ -3,7 +3,6 @@ import { call } from "../api/http";
 import { Button } from "../components/button";
 import { CodeEditor } from "../components/code-editor";
 import { Diff } from "../components/diff";
-import { ErrorNote } from "../components/error-note";
 import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
@@ -12,6 +11,7 @@ import { Confirm } from "../resources/confirm";
 import { EvaluatorFacts } from "../resources/evaluator-facts";
 import { DescribeDialog } from "../resources/describe-dialog";
 import { ago, counted, figure, oneLine } from "../resources/format";
+import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Panel, Segments, Tags } from "../resources/parts";
 import { ScoreTrend } from "../resources/score-trend";
 import { Traces } from "../traces/traces";
@@ -46,7 +46,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
     return (
       <div class="page">
         <PageHead title={name} up={up} />
-        {found.error === null ? <Spinner label="Loading the evaluator" /> : <ErrorNote error={found.error} onRetry={found.reload} />}
+        {found.error === null ? <Spinner label="Loading the evaluator" /> : <NotThere error={found.error} onRetry={found.reload} list={{ to: "/evaluators", label: "All evaluators" }} at={(one) => `/evaluators/${encodeURIComponent(one)}`} />}
       </div>
     );
   }

@@ -1,9 +1,9 @@
 import { call } from "../api/http";
-import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { useLoaded } from "../components/use-loaded";
 import { AddToDataset } from "../resources/add-to-dataset";
 import { count, figure, milliseconds, shortId } from "../resources/format";
+import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Panel } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
 import { SpanTree } from "../resources/span-tree";
@@ -44,7 +44,7 @@ export default function JobRowPage({ params }: PageProps) {
           </Link>
         )}
       </PageHead>
-      {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
+      {found.error !== null && <NotThere error={found.error} onRetry={found.reload} list={job === null ? { to: "/jobs", label: "All jobs" } : { to: `/jobs/${id}`, label: "The job and its rows" }} />}
       {detail === null && found.error === null && <Spinner label="Loading the row" />}
       {detail && <Detail detail={detail} use={use} />}
     </div>

@@ -17,6 +17,7 @@ import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
 import { JobWarnings } from "../resources/job-warnings";
 import { JobRows } from "../resources/job-rows";
 import { shortId } from "../resources/format";
+import { NotThere } from "../resources/not-there";
 import { JobChip, PageHead } from "../resources/parts";
 import { isFinal, type JobFigures, type JobReport } from "../api/types";
 import { useHas } from "../host";
@@ -36,7 +37,7 @@ export default function JobPage({ params, query }: PageProps) {
     return (
       <div class="page">
         <PageHead title={`Job ${shortId(id)}`} up={up} />
-        {error === null ? <Spinner label="Loading the job" /> : <ErrorNote error={error} onRetry={refresh} />}
+        {error === null ? <Spinner label="Loading the job" /> : <NotThere error={error} onRetry={refresh} list={{ to: "/jobs", label: "All jobs" }} />}
       </div>
     );
   }

@@ -120,8 +120,7 @@ export default function WorkbenchPage({ query }: PageProps) {
           ) : (
             runs.error === null && (runs.running ? <Spinner label="Running" /> : 
               <Empty title="No result yet">
-                <p>Run the evaluator on the test row to see its score, metrics, logs and timing here.</p>
-                {runs.runs.length === 0 && <FirstSteps />}
+                {runs.runs.length === 0 ? <FirstSteps /> : <p>Run the evaluator on the test row to see its score, metrics, logs and timing here.</p>}
               </Empty>
             )
           )}

@@ -1,12 +1,17 @@
 import { SampleButton } from "../resources/sample-button";
 import { Link } from "../router";
 
-/** Where to go from an empty workbench: the way to one's own data, and data to try everything with. */
+/** The tour of an empty workbench: what is done here, step by step, the way to one's own data, and data to try everything with. */
 export function FirstSteps() {
   return (
     <>
+      <ol class="first-steps">
+        <li>Write or paste a function, or open one of the examples.</li>
+        <li>Run it on the test row: a package that it lacks is one click away.</li>
+        <li>Save it, and run it on a data set to see which rows fail.</li>
+      </ol>
       <p>
-        New here? <Link to="/help/first-job">From your own file to a weekly job</Link> in ten minutes, or try jobs and comparisons with data that comes along:
+        <Link to="/help/first-job">From your own file to a weekly job</Link> takes ten minutes. Or see jobs and a comparison at once:
       </p>
       <SampleButton />
     </>

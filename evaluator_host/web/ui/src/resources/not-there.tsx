@@ -1,0 +1,39 @@
+import { ApiError } from "../api/http";
+import { Empty } from "../components/empty";
+import { ErrorNote } from "../components/error-note";
+import { inPageWords } from "../page-words";
+import { Link } from "../router";
+
+interface Props {
+  error: unknown;
+  onRetry: () => void;
+  /** The list that has the others, and where one of them is. */
+  list: { to: string; label: string };
+  at?: (name: string) => string;
+}
+
+const MEANT = /; did you mean ([^?]+)\?$/;
+
+/** In place of a record: why the host does not have it, the one that was probably meant, and the list of all; any other error as it is. */
+export function NotThere({ error, onRetry, list, at }: Props) {
+  if (!(error instanceof ApiError) || error.status !== 404) return <ErrorNote error={error} onRetry={onRetry} />;
+  const said = inPageWords(error.message);
+  const meant = MEANT.exec(said)?.[1];
+  const what = said.replace(MEANT, "");
+  return (
+    <Empty title={`${what.charAt(0).toUpperCase()}${what.slice(1)}.`}>
+      {meant !== undefined && at !== undefined ? (
+        <p>
+          Did you mean <Link to={at(meant)}>{meant}</Link>?
+        </p>
+      ) : (
+        <p>
+          It may have been deleted, or the link is of another host, or of a workspace that your key does not open.
+        </p>
+      )}
+      <Link to={list.to} class="button">
+        {list.label}
+      </Link>
+    </Empty>
+  );
+}
