@@ -126,6 +126,12 @@ class DatasetReport:
         Doc("How the file was read, where that is not what its format says: another encoding, separator or sheet."),
     ] = ()
     version: Annotated[int, Doc("Rises whenever the data set is replaced or edited; `qa@2` names a version.")] = 1
+    outputs_column: Annotated[str | None, Doc("Column that has the outputs, by its name; None if none seems to.")] = (
+        None
+    )
+    expected_column: Annotated[
+        str | None, Doc("Column that has what was expected, by its name; None if none seems to.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 from evaluator_host.platform.datasets.first_rows import FirstRows, first_rows
 from evaluator_host.platform.datasets.mapping import Mapping, to_row
 from evaluator_host.platform.datasets.rendering import names_in_templates
-from evaluator_host.platform.datasets.suggestion import nearest, output_column, suggest_mapping
+from evaluator_host.platform.datasets.suggestion import expected_column, nearest, output_column, suggest_mapping
 from evaluator_host.types.errors import InvalidRequest
 
 NAMES = {
@@ -116,3 +116,15 @@ def test_a_field_of_a_near_name_is_answered_with_the_right_one(field: str, meant
     with pytest.raises(InvalidRequest) as error:
         Mapping.parse([f"{field}=answer"])
     assert str(error.value.problems[0].hint).startswith(f"did you mean {meant}=answer? ")
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ("id question expected answer", "expected"),
+        ("frage erwartete_antwort antwort", "erwartete_antwort"),
+        ("a b", None),
+    ],
+)
+def test_the_column_of_what_was_expected(columns: str, found: str | None) -> None:
+    assert expected_column(columns.split()) == found

@@ -249,10 +249,12 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             digest: string;
+            expected_column: string | null;
             format: string;
             id: string;
             name: string;
             notes: string[];
+            outputs_column: string | null;
             rows: number;
             size_bytes: number;
             version: number;

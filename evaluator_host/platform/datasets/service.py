@@ -14,6 +14,7 @@ from evaluator_host.engine.system.limited_process import CallLimits, LimitedProc
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.platform.datasets.queries import Condition, compare_rows, describe_columns, edit_rows, search_rows
+from evaluator_host.platform.datasets.suggestion import expected_column, output_column
 from evaluator_host.platform.datasets.table import Dataset, Datasets, name_taken, new_dataset_id
 from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.platform.store.workspaces import require_name
@@ -347,4 +348,6 @@ def _report(dataset: Dataset) -> DatasetReport:
         created_at=dataset.created_at,
         notes=facts.notes,
         version=dataset.version,
+        outputs_column=output_column(facts.columns),
+        expected_column=expected_column(facts.columns),
     )

@@ -86,6 +86,11 @@ def output_column(columns: Sequence[str], rows: Sequence[dict[str, Any]] = ()) -
     return like or _by_values(free, [one for one in columns if _is_expected(one)], rows)
 
 
+def expected_column(columns: Sequence[str]) -> str | None:
+    """Return the first column that seems to have what was expected."""
+    return next(filter(_is_expected, columns), None)
+
+
 def _by_values(free: Sequence[str], expected: Sequence[str], rows: Sequence[dict[str, Any]]) -> str | None:
     """Return the column whose values are sometimes the expected ones, or the only one of long texts."""
     agreeing = {

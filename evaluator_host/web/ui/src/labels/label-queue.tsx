@@ -9,7 +9,6 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { QueueAgreement } from "../resources/agreement";
 import { Confirm } from "../resources/confirm";
-import { outputColumn } from "../workbench/test-rows";
 import { count, oneLine } from "../resources/format";
 import { choicesOf, type LabelChoice } from "./label-choices";
 import { NotThere } from "../resources/not-there";
@@ -18,7 +17,7 @@ import { QueueProgress } from "./queue-progress";
 import { ResultView } from "../resources/result-view";
 import { SpanTree } from "../resources/span-tree";
 import { Value } from "../resources/value";
-import type { JobReport, LabelPage, LabelQueue, LabelRow } from "../api/types";
+import type { DatasetReport, JobReport, LabelPage, LabelQueue, LabelRow } from "../api/types";
 import { navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 import { keep, recall } from "../storage";
@@ -93,6 +92,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
     return next ?? null;
   };
   const found = useLoaded(load, [route, at, turn]);
+  const dataset = useLoaded((signal) => (queue.job === null ? call<DatasetReport>("GET", `/v1/datasets/${encodeURIComponent(queue.dataset_id)}`, { signal }) : Promise.resolve(null)), [queue.dataset_id]);
   const row = found.value;
   // With the number of its row: a key that comes before the next row is drawn must not take the comment along.
   const [written, setWritten] = useState<{ row: number; note: string } | null>(null);
@@ -146,7 +146,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
       <div class={found.loading ? "record-main record-stack rows-busy" : "record-main record-stack"}>
         {row === null ? <AllDone queue={queue} onBack={before === undefined ? null : verbs.previous} /> : (
           <>
-            <RowToLabel row={row} />
+            <RowToLabel row={row} outputs={dataset.value?.outputs_column ?? null} />
             <div class="panel label-bar">
               <Choices queue={queue} row={row} choices={choices} busy={busy} verbs={verbs} />
               {error !== null && <ErrorNote error={error} />}
@@ -276,14 +276,14 @@ function shownLabel(label: unknown): string {
 const QUESTIONS: Record<LabelQueue["task"]["kind"], string> = { passed: "Does the answer pass?", choice: "Which label fits?", score: "How good is it?" };
 
 /** The row as evaluators got it, or as the data set has it, in one card: what was answered stands out. */
-function RowToLabel({ row }: { row: LabelRow }) {
+function RowToLabel({ row, outputs }: { row: LabelRow; outputs: string | null }) {
   const { given } = row;
   const inputs = given === null ? row.row : ((given.variables ?? given.inputs ?? {}) as Record<string, unknown>);
   return (
     <>
       <Panel title={`Row ${count(row.index)}`} class="panel-stack">
         {Object.entries(inputs).filter(([name]) => name !== "id").map(([name, value]) => (
-          <section key={name} class={given === null && name === outputColumn(Object.keys(inputs)) ? "named-value label-answer" : "named-value"}>
+          <section key={name} class={given === null && name === outputs ? "named-value label-answer" : "named-value"}>
             <h3>{name}</h3>
             <Value label={name} value={value} empty="null" />
           </section>

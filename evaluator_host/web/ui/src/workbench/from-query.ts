@@ -1,10 +1,10 @@
 /** Loads what the page address names: a stored evaluator, a row of a data set or of a job, a live trace. */
 import { call } from "../api/http";
-import type { EvaluatorReport, EvaluatorScore, JobEvaluator, JobRowDetail, Result, Row, TraceReport } from "../api/types";
+import type { DatasetReport, EvaluatorReport, EvaluatorScore, JobEvaluator, JobRowDetail, Result, Row, TraceReport } from "../api/types";
 import { readJson } from "../json";
 import { readsOf } from "../resources/mapping-advice";
 import { type Draft, EMPTY, opened, rowTexts, withStored } from "./draft";
-import { firstCode, outputColumn, rowOf } from "./test-rows";
+import { firstCode, rowOf } from "./test-rows";
 
 /** Whether the address names an evaluator, a data set or a job. */
 export function namesAnything(query: URLSearchParams): boolean {
@@ -31,10 +31,9 @@ export async function draftFrom(query: URLSearchParams, before: Draft): Promise<
   const row = Number(query.get("row") ?? 0);
   const dataset = query.get("dataset");
   if (dataset !== null) {
-    const record = await recordOf(dataset, row);
-    const columns = Object.keys(record);
-    if (query.has("write")) draft = { ...EMPTY, code: firstCode(columns) };
-    draft = withRow(draft, rowOf(record, outputColumn(columns)));
+    const [record, report] = await Promise.all([recordOf(dataset, row), call<DatasetReport>("GET", `/v1/datasets/${encodeURIComponent(dataset)}`)]);
+    if (query.has("write")) draft = { ...EMPTY, code: firstCode(report.expected_column ?? null) };
+    draft = withRow(draft, rowOf(record, report.outputs_column ?? null));
   }
   const job = query.get("job");
   return job === null ? { draft, result: null } : await ofJob(draft, job, row, query.get("label"));

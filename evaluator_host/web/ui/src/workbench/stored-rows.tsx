@@ -14,7 +14,7 @@ import { count, counted, oneLine } from "../resources/format";
 import { useHas } from "../host";
 import { Segments } from "../resources/parts";
 import type { Columns, DatasetReport, EvaluatorReport, JobReport, JobRowDetail, JobRowPage, Row, TraceReport } from "../api/types";
-import { newRow, outputColumn, rowOf, type TestRow } from "./test-rows";
+import { newRow, rowOf, type TestRow } from "./test-rows";
 
 const PAGE = 20;
 const SEARCHED = 5000; // rows, a page of a thousand at a time
@@ -75,7 +75,7 @@ function FromDataset({ take, room }: SourceProps) {
   const name = set?.name ?? "";
   const words = text.trim().toLowerCase();
   const page = useLoaded((signal) => (set === null ? Promise.resolve({ at: [], records: [] }) : words === "" ? rowsFrom(name, first, signal) : rowsWith(name, words, set.rows, signal)), [name, first, words]);
-  const outputs = column ?? outputColumn(set?.columns ?? []) ?? "";
+  const outputs = column ?? set?.outputs_column ?? "";
   const offers = useMemo(() => (page.value?.records ?? []).map((record, index): Offer => offerOf(name, record, page.value?.at[index] ?? 0, outputs)), [page.value, outputs]);
   const choose = (another: string) => {
     setChosen(another);

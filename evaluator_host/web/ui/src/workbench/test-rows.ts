@@ -18,20 +18,10 @@ export function newRow(row: Row, from = "", expected = ""): TestRow {
   return { id: crypto.randomUUID?.() ?? String(Math.random()), row, expected, from };
 }
 
-const OUTPUT_NAMES = ["outputs", "output", "answer", "response", "completion", "prediction", "generated", "generation", "result"];
-
-const EXPECTED = /correct|expected|gold|true|target|reference|ideal|erwartet|richtig|soll|attendu|esperad|atteso|attesa/i;
-
-/** Code to begin with for rows that have these columns: it compares the output with what was expected. */
-export function firstCode(columns: readonly string[]): string {
-  const expected = columns.find((column) => column !== outputColumn(columns) && EXPECTED.test(column)) ?? null;
+/** Code to begin with for rows of a data set: it compares the output with the column of what was expected, if there is one. */
+export function firstCode(expected: string | null): string {
   const compared = expected === null ? "bool(outputs)" : `outputs == inputs[${JSON.stringify(expected)}]`;
   return `def evaluate(inputs, outputs, trace):\n    return ${compared}\n`;
-}
-
-/** The column that most likely has the outputs; null when none is named like one. */
-export function outputColumn(columns: readonly string[]): string | null {
-  return OUTPUT_NAMES.find((name) => columns.includes(name)) ?? columns.find((column) => /output|answer|response|completion|prediction|antwort|ausgabe|réponse|respuesta|risposta|resposta/i.test(column) && !EXPECTED.test(column)) ?? null;
 }
 
 /** A record of a data set as a row whose outputs are in `column`. */
