@@ -336,7 +336,7 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
 def _report(dataset: Dataset) -> DatasetReport:
     facts = dataset.facts
     return DatasetReport(
-        name=dataset.name or (f"{dataset.title}@{dataset.version}" if dataset.title else dataset.id),
+        name=dataset.label,
         id=dataset.id,
         format=facts.format,
         rows=facts.rows,

@@ -85,6 +85,11 @@ class Dataset:
     title: str | None = None
     version: int = 1  # from 1
 
+    @property
+    def label(self) -> str:
+        """Its name, an older version's with its number (`qa@2`), or its id."""
+        return self.name or (f"{self.title}@{self.version}" if self.title else self.id)
+
 
 def new_dataset_id() -> str:
     """Return a random id for a data set; the folder of its rows has this name."""

@@ -15,6 +15,7 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount
 
+_LINES_SHOWN: Final = 5  # of rows that did not pass
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
@@ -52,6 +53,7 @@ class Summary:
         self.statuses: Counter[Status] = Counter()
         self._warnings = RowWarnings()
         self._verdicts: Counter[bool] = Counter()
+        self._not_passed: list[int] = []  # the first lines whose row did not pass
         self._scores = 0
         self._sum = 0  # in 1 / _UNIT: exact, so that the mean depends on no order
         self._min = math.inf
@@ -66,6 +68,8 @@ class Summary:
         self._warnings.add(line, result)
         if result.passed is not None:
             self._verdicts[result.passed] += 1
+        if result.passed is False:
+            self._not_passed = sorted([*self._not_passed, line])[:_LINES_SHOWN]
         if result.score is not None:
             self._scores += 1
             numerator, denominator = result.score.as_integer_ratio()
@@ -145,6 +149,7 @@ class Summary:
                 ("bad lines", bad_lines or None),
                 ("score", None if self.mean is None else _scores(found)),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
+                ("not passed", self._not_passed_text()),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
                 ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
@@ -152,6 +157,12 @@ class Summary:
                 ("first failure", None if failure is None else _failure(failure)),
             ),
         )
+
+    def _not_passed_text(self) -> str | None:
+        count = self._verdicts[False]
+        more = ", …" if count > len(self._not_passed) else ""
+        lines = ", ".join(map(str, self._not_passed))
+        return f"{count}, line{'s' * (count > 1)} {lines}{more}; --out FILE writes each result" if count else None
 
     def _first_failure(self) -> dict[str, Any] | None:
         if self.first_failure is None:

@@ -338,7 +338,7 @@ class JobResults:
             return
         if not await asyncio.to_thread(same_cases, self._folder, one, other):
             raise InvalidRequest(
-                f"the jobs are over other rows ({one.name or one.id}, {other.name or other.id}), and are compared row "
+                f"the jobs are over other rows ({one.label}, {other.label}), and are compared row "
                 "by row; compare jobs over the same data set"
             )
 
