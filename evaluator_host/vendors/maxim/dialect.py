@@ -68,4 +68,5 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     native_row={"input": "What is the capital of France?", "output": "Paris", "expectedOutput": "Paris"},
     takes=("correct_answer_key", "variables"),
+    truth="expected_output",
 )
