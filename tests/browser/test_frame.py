@@ -147,6 +147,19 @@ async def test_what_is_not_there_names_what_was_meant_and_where_the_others_are(p
         await expect(page.get_by_role("main").get_by_role("link", name=way, exact=True).last).to_be_visible()
 
 
+async def test_a_filter_that_is_kept_is_a_link(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.small}?evaluator=length%402&outcome=scored&sort=score")
+    await page.get_by_role("button", name="Keep this filter").click()
+    await page.goto(f"/jobs/{seeds.before}?evaluator=length%401&at=50")
+    await page.get_by_role("group", name="Kept filters").get_by_role("link", name="scored · score").click()
+    await expect(page).to_have_url(re.compile(r"\?evaluator=length%401&outcome=scored&sort=score$"))
+    await expect(page.get_by_label("Outcome")).to_have_value("scored")
+    await page.get_by_role("button", name="Forget the filter scored · score").click()
+    await expect(page.get_by_role("group", name="Kept filters").get_by_role("link")).to_have_count(0)
+    await page.reload()
+    await expect(page.get_by_role("button", name="Keep this filter")).to_be_visible()
+
+
 @pytest.mark.long
 async def test_a_path_that_is_no_page_says_so(page: Page) -> None:
     await page.goto("/jobs/a/b/c/d")

@@ -93,27 +93,27 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
 
 
 def test_evaluators_over_the_jobs_of_a_data_set(client: Client, url: str) -> None:
-    client.datasets.upload("weekly", [{"gold": "a", "new": "a", "old": "b"}, {"gold": "b", "new": "b", "old": "b"}])
-    client.evaluators.create("weekly-exact", EXACT)
-    client.evaluators.create("weekly-late", EXACT)
-    runs = (("old", ["weekly-exact"]), ("new", ["weekly-exact", "weekly-late"]), ("old", ["weekly-exact", EXACT]))
+    client.datasets.upload("course", [{"gold": "a", "new": "a", "old": "b"}, {"gold": "b", "new": "b", "old": "b"}])
+    client.evaluators.create("course-exact", EXACT)
+    client.evaluators.create("course-late", EXACT)
+    runs = (("old", ["course-exact"]), ("new", ["course-exact", "course-late"]), ("old", ["course-exact", EXACT]))
     jobs = []
     for column, evaluators in runs:
-        job = client.jobs.create(evaluators, "weekly", mapping={"outputs": column})
+        job = client.jobs.create(evaluators, "course", mapping={"outputs": column})
         jobs.append(client.jobs.wait(job.id).id)
-    history = client.datasets.scores("weekly")
+    history = client.datasets.scores("course")
     assert [job.id for job in history.jobs] == jobs
     exact, late = history.evaluators
-    assert (exact.evaluator, late.evaluator) == ("weekly-exact", "weekly-late")
+    assert (exact.evaluator, late.evaluator) == ("course-exact", "course-late")
     assert [score and (score.mean, score.change) for score in exact.scores] == [(0.5, None), (1, 0.5), (0.5, -0.5)]
     assert [score and score.mean for score in late.scores] == [None, 1, None]
-    assert [job.id for job in client.datasets.scores("weekly", limit=2).jobs] == jobs[1:]
-    shown = command(url, "datasets", "scores", "weekly")
-    assert f"weekly-exact fell by 0.5: evaluator-host jobs compare {jobs[1]} {jobs[2]}" in shown
+    assert [job.id for job in client.datasets.scores("course", limit=2).jobs] == jobs[1:]
+    shown = command(url, "datasets", "scores", "course")
+    assert f"course-exact fell by 0.5: evaluator-host jobs compare {jobs[1]} {jobs[2]}" in shown
     assert "▁█▁" in shown
-    assert "weekly-late fell" not in shown
-    with pytest.raises(NotFound, match="did you mean weekly"):
-        client.datasets.scores("weekyl")
+    assert "course-late fell" not in shown
+    with pytest.raises(NotFound, match="did you mean course"):
+        client.datasets.scores("coures")
 
 
 def test_no_file_of_rows_is_a_fault_of_the_host(client: Client, url: str, tmp_path: Path) -> None:

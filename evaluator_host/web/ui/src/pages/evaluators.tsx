@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Button } from "../components/button";
 import { Empty } from "../components/empty";
@@ -10,6 +10,7 @@ import { useLoaded } from "../components/use-loaded";
 import { counted, figure } from "../resources/format";
 import { PageHead, Tags, When } from "../resources/parts";
 import { SampleButton } from "../resources/sample-button";
+import { SavedFilters } from "../resources/saved-filters";
 import { LANGUAGES } from "../page-words";
 import { Link, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -19,6 +20,8 @@ import type { EvaluatorReport } from "../api/types";
 export default function EvaluatorsPage({ query }: PageProps) {
   const found = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const [text, setText] = useState(query.get("find") ?? "");
+  const asked = query.get("find") ?? "";
+  useEffect(() => setText(asked), [asked]);
   const words = text.trim().toLowerCase();
   const tag = query.get("tag");
   const tags = [...new Set((found.value ?? []).flatMap((one) => one.tags))].sort();
@@ -40,6 +43,7 @@ export default function EvaluatorsPage({ query }: PageProps) {
           New evaluator
         </Link>
       </PageHead>
+      <SavedFilters list="evaluators" names={["tag", "find"]} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.loading && <Spinner label="Loading evaluators" />}
       {found.value?.length === 0 && (

@@ -13,6 +13,7 @@ import { JobProgress } from "../resources/job-parts";
 import { JobScores } from "../resources/job-scores";
 import { JobChip, PageHead, When } from "../resources/parts";
 import { SampleButton } from "../resources/sample-button";
+import { SavedFilters } from "../resources/saved-filters";
 import { isFinal, type JobReport } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
@@ -53,6 +54,7 @@ export default function JobsPage({ query }: PageProps) {
           Start a job
         </Link>
       </PageHead>
+      <SavedFilters list="jobs" names={["status", "find"]} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.loading && <Spinner label="Loading jobs" />}
       {found.value?.length === 0 && (

@@ -11,6 +11,7 @@ import { Table } from "../components/table";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
+import { SavedFilters } from "./saved-filters";
 import { Confirm } from "./confirm";
 import { count, counted, oneLine } from "./format";
 import { type Cell, cellsOf, emptyCells, RowForm, rowFrom } from "./row-form";
@@ -62,6 +63,7 @@ export function DatasetRows({ report, query, old, onChanged }: RowsProps) {
   return (
     <>
       <Filters report={report} search={search} />
+      <SavedFilters list={`rows of ${report.name.replace(/@\d+$/, "")}`} names={["text", "where", "sort"]} />
       <div class="record-bar record-bar-flat">
         <span class="muted" role="status" aria-busy={found.loading}>
           {found.value === null ? "" : narrowed ? `${counted(total, "match", "matches")} in ${counted(report.rows, "row")}` : counted(total, "row")}

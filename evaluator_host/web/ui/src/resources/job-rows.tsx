@@ -15,6 +15,7 @@ import { Failures } from "./failures";
 import { count, counted, figure, milliseconds, oneLine, wordsOf } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
+import { SavedFilters } from "./saved-filters";
 import { trailTo } from "./trail";
 import { type Columns, isFinal, type EvaluatorFigures, type JobReport, type JobRow, type JobRowDetail, type JobRowPage } from "../api/types";
 import { ByColumn, Value } from "./value";
@@ -109,6 +110,7 @@ export function JobRows({ job, figures, query, stamp }: Props) {
         />
       )}
       {outcome === "failed" && !side && <Failures job={job} evaluator={evaluator} stamp={stamp} />}
+      <SavedFilters list="rows of jobs" names={FILTERS} />
       <Filters query={query} side={side} metricOfRange={wish.min_score !== null || wish.max_score !== null} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {page === null && found.loading && <Spinner label="Loading rows" />}

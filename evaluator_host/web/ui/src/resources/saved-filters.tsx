@@ -1,0 +1,65 @@
+/** Filters of a list that are kept in this browser, as links: what is shown stands in the address, so a filter is one. */
+import { useState } from "preact/hooks";
+import { Button } from "../components/button";
+import { Link, usePlace } from "../router";
+import { keep, recall } from "../storage";
+import { oneLine } from "./format";
+
+const MOST = 12;
+const PLACES = ["cursor", "at", "before", "first", "row", "peek"]; // where in the list one is
+
+interface Props {
+  /** The list that they are of: they are kept under its name. */
+  list: string;
+  /** The parts of the query that make a filter. */
+  names: readonly string[];
+}
+
+export function SavedFilters({ list, names }: Props) {
+  const { path, query } = usePlace();
+  const [kept, setKept] = useState(() => read(list));
+  const chosen = new URLSearchParams(names.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : []))).toString();
+  const rest = [...query].filter(([name]) => !names.includes(name) && !PLACES.includes(name));
+  const change = (filters: readonly string[]) => {
+    setKept(filters);
+    keep(keyOf(list), filters.length === 0 ? null : JSON.stringify(filters));
+  };
+  if (kept.length === 0 && chosen === "") return null;
+  return (
+    <div class="chips saved-filters" role="group" aria-label="Kept filters">
+      {kept.map((filter) => (
+        <span key={filter} class={filter === chosen ? "chip chip-accent" : "chip"}>
+          <Link to={`${path}?${new URLSearchParams([...rest, ...new URLSearchParams(filter)])}`} aria-current={filter === chosen ? "true" : undefined}>
+            {wordsOf(filter)}
+          </Link>
+          <button type="button" class="chip-remove" aria-label={`Forget the filter ${wordsOf(filter)}`} onClick={() => change(kept.filter((one) => one !== filter))}>
+            <span aria-hidden="true">×</span>
+          </button>
+        </span>
+      ))}
+      {chosen !== "" && !kept.includes(chosen) && (
+        <Button kind="quiet" small title="As a link in this browser; to share it, copy the address" onClick={() => change([...kept, chosen].slice(-MOST))}>
+          Keep this filter
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function keyOf(list: string): string {
+  return `filters of ${list}`;
+}
+
+function read(list: string): readonly string[] {
+  try {
+    const found: unknown = JSON.parse(recall(keyOf(list)) ?? "[]");
+    return Array.isArray(found) ? found.filter((one) => typeof one === "string") : [];
+  } catch {
+    return [];
+  }
+}
+
+/** The values of a filter: "failed · exact". */
+function wordsOf(filter: string): string {
+  return oneLine([...new URLSearchParams(filter).values()].join(" · ").replaceAll("\n", ", "), 60);
+}
