@@ -43,7 +43,7 @@ from evaluator_host.types.errors import (
 
 _WIRES: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.platform.wires.routes:wire_findings")
 _NOT_WORKING: Final = 3
-_NEEDED: Final = ("data directory", "database", "open files")  # without any of these no host starts
+_NEEDED: Final = ("data directory", "database", "open files")  # checks without which no host starts
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
 _TRIED_BYTES: Final = 1 << 20
 _ANSWERS_S: Final = 30.0  # a host that is asked whether it is ready may start a sandbox first

@@ -57,8 +57,8 @@ _VERBS: Final = {
     "export": ("download",),
 }
 _ELSEWHERE: Final = {"jobs schedule": ("schedules", "create")}
-_PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # to `run`
-_GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # besides those of resources
+_PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # for commands that pass on to `run`
+_GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups of no resource
 
 
 class _Commands(Mapping[str, Any]):

@@ -19,7 +19,7 @@ from evaluator_host.types.errors import Misconfigured
 
 _BACKLOG: Final = 2048
 _FEWEST_DESCRIPTORS: Final = 64  # about what an idle host has open, and one sandbox
-_STOP_S: Final = 4.8  # after the grace: to answer the calls under way, store results, end sandboxes
+_STOP_S: Final = 4.8  # seconds after the grace: to answer the calls under way, store results, end sandboxes
 
 
 def serve(

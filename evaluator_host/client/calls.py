@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 DEFAULT_URL: Final = "http://127.0.0.1:8710"
 _CONNECT_S: Final = 5.0
-_LONGEST_PAUSE_S: Final = 10.0  # even if Retry-After asks for more
+_LONGEST_PAUSE_S: Final = 10.0  # longest pause, even if Retry-After asks for more
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVALUATOR_FIELDS: Final = ("code", "language", "contract", "packages", "threshold", "settings", "limits", "policy")
 

@@ -30,7 +30,7 @@ from .calls import Call, decode, encode, evaluator_body, path_part, query
 from .transport import TransportT, Verbs, stream, verb
 
 _EVENT_DATA: Final = b"data:"
-_AGAIN_S: Final = 1.0  # between two looks at a job whose events cannot be had
+_AGAIN_S: Final = 1.0  # seconds between two looks at a job whose events cannot be had
 _PAGE_ROWS: Final = 500
 
 

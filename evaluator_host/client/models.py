@@ -14,7 +14,7 @@ from .calls import Call, encode, query
 from .transport import NamedVerbs, TransportT, stream, verb
 
 _JSON_LINES: Final = (("Content-Type", "application/x-ndjson"),)
-_IMPORT_BYTES: Final = 8 << 20  # of one request
+_IMPORT_BYTES: Final = 8 << 20  # bytes of one import request
 _OF_THE_HOST: Final = ("operator", "created_at")
 
 

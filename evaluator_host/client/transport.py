@@ -256,8 +256,8 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
       NotFound: there is none of that name.
     """
 
-    _PATH: ClassVar[str]  # of the API
-    _REPORT: ClassVar[Any]  # the type that is `ReportT`
+    _PATH: ClassVar[str]  # path of the API
+    _REPORT: ClassVar[Any]  # type that is `ReportT`
 
     @verb
     async def all(self) -> list[ReportT]:

@@ -35,7 +35,7 @@ from evaluator_host.types.evaluator import Language
 
 _log = logging.getLogger(__name__)
 
-PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # what a busy machine does to the start of a sandbox
+PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors of a start on a busy machine
 _TRIES: Final = 2  # `open_engine` makes the third
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "

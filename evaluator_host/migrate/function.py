@@ -9,7 +9,7 @@ from evaluator_host.migrate.grammar import JAVASCRIPT, PYTHON
 from evaluator_host.migrate.scopes import Scope
 from evaluator_host.migrate.syntax import child, text
 
-LEGACY: Final = 4  # parameters
+LEGACY: Final = 4  # parameters of the legacy form
 _BLOCKS: Final = (PYTHON.block, JAVASCRIPT.block)
 
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-DEPTH: Final = 8  # of functions and variables that are followed
+DEPTH: Final = 8  # levels of functions and variables that are followed
 
 
 class Kind(StrEnum):

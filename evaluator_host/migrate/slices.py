@@ -16,7 +16,7 @@ from evaluator_host.types.evaluator import Language
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MOST_ENTRIES: Final = 200  # that are looked at
+_MOST_ENTRIES: Final = 200  # entries that are looked at
 _SLICE_CHARACTERS: Final = 64 << 10
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

@@ -18,7 +18,7 @@ _TITLES: Final = {
     Language.JAVASCRIPT: "JavaScript",
     Language.TYPESCRIPT: "TypeScript",
 }
-DEPTH: Final = 1000  # of the tree; an expression that adds five hundred strings still fits
+DEPTH: Final = 1000  # levels of the tree; an expression that adds five hundred strings still fits
 
 
 class Unreadable(Exception):

@@ -10,7 +10,7 @@ from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_NAMED: Final = 3  # of the secrets that do not open
+_NAMED: Final = 3  # secrets that do not open and are named
 
 
 async def database_findings(settings: Settings) -> list[Finding]:

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from evaluator_host.types.errors import InUse
 
-_SHOWN: Final = 10  # users in a message
+_SHOWN: Final = 10  # users named in a message
 
 
 @dataclass(frozen=True, slots=True)

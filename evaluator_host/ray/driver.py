@@ -24,10 +24,10 @@ from evaluator_host.types.errors import HostError, Misconfigured, PackagesFailed
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
-_LOOK_EVERY_S: Final = 3.0  # for nodes that come and go
+_LOOK_EVERY_S: Final = 3.0  # seconds between two looks for nodes that come and go
 _AT_ONCE: Final = 2  # chunks of a node: one works while the next one arrives
 _PROBE_S: Final = 120.0
-_AGAIN_S: Final = 15.0  # before a node is tried again that was there, though its worker did not answer
+_AGAIN_S: Final = 15.0  # seconds before a node is tried again that was there, though its worker did not answer
 _MISSED: Final = 3  # looks at the cluster in a row that fail before its nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 

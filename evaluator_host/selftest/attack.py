@@ -29,7 +29,7 @@ class Group(StrEnum):
     SOURCE = "source"
     NEIGHBOURS = "neighbours"
     GATEWAY = "gateway"  # a granted model
-    ESCAPE = "escape"  # from a language's own confinement: contexts of V8
+    ESCAPE = "escape"  # escape from a language's own confinement: contexts of V8
     HOST = "host"  # the host's own API, by requests: `host.py`
 
 

@@ -34,7 +34,7 @@ SLOW: Final = "*.slow.invalid:80"  # names without a look-up of the machine's: s
 _SILENT_S: Final = 4.0
 _PREFIX: Final = "selftest-"
 _SLOW_S: Final = 1.5
-_MARK_BYTES: Final = 6  # with its two letters it fits into the 15 characters of a process name
+_MARK_BYTES: Final = 6  # bytes of a mark: with its two letters it fits into the 15 characters of a process name
 
 
 @dataclass(slots=True)

@@ -37,9 +37,9 @@ from evaluator_host.types.errors import SandboxUnavailable
 ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
 _FOLDERS: Final = "selftest-"
-_ANSWER_S: Final = 5.0  # for `/healthz`, of the host's processor time; a sound host takes milliseconds
+_ANSWER_S: Final = 5.0  # seconds of the host's processor time for `/healthz`; a sound host takes milliseconds
 _LONGEST_S: Final = 120.0  # the same of wall-clock time, on a machine that gives the host no processor
-_ATTACK_S: Final = 30.0  # for all requests of an attack
+_ATTACK_S: Final = 30.0  # seconds for all requests of an attack
 _START_S: Final = 60.0
 _STOP_S: Final = 20.0
 _PAUSE_S: Final = 0.1

@@ -14,7 +14,7 @@ from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.system.tree import walk
 
 _PROC: Final = Path("/proc")
-_MOST_BYTES: Final = 1 << 20  # of a command line; the kernel makes an argument no longer than 128 KB
+_MOST_BYTES: Final = 1 << 20  # bytes of a command line; the kernel makes an argument no longer than 128 KB
 _SPARE_DESCRIPTORS: Final = 8
 # A resolver's socket, a thread pool's pipe: made once and kept. A real leak grows with every sandbox.
 

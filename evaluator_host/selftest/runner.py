@@ -26,7 +26,7 @@ _LOAD_TIMEOUT_S: Final = 2.0  # some attacks hang while they load; honest ones o
 _IDLE_TTL_S: Final = 5.0  # an attack's sandbox is not asked again, and every search for processes meets its own
 _SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
 _POLL_S: Final = 0.2
-_TIMES_ALONE: Final = 2  # for an attack that ran out of time while others kept the machine busy
+_TIMES_ALONE: Final = 2  # runs alone for an attack that ran out of time while others kept the machine busy
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationResul
 NEIGHBOUR: Final = "selftest-neighbour"
 """The workspace of another tenant."""
 _ATTACKER: Final = "selftest"
-_GONE_S: Final = 5.0  # until a row's processes are gone: its sandbox ends them before the next row
+_GONE_S: Final = 5.0  # seconds until a row's processes are gone: its sandbox ends them before the next row
 _POLL_S: Final = 0.05
 _LONGEST_POLL_S: Final = 0.4  # each look reads all of /proc
 _ASKED: Final = 2  # requests to the model that a row may make

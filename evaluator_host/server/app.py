@@ -23,7 +23,7 @@ from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.evaluation import HostInfo
 from evaluator_host.web.workbench import Workbench, shows_page
 
-_READ_AT_ONCE: Final = 2  # large bodies, in threads
+_READ_AT_ONCE: Final = 2  # large bodies read at once, in threads
 _DESCRIPTION = "Runs pasted Python, JavaScript and TypeScript evaluators in a sandbox and returns one normalised score."
 _MIGRATION: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migrate.host.routes:migration_routes")
 

@@ -34,9 +34,9 @@ from evaluator_host.types.errors import HostError, SandboxUnavailable
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-_CALLS_AHEAD: Final = 4  # of one evaluator, for each sandbox that it may have in the process that has it warm
+_CALLS_AHEAD: Final = 4  # calls of one evaluator, for each sandbox that it may have in the process that has it warm
 _CALLS: Final = frozenset({"/v1/evaluate", "/v1/evaluate/batch", "/v1/check", "/healthz"})
-_PART_BYTES: Final = 1 << 16  # of an answer that is passed on
+_PART_BYTES: Final = 1 << 16  # bytes of an answer that are passed on at once
 _OF_CONNECTIONS: Final = frozenset({b"connection", b"keep-alive", b"expect"})
 
 

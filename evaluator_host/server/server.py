@@ -50,11 +50,11 @@ from evaluator_host.server.app import create_app
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_OWN_DESCRIPTORS: Final = 224  # of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
+_OWN_DESCRIPTORS: Final = 224  # descriptors, of 1,024: sixteen sandboxes of six each, logs, database, engine, builds
 _FEWEST_CONNECTIONS: Final = 64
-_THREAD_TURN_S: Final = 0.0005  # of the interpreter; a tenth of the usual, as threads read rows beside the event loop
-_CUT_S: Final = 2.0  # to answer the calls under way with 503 and stop their rows
-_FLUSH_S: Final = 1  # to send the last responses
+_THREAD_TURN_S: Final = 0.0005  # seconds that a thread keeps the interpreter, a tenth of the usual: threads read rows
+_CUT_S: Final = 2.0  # seconds to answer the calls under way with 503 and stop their rows
+_FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")
 Traced: TypeAlias = Callable[[ASGIApp], ASGIApp]
 Application: TypeAlias = tuple[ASGIApp, Callable[[ASGIApp, Traced], ASGIApp]]
@@ -63,7 +63,7 @@ _TELEMETRY: Final[EntryPoint[Callable[[str, Metrics | None], AbstractAsyncContex
     "evaluator_host.server.telemetry:open_telemetry"
 )
 FIRST_PROCESS: Final = "first"
-_ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # a host that shuts down is still alive
+_ALWAYS: Final = frozenset({"/healthz", "/metrics"})  # paths that a host answers while it shuts down
 
 
 class Part:

@@ -47,8 +47,8 @@ from evaluator_host.types.errors import HostError, Misconfigured
 
 _SCOPE: Final = "evaluator_host"
 _PROTOCOL: Final = "http/protobuf"
-_PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # asked every few seconds
-_LAST_S: Final = 2.0  # to export at the end what was not exported yet
+_PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # paths that are asked every few seconds
+_LAST_S: Final = 2.0  # seconds to export at the end what was not exported yet
 _NS: Final = 1_000_000_000
 _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 

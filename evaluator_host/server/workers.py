@@ -45,14 +45,14 @@ from evaluator_host.types.errors import HostError, MachineExhausted, StoreUnavai
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 
-_NICE: Final = 5  # of the process of jobs: calls go first
-_IDLE_S: Final = 60.0  # without a job; then the process of jobs ends
-_JOB_PARTS: Final = 2  # of the host's sandboxes and their memory, while there are jobs: one for calls, one for jobs
+_NICE: Final = 5  # nice value of the process of jobs: calls go first
+_IDLE_S: Final = 60.0  # seconds without a job after which the process of jobs ends
+_JOB_PARTS: Final = 2  # parts of the host's sandboxes and memory while there are jobs: one for calls, one for jobs
 _CHORES_S: Final = 1.0
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _STEADY_S: Final = 30.0  # a process that ran for so long works
-_STOP_S: Final = 4.0  # to store the results of running jobs
+_STOP_S: Final = 4.0  # seconds to store the results of running jobs
 _METRICS_S: Final = 2.0
 _RELEASE_S: Final = 10.0
 _FOLDERS: Final = "evaluator-"

@@ -41,7 +41,7 @@ class Contract(StrEnum):
     MAIN = "main"
     FUNCTION = "function"
     SCRIPT = "script"
-    JUDGE = "judge"  # of a form in place of code
+    JUDGE = "judge"  # code that is made of a form
     vars().update((name.upper().replace("-", "_"), name) for name in contracts_of_plugins())
 
     @classmethod

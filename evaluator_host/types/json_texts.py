@@ -12,9 +12,9 @@ Octets: TypeAlias = bytes | memoryview
 
 _PIECE_BYTES: Final = 64 << 10  # stays in the processor's cache
 _OVERLAP: Final = 512  # longer than a number without 300 digits in a row
-_MANY_DIGITS: Final = b"0" * 300  # more than a double's range has
+_MANY_DIGITS: Final = b"0" * 300  # digits of a number beyond a double's range
 _HUGE: Final = b"e000"  # an exponent of three digits
-_MOST_HUGE: Final = 100  # of a piece; most are in strings
+_MOST_HUGE: Final = 100  # huge numbers of a piece; most are in strings
 _MOST_LEVELS: Final = 200  # an encoder of ours refuses some more
 _LEVELS_AT_ONCE: Final = 64
 _MOST_ITEMS: Final = 2000  # cutting so many takes 2 ms

@@ -23,13 +23,13 @@ _STEP: Final = (
     3  # of the first look for one: so many digits in a row have six at every third byte, whatever comes first
 )
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
-_MOST_WEIGHT: Final = 1 + _ENTRY  # of one byte
+_MOST_WEIGHT: Final = 1 + _ENTRY  # greatest weight of one byte
 _KINDS: Final = bytes(
     ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) in "eE+" else ord(" ") for byte in range(256)
 )
 _HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"  # an exponent of three digits, which hexadecimal ids have too
 _HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # one at the end of a number
-_MOST_DIGITS: Final = b"0" * 309  # of a double
+_MOST_DIGITS: Final = b"0" * 309  # digits of the greatest double
 
 _CONTAINERS: Final = (dict, list)  # a union would be made anew for each value
 

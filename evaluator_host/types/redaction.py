@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 MASKED: Final = "[masked]"
-SHORTEST: Final = 8  # a shorter one would mask ordinary words
+SHORTEST: Final = 8  # characters of a secret: a shorter one would mask ordinary words
 
 
 class Redactor:

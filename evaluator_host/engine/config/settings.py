@@ -15,8 +15,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from evaluator_host.types.evaluator import Limits, ModelBudget, ModelKind
 
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
-_BUNDLED: Final = _PACKAGE / "_bundled"  # in a wheel
-_ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # in a checkout
+_BUNDLED: Final = _PACKAGE / "_bundled"  # data files in a wheel
+_ROOT: Final = _BUNDLED if _BUNDLED.is_dir() else _PACKAGE.parent  # data files in a wheel or a checkout
 
 RUNTIMES_DIR: Final = _ROOT / "runtimes"
 SANDBOX_IMAGES_DIR: Final = _ROOT / "sandbox_images"
@@ -24,10 +24,10 @@ UNIT_FILE: Final = _ROOT / "deploy" / "evaluator-host.service"
 
 
 _IDLE_HOST_MB: Final = 192
-_IDLE_SANDBOX_MB: Final = 8  # of Python without packages, as measured; the memory limits those that take more
+_IDLE_SANDBOX_MB: Final = 8  # MB of an idle Python sandbox without packages, as measured; the memory limits larger ones
 FEWEST_SANDBOXES: Final = 16
 SANDBOX_DESCRIPTORS: Final = 6
-_FEW_DESCRIPTORS: Final = 1024  # for connections and the rest
+_FEW_DESCRIPTORS: Final = 1024  # descriptors for connections and the rest
 _SANDBOX_PROCESSES: Final = 8  # 5 of Python, 13 of JavaScript; its threads count too
 _MOST_DESCRIPTORS: Final = 65_536
 _RUNNING_PER_PROCESSOR: Final = 4

@@ -12,7 +12,7 @@ from typing import Any, Final
 from evaluator_host.types.evaluator import Language
 from evaluator_host.types.json_texts import Octets
 
-_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # from the last escape of a key
+_ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # the last escape of a key, up to its colon
 _UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # however its row is encoded
 
 

@@ -22,7 +22,7 @@ SUFFIXES: Final = {
 ANSWER: Final = "correct_answer"
 """The input that holds the ground truth of an imported row."""
 
-_NAME_CHARACTERS: Final = 56  # of 63: a number may follow
+_NAME_CHARACTERS: Final = 56  # characters of a name, of 63: a number may follow
 _SHOWN_BYTES: Final = 2000
 
 

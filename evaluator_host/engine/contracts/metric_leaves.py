@@ -9,11 +9,11 @@ from evaluator_host.types.json_values import VALUE_DEPTH
 from evaluator_host.types.outcome import Note
 from evaluator_host.types.warnings import remedy_of
 
-MOST_METRICS: Final = 1000  # of one result
+MOST_METRICS: Final = 1000  # metrics of one result
 NAME_CHARS: Final = 300
 _INT64: Final = 2**63
 _SHOWN: Final = 60
-_DUPLICATES: Final = 16  # that are named one by one
+_DUPLICATES: Final = 16  # duplicates that are named one by one
 
 
 class NotFinite(Exception):

@@ -19,7 +19,7 @@ import orjson
 
 from evaluator_host.types.json_values import VALUE_DEPTH, nests_within
 
-TRACE_SPANS: Final = 50_000  # of one trace; converting so many takes a second or two
+TRACE_SPANS: Final = 50_000  # spans of one trace; converting so many takes a second or two
 _NANO: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z, the last that ISO 8601 writes with four digits
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

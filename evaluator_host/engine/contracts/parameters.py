@@ -21,7 +21,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry and its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-_FITS: Final = {  # what else a name may be at such a place
+_FITS: Final = {  # other values that a name may stand for at such a place
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
     "app_params": frozenset({"params", "config", "options", "opts"}),
@@ -35,7 +35,7 @@ _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace
 """Places whose values are never equal as they are."""
 _MOST_CHARS: Final = 200_000
 _MOST_NAMED: Final = 1000  # places of an entry's name that are looked at
-_BEFORE_CHARS: Final = 100  # of a line, before the name of what it defines
+_BEFORE_CHARS: Final = 100  # characters of a line before the name of what it defines
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:

@@ -20,7 +20,7 @@ _TEXTS: Final = ("answer", "result", "text", "content")
 """Names that contract `function` takes for the output, in this order, if no other parameter is called so."""
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
-_CHARS: Final = 80  # of a name in facts
+_CHARS: Final = 80  # characters of a name in facts
 _EVALUATORS: Final = 256  # that are remembered
 
 P = ParamSpec("P")

@@ -18,7 +18,7 @@ from evaluator_host.types.json_texts import Octets
 from evaluator_host.types.json_values import decode_json, encode_json, is_small
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 
-_VALUES: Final = 5000  # of a row that is shaped at once; that takes a millisecond
+_VALUES: Final = 5000  # values of a row that is shaped at once; that takes a millisecond
 _TRACE_VALUES: Final = 400  # converting a span of ten values takes 30 µs
 _CHARACTERS: Final = 256 << 10
 _ENCODED_BYTES: Final = 8 << 10

@@ -16,7 +16,7 @@ from evaluator_host.types.errors import PackagesFailed
 
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000
-_PATH_BYTES: Final = 1024  # of a path inside a set; with the data directory's it stays below the kernel's 4,096
+_PATH_BYTES: Final = 1024  # bytes of a path inside a set; with the data directory's it stays below the kernel's 4,096
 _RECORD_BYTES: Final = 16 * 1024 * 1024  # 270,000 files: each has a line with its hash
 _SUFFIXES: Final = (".py", ".so")
 

@@ -40,7 +40,7 @@ _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
 _SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
-_MOST_NAMES: Final = 100  # of a line
+_MOST_NAMES: Final = 100  # names that are read of a line
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")

@@ -15,7 +15,7 @@ from evaluator_host.engine.system.processes import Run
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Language
 
-MOST: Final = 500  # of one package; nobody scrolls further
+MOST: Final = 500  # versions listed of one package; nobody scrolls further
 
 _REMEMBERED_S: Final = 300.0
 _MOST_REMEMBERED: Final = 256

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 GROW_AFTER_S: Final = 0.03  # about the start of a sandbox: a shorter wait is cheaper
 REAP_EVERY_S: Final = 1.0
-IDLE_GROWTH_MB: Final = 64  # in one round of the reaper: an idle sandbox that grows so much is ended
+IDLE_GROWTH_MB: Final = 64  # MB that an idle sandbox may grow in one round of the reaper, or it is ended
 _MEASURED_FOR_S: Final = 5.0
 _MANY_WARM: Final = 32  # sandboxes; with more of them the least used goes before one that waits for a first call
 

@@ -32,11 +32,11 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # of parameters and keys in facts
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
-_IMPORTS = 1000  # that a runner may name; it finds a hundred in a check
+_IMPORTS = 1000  # imports that a runner may name; it finds a hundred in a check
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` and `LEAST_WALL_S`
 _RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
 _CANDIDATES = 2
-_KILLED = "the evaluator's process was killed by SIGKILL"  # as the runner says it
+_KILLED = "the evaluator's process was killed by SIGKILL"  # message of the runner for a killed process
 _FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
 _MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")  # read by importing them
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more

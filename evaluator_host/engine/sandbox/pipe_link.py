@@ -25,7 +25,7 @@ from evaluator_host.types.json_texts import Octets
 _READ_BYTES: Final = 64 * 1024  # what a pipe holds, and too little for malloc to map fresh pages at every read
 _QUEUE_BYTES: Final = 1024 * 1024  # written ahead before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
-_EXIT_CODE_S: Final = 0.5  # for a runner that closed its channel to exit by itself, so that its exit code is known
+_EXIT_CODE_S: Final = 0.5  # seconds for a runner that closed its channel to exit by itself, which tells its exit code
 _KILL_S: Final = 60.0  # a killed process needs the processor to end; one that is there after this hangs in the kernel
 
 _log = logging.getLogger(__name__)

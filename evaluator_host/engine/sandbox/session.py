@@ -38,13 +38,13 @@ from evaluator_host.types.json_values import LARGE_BYTES, encode_json, takes_mor
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.types.redaction import Redactor
 
-_LAST_READ_S: Final = 0.01  # for a frame that came in time while the host itself was stopped or swapped out
-_AHEAD_S: Final = 0.04  # of rows sent ahead: hides the host's own latency
+_LAST_READ_S: Final = 0.01  # seconds for a frame that came in time while the host itself was stopped or swapped out
+_AHEAD_S: Final = 0.04  # seconds of work sent ahead, which hide the host's own latency
 _MANY: Final = 6  # rows under way, whose answers are read together: to wake up for each costs more than to read it
 _PATIENCE_S: Final = 0.016
 _SHORTEST_PAUSE_S: Final = 0.002  # timers have milliseconds
-_START_S: Final = 0.1  # of a row's time: its process or context may have to be made first
-_BEGUN: Final = 0.5  # of its limit; a row that ran for less, by its runner's clock, had not begun in time
+_START_S: Final = 0.1  # seconds of a row's time in which its process or context may have to be made
+_BEGUN: Final = 0.5  # share of its limit; a row that ran for less, by its runner's clock, had not begun in time
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
@@ -57,9 +57,9 @@ _NOT_NOW: Final = (
     b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nx-should-retry: false\r\n"
     b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
 )
-RESULT_EXTRA_BYTES: Final = 256 << 10  # of a result's body besides its value, as the runners have it
-_DECODED_BYTES: Final = 64 << 20  # that any body may take once decoded
-_DECODED_PER_BYTE: Final = 8  # and so many more for each of its bytes: enough for long lists of numbers
+RESULT_EXTRA_BYTES: Final = 256 << 10  # bytes of a result's body besides its value, as the runners have it
+_DECODED_BYTES: Final = 64 << 20  # bytes that any body may take once decoded
+_DECODED_PER_BYTE: Final = 8  # bytes more for each byte of JSON: enough for long lists of numbers
 RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)
 
 

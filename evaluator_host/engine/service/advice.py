@@ -18,7 +18,7 @@ from evaluator_host.types.warnings import remedy_of
 
 _KEYS: Final = 12
 _JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
-_READ_CHARS: Final = 20_000  # of the code
+_READ_CHARS: Final = 20_000  # characters of the code that are read
 _MESSAGE_CHARS: Final = 1000
 _PYTHON: Final = re.compile(
     r"^[ \t]*(def \w+\(|from [\w.]+ import |import \w+$|elif |class \w+[\w(),. ]*:$)", re.MULTILINE
@@ -91,7 +91,7 @@ def _of_class(_: "re.Match[str]", code: str) -> str | None:
     return f"it defines only {found[1]}, and a class is not called; add `{made}`"
 
 
-_OF_PARTS: Final = {  # how to give a value of a type JSON; for a part of a result
+_OF_PARTS: Final = {  # ways to give a value of a type JSON, for a part of a result
     **dict.fromkeys(("map", "filter", "zip", "range", "generator"), "write list(…)"),
     **dict.fromkeys(("bytes", "bytearray"), "they are not UTF-8: write .hex(), or base64.b64encode(…).decode()"),
     "re.Match": "write bool(…) of it, or take its text, .group()",
@@ -104,7 +104,7 @@ _AWAITABLE: Final = frozenset(("coroutine", "Promise", "asyncio.Task", "_asyncio
 _NUMERIC: Final = re.compile(r"(\S+\.)?(Series|DataFrame|ndarray|Tensor|NAType|(float|int|bool)\d+)")
 _COUNTED: Final = frozenset(("set", "frozenset", "dict_keys", "dict_values", "map", "filter", "zip", "range", "bytes"))
 _TEXT_METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))
-_OF_A_KEY: Final = frozenset(("KeyError", "TypeError"))  # errors of a value that is not there
+_OF_A_KEY: Final = frozenset(("KeyError", "TypeError"))  # errors that a value which is not there raises
 _NOT_CONNECTED: Final = frozenset(
     ("openai.APIConnectionError", "anthropic.APIConnectionError", "groq.APIConnectionError", "APIConnectionError")
 )

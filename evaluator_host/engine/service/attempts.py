@@ -24,11 +24,11 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
-_PAUSES_S: Final = (0.0, 0.2, 1.0)  # before a sandbox is asked for in place of one that was lost while it loaded
-_LOSSES: Final = 2  # of a row; the last is its outcome
+_PAUSES_S: Final = (0.0, 0.2, 1.0)  # seconds before a sandbox takes the place of one that was lost while it loaded
+_LOSSES: Final = 2  # sandboxes that a row may lose; the last loss is its outcome
 _STARVED: Final = 3  # the same for sandboxes that got no processor time
-_ANSWERS: Final = 32  # most answers for one row, over all its calls
-_REQUESTS_BYTES: Final = 1 << 20  # of JSON, of the requests and responses that a result has
+_ANSWERS: Final = 32  # answers of models for one row, over all its calls
+_REQUESTS_BYTES: Final = 1 << 20  # bytes of JSON of the requests and responses that a result has
 
 
 class LostRows:

@@ -21,7 +21,7 @@ from evaluator_host.types.errors import HostError, IndexUnavailable, InvalidRequ
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_KEPT: Final = 512  # evaluators
+_KEPT: Final = 512  # evaluators whose pins are kept
 _NEWEST_S: Final = 3600.0  # how long chosen versions count as the newest
 _FORBIDDEN: Final = "this host chooses no packages: pin them, as POST /v1/check names them"
 

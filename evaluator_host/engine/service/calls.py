@@ -61,7 +61,7 @@ from evaluator_host.types.outcome import (
 
 _ARRIVED: Final = 256  # rows of an asynchronous source that wait for a sandbox
 _AT_MODELS: Final = 256  # rows that wait for models at once; no more are drawn meanwhile
-_MEMORY_PER_BYTE: Final = 6  # of JSON
+_MEMORY_PER_BYTE: Final = 6  # bytes of memory for a byte of JSON
 _SHARES: Final = count(1)
 
 Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitable[Bound]]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-SLICE_S: Final = 0.0005  # of work on rows, of all batches together, between two looks for calls
-LONGEST_PAUSE_S: Final = 0.025  # so that batches go on, more slowly, while calls never cease
+SLICE_S: Final = 0.0005  # seconds of work on rows, of all batches together, between two looks for calls
+LONGEST_PAUSE_S: Final = 0.025  # longest pause of a batch, so that it goes on, more slowly, while calls never cease
 
 
 class CallsFirst:

@@ -29,7 +29,7 @@ _OF_TEXT: Final = {
 }
 _OF_OBJECTS: Final = frozenset({*dir(dict), "hasOwnProperty", "toString", "valueOf", "toJSON", "constructor"})
 _TOPS: Final = 3
-_NODES: Final = 300  # of a row, for a key whose place is not known
+_NODES: Final = 300  # values of a row that are searched for a key whose place is not known
 
 
 def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Language) -> str | None:

@@ -15,7 +15,7 @@ from evaluator_host.types.outcome import MissingImport
 
 _ASKED: Final = 20  # modules of one evaluator; further ones have the name of their package alone
 _UNDER_WAY: Final = 32  # questions to indexes at once, of all evaluators
-_KEPT: Final = 2000  # modules
+_KEPT: Final = 2000  # modules whose pins are kept
 _NEWEST_S: Final = 3600.0  # how long a version counts as the newest
 _UNKNOWN_S: Final = 60.0  # the same of an index that did not answer, or knew nothing
 

@@ -15,7 +15,7 @@ from evaluator_host.types.evaluator import Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
 BUFFERED: Final = 256  # results that may wait for a slow consumer
-BUFFERED_BYTES: Final = 16 << 20  # of memory that they may take
+BUFFERED_BYTES: Final = 16 << 20  # bytes of memory that these results may take
 
 
 class RowStream:

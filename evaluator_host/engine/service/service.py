@@ -65,7 +65,7 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.redaction import Redactor
 
-_BATCH_MB: Final = 256  # of memory for the results of a batch, which are several times smaller as JSON
+_BATCH_MB: Final = 256  # MB of memory for the results of a batch, which are several times smaller as JSON
 _ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows finish before another sandbox has started
 
 

@@ -33,13 +33,13 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import decode_json
 
-WAITING_CALLS: Final = 32  # of one workspace
+WAITING_CALLS: Final = 32  # calls of one workspace that may wait
 _IDLE_S: Final = 120.0
 _WALL_PER_CPU: Final = 60  # seconds by the clock for each second of processor time: a child gives way to calls
 _LOOK_S: Final = 0.01
 _LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
-_PIECE_BYTES: Final = 1 << 20  # of a request, written at once
+_PIECE_BYTES: Final = 1 << 20  # bytes of a request that are written at once
 _PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # where this package lies
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
 _ENVIRONMENT: Final = {  # threads and allocators that reserve address space would need a larger limit

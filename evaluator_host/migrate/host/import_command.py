@@ -31,7 +31,7 @@ from evaluator_host.types.migrations import Import
 
 _MOST_FILES: Final = 2000
 _MOST_BYTES: Final = 24 << 20  # a request may have 32 MB by default
-_ROUNDS: Final = 20  # of files that name files
+_ROUNDS: Final = 20  # rounds of files that name files
 
 
 def import_(

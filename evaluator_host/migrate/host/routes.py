@@ -35,9 +35,9 @@ _ADAPT: Final = (
     "Where the code cannot be rewritten, or scores differently afterwards: keep it as it is and add a function "
     "`evaluate(inputs, outputs, trace)` that calls it. Only to `evaluate`."
 )
-_FILES: Final = 2000  # of an import: the evaluators' own, and the tests'
+_FILES: Final = 2000  # files of an import: the evaluators' own, and the tests'
 _TAKEN: Final = describe_error(409, "A name is in use, and `replace` is not set; nothing was stored.")
-_STORED_ROWS: Final = 1000  # of a data set or a job; the old and the new code run on each
+_STORED_ROWS: Final = 1000  # rows of a data set or a job; the old and the new code run on each
 
 
 class ProofIn(Wire):

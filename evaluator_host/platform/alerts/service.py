@@ -38,13 +38,13 @@ from evaluator_host.types.jobs import JobReport, JobScore, JobStatus
 from evaluator_host.types.json_values import decode_json, encode_json
 
 KIND: Final = "alert"
-PUBLIC: Final = "public"  # in EVALUATOR_HOST_WEBHOOK_HOSTS: every host whose addresses are public
-_MOST: Final = 100  # of a workspace
+PUBLIC: Final = "public"  # word in EVALUATOR_HOST_WEBHOOK_HOSTS for every host whose addresses are public
+_MOST: Final = 100  # alerts of a workspace
 _LOOK_EVERY_S: Final = 5.0
 _JOBS_AT_ONCE: Final = 100
-_KEPT: Final = 20  # messages that are no longer to be sent
-_WAITING: Final = 100  # messages, of those to be sent too
-_WAITS_S: Final = (10, 60, 300, 1800, 7200)  # between two attempts to send a message
+_KEPT: Final = 20  # messages kept that are no longer to be sent
+_WAITING: Final = 100  # messages kept, with those to be sent
+_WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds between two attempts to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host ended before it was sent"
 _RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run is told of by its time, before it is looked at

@@ -11,7 +11,7 @@ from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import EncodedRow, Evaluator, Json, Row
 from evaluator_host.types.json_values import decode_json
 
-_DECODED_BYTES: Final = 64 << 10  # of a large row's inputs
+_DECODED_BYTES: Final = 64 << 10  # bytes of a large row's inputs that are decoded
 _GIVE: Final = 'give each row its outputs; outputs "none" beside the rows says that they have none'
 
 Outputs: TypeAlias = Literal["none"] | None

@@ -28,10 +28,10 @@ _BUILT_IN: Final = {
     **dict.fromkeys((22, 34, 35, 55, 56), Shows.DATE | Shows.TIME),  # the last four differ between languages
     46: Shows.ELAPSED,
 }
-_CODE_CHARS: Final = 1000  # that are looked at; Excel takes 255
+_CODE_CHARS: Final = 1000  # characters that are looked at; Excel takes 255
 _DAY_MS: Final = 86_400_000
-_DAYS: Final = 2_958_466  # of Excel's calendar, which ends with the year 9999
-_DAYS_1904: Final = 1462  # between the first days of both calendars
+_DAYS: Final = 2_958_466  # days of Excel's calendar, which ends with the year 9999
+_DAYS_1904: Final = 1462  # days between the first days of both calendars
 _BEFORE_1900: Final = dt.date(1899, 12, 31)
 _NO_LEAP_DAY: Final = 60  # Excel's 29 February 1900
 

@@ -28,7 +28,7 @@ from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import InvalidJson, decode_given, encode_json, nests_within, repeated_key
 
 _BOM: Final = b"\xef\xbb\xbf"
-_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # of a table, whose other cells stay text
+_JSON_COLUMNS: Final = ("trace", "variables", "criteria")  # columns of a table that hold JSON; other cells stay text
 _SHOWN: Final = 8
 _PEEKED: Final = 1 << 12
 

@@ -25,8 +25,8 @@ from evaluator_host.types.stored import ColumnFacts, DatasetFacts, DatasetReport
 
 _MB: Final = 1 << 20
 _UPLOAD: Final = "upload"
-_HELD_BYTES: Final = 1 << 20  # of an upload, which a thread then writes
-_CPU_S: Final = 30  # for any file, and a second more for each MB of it
+_HELD_BYTES: Final = 1 << 20  # bytes of an upload that wait for the thread that writes them
+_CPU_S: Final = 30  # seconds of processor time for any file; each MB of it adds one
 _MEMORY_MB: Final = 512
 _MEMORY_PER_ROW: Final = 32  # bytes of memory for a byte of JSON: an empty list, two bytes with its comma, takes 64
 _read_facts: Final = TypeAdapter(DatasetFacts).validate_python
@@ -37,7 +37,7 @@ _PART_BYTES: Final = 64 << 10
 _QUERY_S: Final = 10
 _EDITED_BYTES: Final = 64 * _MB
 _ROWS_BYTES: Final = 16 * _MB
-_TRIES: Final = 3  # to edit a data set that others edit at the same time
+_TRIES: Final = 3  # tries to edit a data set that others edit at the same time
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ _ALIKE: Final = tuple(
 _OF_THE_ROW: Final = frozenset(
     {"metadata", "meta", "tags", "category", "topic", "language", "trace", "criteria", "messages"}
 )
-_TEXT_CHARS: Final = 20  # on average, of a text that a model may have written
-_CHARS: Final = 1000  # of a value that are compared
+_TEXT_CHARS: Final = 20  # characters, on average, of a text that a model may have written
+_CHARS: Final = 1000  # characters of a value that are compared
 _SHOWN: Final = 12
 _SHOWN_CHARS: Final = 80
 

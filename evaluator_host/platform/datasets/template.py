@@ -21,8 +21,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 RENDERED_CHARS: Final = 4 << 20
 RENDER_S: Final = 0.5
 _TEMPLATE_CHARS: Final = 64 << 10
-_JOINED_VALUES: Final = 256  # by `~` and `+`, in a template
-_DIGITS: Final = 20  # that `round` may cut before or after the point
+_JOINED_VALUES: Final = 256  # values that a template joins by `~` and `+`
+_DIGITS: Final = 20  # digits that `round` may cut before or after the point
 _REASON_CHARS: Final = 300
 
 _FILTERS: Final = (

@@ -21,7 +21,7 @@ from evaluator_host.platform.datasets.notes import Notes
 from evaluator_host.platform.datasets.number_formats import NotADate, Shows, built_in, moment, shows
 from evaluator_host.types.errors import InvalidRequest
 
-UNPACKED_BYTES: Final = 256 << 20  # of the parts that are read
+UNPACKED_BYTES: Final = 256 << 20  # bytes of the parts that are read, unpacked
 _CHUNK_BYTES: Final = 1 << 16
 _COLUMNS: Final = 16_384
 _ROWS: Final = 1 << 20

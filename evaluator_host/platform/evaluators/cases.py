@@ -19,7 +19,7 @@ from evaluator_host.types.evaluator import ROW_FIELDS, Json, Row
 from evaluator_host.types.outcome import EvaluationResult
 
 MOST_CASES: Final = 200
-MOST_BYTES: Final = 1 << 20  # of all cases of a version, as JSON
+MOST_BYTES: Final = 1 << 20  # bytes of all cases of a version, as JSON
 _TOLERANCE: Final = 1e-9  # two sums of floats that are the same number
 _BOUNDS: Final = {"min": operator.ge, "max": operator.le, "above": operator.gt, "below": operator.lt}
 _SIGNS: Final = {">=": "min", "≥": "min", "<=": "max", "≤": "max", ">": "above", "<": "below"}

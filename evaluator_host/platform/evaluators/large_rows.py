@@ -33,8 +33,8 @@ from evaluator_host.types.json_values import (
 from evaluator_host.types.outcome import EvaluationError
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
-_DECODED_MB: Final = 512  # of the child process: more than a body of 32 MB of ordinary text can take
-_CUT_BYTES: Final = 8 << 20  # of a body that is cut in a thread of the host, for up to 40 ms, 8 of them at a stretch
+_DECODED_MB: Final = 512  # MB of the child process: more than a body of 32 MB of ordinary text can take
+_CUT_BYTES: Final = 8 << 20  # bytes of a body cut in a thread of the host, for up to 40 ms, 8 of them at a stretch
 _SHAPES: Final[dict[bytes, Any]] = {b"{": {}, b"[": [0], b'"': "", b"n": None}  # a value by the first byte of its text
 _PAGE_BYTES: Final = 2 << 20
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2  # a smaller body would take more memory than is reserved for it

@@ -18,8 +18,8 @@ from evaluator_host.platform.http.error_responses import SECURITY_HEADERS
 
 HEAD_BYTES: Final = 64 * 1024
 HEAD_TIMEOUT_S: Final = 20.0
-READ_TIMEOUT_S: Final = 60.0  # for a client to read what it was sent
-LINGER_S: Final = 2.0  # for a client to read why its body is refused, while the rest of that body is thrown away
+READ_TIMEOUT_S: Final = 60.0  # seconds for a client to read what it was sent
+LINGER_S: Final = 2.0  # seconds for a client to read why its body is refused; the rest of that body is thrown away
 LINGER_BYTES: Final = 16 << 20
 PIPELINED: Final = 32  # requests of a connection that wait for the answer to one before them
 CONNECTIONS: Final = 800  # leaves room for sandboxes among the 1,024 descriptors that a process usually has

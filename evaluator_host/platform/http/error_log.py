@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 
 _FRAMES: Final = 30
 _LINES: Final = 10_000  # waiting to be written; more are dropped and counted
-_CHARACTERS: Final = 4000  # of one line
-_LAST_S: Final = 1.0  # to write the lines that wait at exit
+_CHARACTERS: Final = 4000  # characters of one line
+_LAST_S: Final = 1.0  # seconds to write the lines that wait at exit
 _Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 _log = logging.getLogger("evaluator_host.fault")

@@ -32,7 +32,7 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import LARGE_BYTES
 
-BODY_COPIES: Final = 4  # of a body: in parts, whole, in the row for the sandbox, in its frame
+BODY_COPIES: Final = 4  # copies of a body: in parts, whole, in the row for the sandbox, in its frame
 BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this may take any time
 _DISCARD_S: Final = 3.0
 

@@ -23,9 +23,9 @@ from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import EvaluatorReads, MappingAdvice
 from evaluator_host.types.json_values import decode_json, encode_json
 
-_BYTES: Final = 8 << 20  # of JSON that is looked at
-_CHECK_S: Final = 60.0  # for loading all evaluators; packages may have to be installed first
-_COLUMNS: Final = 1000  # as many as are stored of a data set
+_BYTES: Final = 8 << 20  # bytes of JSON that are looked at
+_CHECK_S: Final = 60.0  # seconds for loading all evaluators; packages may have to be installed first
+_COLUMNS: Final = 1000  # columns that are looked at, as many as are stored of a data set
 _ROWS: Final = "the data set"
 
 

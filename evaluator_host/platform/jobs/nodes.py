@@ -26,7 +26,7 @@ from evaluator_host.types.outcome import EvaluationResult, Given
 LENGTH: Final = struct.Struct("<Q")
 _DRIVER: Final = "from evaluator_host.ray.driver import main; main()"
 _OURS: Final = ("EVALUATOR_HOST_", "DATABASE_URL")  # settings with secrets, which no driver needs
-ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # of a chunk: about a quarter of a second of a node's work
+ROWS: Final = {Isolation.ROW: 250, Isolation.BATCH: 2000}  # rows of a chunk: about 0.25 s of a node's work
 _IDLE_S: Final = 30.0  # a driver without a job ends after this time
 
 _log = logging.getLogger(__name__)

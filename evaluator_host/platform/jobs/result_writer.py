@@ -19,8 +19,8 @@ from evaluator_host.types.outcome import EnvironmentInfo, EvaluationResult, Eval
 
 FLUSH_S: Final = 0.25
 _AT_ONCE: Final = 500
-_WAITING: Final = 4 * _AT_ONCE  # then scoring waits for the store
-_COUNTED_BYTES: Final = 8 << 10  # so many bytes count as one result: a write has about 4 MB, and 16 MB may wait
+_WAITING: Final = 4 * _AT_ONCE  # results beyond which scoring waits for the store
+_COUNTED_BYTES: Final = 8 << 10  # bytes that count as one result: a write has about 4 MB, and 16 MB may wait
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 

@@ -29,15 +29,15 @@ from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, 
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 
-LOOK_EVERY_S: Final = 2.0  # for jobs that other hosts queued; this host wakes its scheduler itself
+LOOK_EVERY_S: Final = 2.0  # seconds between two looks for jobs of other hosts; this host wakes its scheduler itself
 SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead
 
-TURN_S: Final = 60.0  # a running job that has stored something may be put back after this time,
-LONG_TURN_S: Final = 600.0  # and any job after this one
+TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be put back
+LONG_TURN_S: Final = 600.0  # seconds after which any running job may be put back
 
 _ELSEWHERE_KEPT: Final = 1000  # data sets; looked up in every query of queued jobs
 _TRIES: Final = 2  # hosts that died in a row while they ran a job, without storing anything for it
-_STOP_S: Final = 1.0  # to store the results of running jobs when the host stops
+_STOP_S: Final = 1.0  # seconds to store the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
     f"{_TRIES} hosts ended one after the other while they ran this job, and nothing was stored for it in between, so "
     "it is not run again. Its results so far are kept. The log of the host may say why it ended; if that was not the "

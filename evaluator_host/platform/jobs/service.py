@@ -48,9 +48,9 @@ from evaluator_host.types.jobs import (
     ScoreLine,
 )
 
-LOOK_EVERY_S: Final = 0.5  # between two looks at a watched job
-_NAMED: Final = 3  # evaluators in the title of a job
-_TRIES: Final = 3  # to make a job over a data set that is removed meanwhile
+LOOK_EVERY_S: Final = 0.5  # seconds between two looks at a watched job
+_NAMED: Final = 3  # evaluators named in the title of a job
+_TRIES: Final = 3  # tries to make a job over a data set that is removed meanwhile
 
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Returns the evaluator of a workspace id and a reference (`exact-match`, `exact-match@3`); raises NotFound."""

@@ -636,6 +636,6 @@ def _not_found(job_id: str) -> NotFound:
 
 _READ_WARNINGS: Final = TypeAdapter(tuple[WarningCount, ...]).validate_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
-_DELETED_AT_ONCE: Final = 2000  # rows
+_DELETED_AT_ONCE: Final = 2000  # rows deleted at once
 _SILENT_S: Final = 10.0  # without a heartbeat; then nobody can tell how fast a job runs
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

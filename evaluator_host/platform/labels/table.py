@@ -18,8 +18,8 @@ from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken, NotFound
 
 HELD: Final = timedelta(minutes=10)
-_ROW_BYTES: Final = 64  # of a row in a queue, besides its label and note
-_TRIES: Final = 20  # to take a row while others take rows of the same queue
+_ROW_BYTES: Final = 64  # bytes of a row in a queue, besides its label and note
+_TRIES: Final = 20  # tries to take a row while others take rows of the same queue
 
 
 class LabelQueueTable(Table):

@@ -23,7 +23,7 @@ from evaluator_host.types.jobs import Target
 _OURS: Final = frozenset({"model", "messages", "stream", "stream_options", "n"})
 PORTS: Final = {"http": 80, "https": 443}
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_ADDRESS_S: Final = 3.0  # for one of several addresses of a host
+_ADDRESS_S: Final = 3.0  # seconds for one of several addresses of a host
 _TARGET_EXAMPLE: Final = "write it as https://api.example.com/v1; the key goes into a secret"
 
 

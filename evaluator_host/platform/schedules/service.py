@@ -26,8 +26,8 @@ from evaluator_host.types.errors import HostError, InvalidRequest, NotFound, Sto
 from evaluator_host.types.jobs import JobReport
 
 KIND: Final = "schedule"
-_MOST: Final = 100  # of a workspace
-_MOST_BYTES: Final = 256 << 10  # read at each look
+_MOST: Final = 100  # schedules of a workspace
+_MOST_BYTES: Final = 256 << 10  # bytes read at each look
 _LOOK_EVERY_S: Final = 5.0
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3

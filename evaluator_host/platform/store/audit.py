@@ -19,7 +19,7 @@ from evaluator_host.types.errors import StoreUnavailable
 KEPT: Final = 20_000  # entries in memory, a few megabytes
 _BATCH: Final = 1_000
 
-_PRUNED_AT_ONCE: Final = 10_000  # so that a writer never waits long
+_PRUNED_AT_ONCE: Final = 10_000  # entries removed at once, so that a writer never waits long
 
 
 @dataclass(frozen=True, slots=True)

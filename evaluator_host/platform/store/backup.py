@@ -17,7 +17,7 @@ from evaluator_host.platform.store.schema import newer_tables
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 
 _WAIT_S: Final = 60.0
-_TOOLS: Final = Path("/usr/lib/postgresql")  # where Debian keeps those of each version
+_TOOLS: Final = Path("/usr/lib/postgresql")  # folder where Debian keeps the tools of each version
 
 
 def copy_database(address: Address, file: Path) -> None:

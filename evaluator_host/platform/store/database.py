@@ -50,10 +50,10 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.names import what_was_meant
 
-_WAIT_S: Final = 15.0  # for another process's write, or for a free connection
+_WAIT_S: Final = 15.0  # seconds for another process's write, or for a free connection
 _CONNECTIONS: Final = 8
 _VACUUMED_PAGES: Final = 2000
-_NAMES: Final = 1000  # that a misspelt one is compared with
+_NAMES: Final = 1000  # names that a misspelt one is compared with
 _KEPT: Final = 2  # connections for keys and for the watch, however many calls wait for the others
 _TICK_S: Final = 2.0  # the coarsest step in which a file system notes times
 _WRITES: Final = "evaluator_host_writes"
@@ -62,7 +62,7 @@ _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several plat
 _SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameters
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
-_TO_DO: Final = (  # by what a driver says
+_TO_DO: Final = (  # remedies by what a driver says
     ("unable to open database file", "see that its folder exists and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),

@@ -14,7 +14,7 @@ from evaluator_host.platform.store.tables import EntityTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken
 
-_TRIES: Final = 5  # to change an object that another host changes at the same time
+_TRIES: Final = 5  # tries to change an object that another host changes at the same time
 
 
 @dataclass(frozen=True, slots=True)

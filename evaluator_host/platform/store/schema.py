@@ -40,8 +40,8 @@ _VERSIONS: Final = SchemaTable(
 )
 _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # an arbitrary number, so that other programs do not use it
-_WAIT_S: Final = 600.0  # another process may be writing a lot
-_QUIET_S: Final = 2.0  # of waiting that is not logged
+_WAIT_S: Final = 600.0  # seconds for another process, which may be writing a lot
+_QUIET_S: Final = 2.0  # seconds of waiting that are not logged
 
 _log = logging.getLogger(__name__)
 

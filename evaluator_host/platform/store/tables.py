@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 _DEFAULT: Final = "default"
-_JSON: Final = JSON().with_variant(Text(), "sqlite")  # whose JSON is text; a cast to JSON makes a number
+_JSON: Final = JSON().with_variant(Text(), "sqlite")  # text on SQLite, where a cast to JSON would make a number
 
 
 class UtcTime(TypeDecorator[datetime]):

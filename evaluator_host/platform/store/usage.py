@@ -19,8 +19,8 @@ from evaluator_host.types.stored import UsageReport
 
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
 _MEASURED_S: Final = 5.0  # a measurement is used for so long; a workspace may go over its quota by what it stores then
-_REFUSED_S: Final = 0.5  # so long for one over its quota, which may have deleted something
-_CHECKED_BYTES: Final = 16 << 20  # of an upload, between two checks
+_REFUSED_S: Final = 0.5  # seconds until a workspace over its quota is counted again; it may have deleted something
+_CHECKED_BYTES: Final = 16 << 20  # bytes of an upload between two checks
 _MB: Final = 1 << 20
 
 

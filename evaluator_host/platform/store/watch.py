@@ -13,7 +13,7 @@ from evaluator_host.types.errors import StoreUnavailable
 
 NOTES: Final = "databases"  # folder of a data directory where each that used it is noted, see `datasets.orphan_files`
 _LOOK_EVERY_S: Final = 2.0
-_LOOK_S: Final = 30.0  # for so long a busy machine may keep this host or the database from the processor
+_LOOK_S: Final = 30.0  # seconds for which a busy machine may keep this host or the database from the processor
 
 _log = logging.getLogger(__name__)
 

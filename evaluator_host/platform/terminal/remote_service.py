@@ -20,7 +20,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # well below the default limit of a host
-_BATCHES: Final = 2  # in parallel by default
+_BATCHES: Final = 2  # batches in parallel by default
 _DATA: Final = "data:"
 _read_event: Final = TypeAdapter(BuildEvent).validate_json
 

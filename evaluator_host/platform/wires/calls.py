@@ -22,7 +22,7 @@ from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult
 
 _ANY: Final = "*"
-_PATIENCE_S: Final = 4.0  # of a caller, after the time limit that its request asks for
+_PATIENCE_S: Final = 4.0  # seconds that a caller waits after the time limit that its request asks for
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,16 +29,16 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 LANGUAGE: Final = "code-toolbox-language"
 _KIND: Final = "daytona sandbox"
-_MOST: Final = 500  # of one workspace
+_MOST: Final = 500  # objects of one workspace
 _FORGOTTEN: Final = timedelta(days=1)
-_NOTED: Final = timedelta(minutes=10)  # a use is written down so often at most
+_NOTED: Final = timedelta(minutes=10)  # shortest time between two notes of a use
 _LEASE_S: Final = 0.25
 _LEASES_END_S: Final = _LEASE_S + 0.05  # clocks are read before the database is
-_LEASES: Final = 500  # of one process
-_LEASED: Final = "leased"  # in a record's content
+_LEASES: Final = 500  # leases of one process
+_LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
-_SMALL: Final = 4096  # characters
-_TEXT_CHARS: Final = 64 << 10  # of environment and labels together
+_SMALL: Final = 4096  # characters of a small text
+_TEXT_CHARS: Final = 64 << 10  # characters of environment and labels together
 _INTERVALS: Final = ("autoStopInterval", "autoArchiveInterval", "autoDeleteInterval", "autoPauseInterval")
 
 

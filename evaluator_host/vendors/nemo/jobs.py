@@ -31,8 +31,8 @@ from evaluator_host.vendors.nemo.namespaces import Namespaces
 from evaluator_host.vendors.nemo.spec import FieldMappingIn, JobIn, ParamsIn, SpecIn
 from evaluator_host.vendors.nemo.status import JobState, failure_of, state_of
 
-_TRIES: Final = 3  # to make a job over rows that are swept away meanwhile
-_NO_BLOB: Final = "AA=="  # in lists: pickled metrics may have megabytes
+_TRIES: Final = 3  # tries to make a job over rows that are swept away meanwhile
+_NO_BLOB: Final = "AA=="  # a pickled metric as lists show it: a real one may have megabytes
 
 
 class NemoJobs:

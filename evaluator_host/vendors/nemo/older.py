@@ -19,7 +19,7 @@ from evaluator_host.vendors.nemo.results import figures_of
 from evaluator_host.vendors.nemo.spec import JobIn, OlderJobIn, OlderSpecIn, SpecIn
 
 _DEFAULTS: Final = {"labels": {}, "supported_job_types": ["online", "offline"]}
-FIELDS: Final = ("nan_count", "sum", "mean", "min", "max")  # unless others are asked for
+FIELDS: Final = ("nan_count", "sum", "mean", "min", "max")  # figures of a result unless others are asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, Evaluatio
 
 _GRADERS: Final = "/v1/fine_tuning/alpha/graders"
 _IMAGE: Final = "2025-05-08"
-_PINS: Final = {  # of OpenAI's image; a package set holds those that the code names
+_PINS: Final = {  # packages of OpenAI's image; a package set holds those that the code names
     "numpy": "numpy==2.2.4",
     "scipy": "scipy==1.15.2",
     "sympy": "sympy==1.13.3",

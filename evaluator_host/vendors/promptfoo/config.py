@@ -25,7 +25,7 @@ from evaluator_host.vendors.promptfoo import asserts, judged
 _FILE: Final = "file://"
 _CODE: Final = {"python": Language.PYTHON, "javascript": Language.JAVASCRIPT}
 _MOST_ROWS: Final = 100_000
-_DEEPEST: Final = 20  # of references
+_DEEPEST: Final = 20  # levels of references
 _USED: Final = frozenset({"tests", "defaultTest", "scenarios", "assertionTemplates", "description", "$schema", "tags"})
 _REASONS: Final = {
     "prompts": "the host writes no prompts of promptfoo: give a job a target, or rows with outputs",

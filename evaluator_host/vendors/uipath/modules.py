@@ -9,7 +9,7 @@ from pathlib import Path
 from evaluator_host.engine.packages.own_files import Project
 from evaluator_host.vendors.uipath.project import EVAL_SETS, FOLDERS, Layout
 
-_THERE = frozenset({"uipath"})  # imported before the project is looked at
+_THERE = frozenset({"uipath"})  # modules imported before the project is looked at
 
 
 def project_of(layout: Layout) -> Project:

@@ -22,7 +22,7 @@ from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError
 
 _OUTPUTS: Final = ("output", "outputs", "response", "answer", "prediction")
 _PASSES: Final = 0.5
-_CLOCK_S: Final = 5.0  # promptfoo's; Agenta waits 10 s
+_CLOCK_S: Final = 5.0  # seconds that promptfoo waits; Agenta waits 10
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:

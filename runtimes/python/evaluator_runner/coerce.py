@@ -171,7 +171,7 @@ _WHOLE_RULES: Rules = (
     (_is_a("re", "Match"), lambda _: Coerced(plain=True, taken_as=_MATCHED)),
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, None)),
 )
-_PART_RULES: Rules = (  # as the whole result these would be a label, or scores in no order
+_PART_RULES: Rules = (  # rules for parts of a result; as the whole result these would be a label, or scores in no order
     *_RULES,
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, "a list")),
     (_is_a("datetime", "date"), lambda value: Coerced(str.__str__(value.isoformat()), "text")),

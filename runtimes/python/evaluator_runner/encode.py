@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LEVELS = 64
 _NONFINITE = 8
-_NOTES = 15  # and one that counts the rest
+_NOTES = 15  # notes, before one that counts the rest
 _PATH_CHARS = 200
 _INT_LIMIT = 10**309
 _FLOAT_LIMIT = float("inf")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EVERY = "*"
 _MOST = 100
-_BYTES = 1 << 30  # of one value; the limit applies to all of them
+_BYTES = 1 << 30  # bytes of one value; the limit applies to all of them
 
 
 class _Signatures(Signature):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evaluator_runner.entry import Entry
 
 _ONLY_AST = 0x400
-_MOST_CHARS = 200_000  # of code that is read: a tree takes a hundred times as much memory
+_MOST_CHARS = 200_000  # characters of code that is read: a tree takes a hundred times as much memory
 _MOST_FUNCTIONS = 100
 _MOST_NAMES = 20
 _CHARS = 80
@@ -25,7 +25,7 @@ _WRAPPINGS = 10  # decorators around a function that are looked through
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
 _BY_TEXT = ("eval", "exec")  # their text may read any name
-_SCOPES = ("locals", "vars")  # without arguments, they give every name
+_SCOPES = ("locals", "vars")  # functions that give every name when they get no arguments
 
 
 class _Bound:

@@ -18,7 +18,7 @@ _NO_ROOM = ("failed to map segment from shared object", "cannot map zero-fill pa
 _NO_SPACE = {27, 28, 122}  # EFBIG, ENOSPC, EDQUOT
 _MESSAGE_CHARS = 4096
 _PREBOUND_HINT = "add `import {name}` at the top"
-_JAVASCRIPT = (  # no line of Python begins like this
+_JAVASCRIPT = (  # beginnings of lines that Python does not have
     r"^[ \t]*(?:(?:export +(?:default +)?)?(?:async +)?function\b *\w* *\(|"
     r"(?:export +)?(?:const|let|var) +[\w{\[][^=\n]*=|import *[{*]|import [^#\n]*\bfrom +[\"']|"
     r"(?:export +)?(?:interface|enum) +\w+ *\{)"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NUDGE_MS = 500  # without a reply for this long, the zygote may have been stopped by its row
-_NUDGES = 20  # for a fork, which takes milliseconds; counted, because the whole sandbox may have been stopped meanwhile
+_NUDGES = 20  # nudges for a fork, which takes ms; counted, as the whole sandbox may have been stopped meanwhile
 _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _REPORT_BYTES = 8 * 1024 * 1024

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _MOST = 100
-_NAMES = 20  # of one module
+_NAMES = 20  # names that are told of one module
 _NAME_CHARS = 100
 _NAMESPACES = frozenset(
     {"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evaluator_runner.supervisor import Supervisor
 
 _REASON_CHARS = 300
-_MEMORY_SHARE = 0.5  # of the limit; the other half is left for the evaluator
+_MEMORY_SHARE = 0.5  # share of the memory limit; the other half is left for the evaluator
 _DECIDES_IMPORTS = (  # code with one of these words may have to run before its packages are imported
     *(b"environ", b"putenv", b"sys.path", b"sys.modules", b"meta_path", b"path_hooks", b"__import__"),
 )

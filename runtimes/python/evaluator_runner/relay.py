@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evaluator_runner.supervisor import Supervisor
 
-_CONNECTIONS = 64  # at once; more are closed as they come
+_CONNECTIONS = 64  # connections at once; more are closed as they come
 _READ_BYTES = 64 * 1024
 _UNSENT_BYTES = 1024 * 1024  # nothing more is read from user code while the host has more unread bytes than this
 _UNREAD_BYTES = 32 * 1024 * 1024  # a connection whose answers user code does not read is closed

@@ -25,7 +25,7 @@ _ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
 _FORK_TRIES = 50
 _PASS_ON_S = 0.5  # a host or a row that takes longer for a large call is not waited for
 _EARLY_DEATHS = 3  # processes that died before their first call; after that the sandbox ends
-_DYING_TRIES = 200  # of a millisecond; counted, because a busy machine takes longer for each
+_DYING_TRIES = 200  # tries, 1 ms apart; counted, because a busy machine takes longer for each
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evaluator_runner.handles import ZygoteHandle
     from evaluator_runner.options import Options
 
-_UNREAD_BYTES = 8 * 1024 * 1024  # no further row starts while the host has more unread answers than this
+_UNREAD_BYTES = 8 * 1024 * 1024  # bytes of unread answers beyond which no further row starts
 
 
 class Supervisor:

@@ -33,9 +33,9 @@ from evaluator_host.types.evaluator import Environment, Language, Package
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 2  # more would share the same line and the same disk
+_AT_ONCE: Final = 2  # builds at once; more would share the same line and the same disk
 _FAILED_KEPT: Final = 100
-_LOCKS_BYTES: Final = 64 << 20  # of sets that are not installed
+_LOCKS_BYTES: Final = 64 << 20  # bytes of all locks whose sets are not installed
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # of a command that something kills
-_SIGNALLED: Final = 128  # and the signal's number: what ended a process inside
+_TRIALS: Final = 3  # runs of a command that something kills
+_SIGNALLED: Final = 128  # exit code of a process that a signal ended inside, less the signal's number
 _TRIAL: Final = "a trial failed"
 _PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
 _WRITES: Final = 2  # times the ceiling of a set: once as downloaded, once unpacked

@@ -41,7 +41,7 @@ from evaluator_host.types.errors import HostBusy, MachineExhausted
 
 _log = logging.getLogger(__name__)
 
-_WEIGHT: Final = 0.33  # of an ordinary process
+_WEIGHT: Final = 0.33  # share of the processor beside an ordinary process
 _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code

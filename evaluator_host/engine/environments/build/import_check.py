@@ -32,7 +32,7 @@ _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
 _MOUNT: Final = PurePosixPath("/opt/packages")  # where backends show a set to a sandbox
 _TOTAL_S: Final = 240.0  # a set of a hundred packages takes a minute; the rest is not tried then
-_BUSY_TRIES: Final = 5  # of an import for which the machine has no processor time, each in a new sandbox
+_BUSY_TRIES: Final = 5  # tries of an import for which the machine has no processor time, each in a new sandbox
 _LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
 _HARMS: Final = {
     ErrorCode.TIMEOUT: f"does not end within {_IMPORT_S:g} s",
@@ -42,7 +42,7 @@ _HARMS: Final = {
     ErrorCode.CRASHED: "ends the process that it is imported in",
 }
 _MOST_MS: Final = 1000 * _IMPORT_S
-_MOST_SOURCES: Final = 5_000  # of one import; torch with transformers reads some 3,000
+_MOST_SOURCES: Final = 5_000  # Python files of one import; torch with transformers reads some 3,000
 _PATH_CHARS: Final = 1_024
 _ENDS: Final = ("SystemExit", "process.exit")
 _T = TypeVar("_T")

@@ -46,7 +46,7 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 _LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
 _TAKEN: Final = f"{_MANIFEST}, application/vnd.docker.distribution.manifest.v2+json"
-_DOCUMENT_BYTES: Final = 4 << 20  # of a manifest, a configuration, an answer
+_DOCUMENT_BYTES: Final = 4 << 20  # bytes of a manifest, a configuration, an answer
 _TIMEOUT: Final = httpx.Timeout(30.0, read=120.0, write=120.0)
 _PIECE_BYTES: Final = 256 << 10
 _HUB: Final = ("docker.io", "registry-1.docker.io")

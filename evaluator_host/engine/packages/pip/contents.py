@@ -22,8 +22,8 @@ from packaging.utils import canonicalize_name
 from evaluator_host.engine.packages.pip.versions import File, fetched, newest_wheels, opened
 
 _BLOCK: Final = 64 << 10
-_READ_BYTES: Final = 48 << 20  # of one wheel; its list of files and some modules take a hundredth of that
-_TEXT_BYTES: Final = 4 << 20  # of one module
+_READ_BYTES: Final = 48 << 20  # bytes read of one wheel; its list of files and some modules take a hundredth of that
+_TEXT_BYTES: Final = 4 << 20  # bytes of one module
 _MODULES: Final = 60  # looked into for the names of one import: `from .core import *` leads to others
 _MEMORY_BYTES: Final = 2 << 30
 _BINARY: Final = (".so", ".pyd")

@@ -55,7 +55,7 @@ _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
 _SETUP_S: Final = 10.0  # bubblewrap answers within 5 ms
 _MB: Final = 1024 * 1024
-_TEMPLATES: Final = 3  # that may fail before every sandbox starts anew
+_TEMPLATES: Final = 3  # templates that may fail before every sandbox starts anew
 _BACKENDS: Final = itertools.count(1)  # one process may have several, each with cgroups of its own
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import GUEST, Cgroup
 from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild, readable
 from evaluator_host.engine.sandbox.linux.watchdog import Watch, Watchdog, child_pids, process_tree
 
-_REMOVE_TRIES: Final = 100  # of 10 ms: an emptied cgroup stays busy until the kernel has let go of its last page
+_REMOVE_TRIES: Final = 100  # tries, 10 ms apart: an emptied cgroup stays busy until the kernel lets go of its last page
 
 _PROC: Final = Path("/proc")
 _WRAPPER: Final = "bwrap"

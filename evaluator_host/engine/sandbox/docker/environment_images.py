@@ -30,7 +30,7 @@ CONTEXT_PACKAGES: Final = "packages"
 _LOG: Final = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 32  # 128 bits: no two collide, and a list of images stays readable
 _BUILD_TIMEOUT_S: Final = 600  # an engine answers nothing while it copies a large set
-_BUILD_TIMES: Final = 3  # another process of this host may prune meanwhile
+_BUILD_TIMES: Final = 3  # builds of an image that another process of this host may prune meanwhile
 _NAMING_S: Final = 1.0  # a new image has no name for some milliseconds; without one after this, it lost it
 
 

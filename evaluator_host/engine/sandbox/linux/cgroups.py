@@ -19,16 +19,16 @@ from typing import Final
 from evaluator_host.engine.sandbox.linux.instance import is_dead
 from evaluator_host.engine.system.tree import walk
 
-PREFIX: Final = "evaluator-host."  # of a host's folder; the instance follows
+PREFIX: Final = "evaluator-host."  # beginning of the name of a host's folder; the instance follows
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
 _CPUS: Final = 1.0  # a row is one thread of user code; its runner sleeps meanwhile
 _PERIOD_US: Final = 100_000
 _PROCESS: Final = {1: 1024, 2: 100}  # the weight of one ordinary process (version 1), of one group (version 2)
 _LEAST: Final = {1: 2, 2: 1}
 _GREATEST: Final = {1: 262_144, 2: 10_000}
-_PER_PROCESSOR: Final = 0.5  # of that: all sandboxes of a host on one processor
-GUEST: Final = 1.0  # of that: a sandbox beside the other sandboxes of its host, and nothing else
-_NICER: Final = 0.8  # of that, for each nice value of the host, as the kernel weighs processes
+_PER_PROCESSOR: Final = 0.5  # weight of all sandboxes of a host on one processor, as a part of a process's
+GUEST: Final = 1.0  # the same of a sandbox beside the other sandboxes of its host, and nothing else
+_NICER: Final = 0.8  # factor of it for each nice value of the host, as the kernel weighs processes
 _MB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)

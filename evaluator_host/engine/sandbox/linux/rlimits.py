@@ -13,7 +13,7 @@ from typing import Final
 from evaluator_host.types.evaluator import Language, SandboxSpec
 
 # RLIMIT_DATA counts what is reserved, not what is touched: thread stacks, arenas, and 512 MB for V8's machine code.
-_DATA_MARGIN_MB: Final = {True: 1024, False: 256}  # by whether Node runs there
+_DATA_MARGIN_MB: Final = {True: 1024, False: 256}  # MB of data beside the limit, by whether Node runs there
 _NPROC_PER_NAMESPACE: Final = (5, 14)  # older kernels count all processes of the user on the machine
 _MB: Final = 1024 * 1024
 

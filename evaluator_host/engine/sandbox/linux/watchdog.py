@@ -20,7 +20,7 @@ _KB: Final = 1024
 _INODE_BYTES: Final = 1024  # what the kernel keeps for an empty file on a tmpfs
 _SOCKET_BYTES: Final = 212_992  # net.core.wmem_default: unread bytes that one may hold
 _FREE_SOCKETS: Final = 64  # an event loop has two, the runner four
-_TMPFS: Final = ("tmp", "dev/shm")  # of the sandbox, below /proc/<pid>/root
+_TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<pid>/root
 
 
 @dataclass(slots=True)

@@ -24,17 +24,17 @@ from typing import Final, TypeVar
 
 from evaluator_host.engine.sandbox.linux.watchdog import process_tree, read_text
 
-WALL_FACTOR: Final = 100  # times the limit: whoever has a hundredth of a processor reaches the limit within it
+WALL_FACTOR: Final = 100  # times the limit: a process with a hundredth of a processor reaches the limit within it
 LEAST_WALL_S: Final = 60.0
-STALLED_S: Final = 30.0  # without any processor time, by a sandbox that wants it
+STALLED_S: Final = 30.0  # seconds without any processor time for a sandbox that wants it
 STOPPED_FACTOR: Final = 10
-_LOOKS: Final = 20  # over the time of the limit
+_LOOKS: Final = 20  # looks over the time of the limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
 _FAR_LOOKS: Final = 2
-_FIRST_LOOK_S: Final = 0.05  # most rows have answered by then
+_FIRST_LOOK_S: Final = 0.05  # seconds in which most rows have answered
 _CARRIED_S: Final = 0.03  # /proc counts in steps of 10 ms, for each process
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_WANTS: Final = frozenset("RD")  # v1 of the freezer shows D
+_WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D
 _STOPPED: Final = frozenset("Tt")
 _GONE: Final = frozenset("ZXx")
 _TIMES, _THREADS = slice(11, 15), 17  # of proc(5) stat from the state on: utime to cstime, num_threads

@@ -20,7 +20,7 @@ REFRESH_S: Final = 1.0
 _TRUSTED_S: Final = 10.0  # a cached key older than this is looked up before it is used
 _FORGOTTEN_S: Final = 60.0  # a key unused for this long leaves the cache
 _LAST_USE_S: Final = 30.0  # how often uses are written
-_LOOKUPS: Final = 4  # in parallel, so that made-up keys cannot occupy the database
+_LOOKUPS: Final = 4  # look-ups in parallel, so that made-up keys cannot occupy the database
 _MISSING: Final = (
     "this host needs a key: send it as `Authorization: Bearer eh_…`. "
     "Its operator creates one with `evaluator-host keys create NAME`, "

@@ -24,15 +24,15 @@ Rubrics: TypeAlias = dict[str, list[str]]
 
 Finished = TypeVar("Finished")
 
-NAMES: Final = 10_000  # of metrics that a job has figures for
+NAMES: Final = 10_000  # names of metrics that a job has figures for
 _VALUES: Final = 8 << 20
-_PASSES: Final = 16  # over all results
+_PASSES: Final = 16  # passes over all results
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # with an interval: of fewer it says nothing that the rows do not
+FEWEST_ROWS: Final = 10  # rows for an interval: of fewer it says nothing that the rows do not
 POINTS: Final = 2000
-_CELLS: Final = 40  # along each axis of a grid, so 1600 points at most
+_CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 
 
 class ValuesByName:

@@ -15,7 +15,7 @@ from evaluator_host.types.json_values import value_at
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
 CLASSES: Final = 50
-_Z: Final = 1.959964  # of 95 %
+_Z: Final = 1.959964  # standard normal quantile of a 95 % interval
 
 
 def human_label(record: Any, column: str) -> Json:

@@ -11,7 +11,7 @@ from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.results import Changed
 
-_SHOWN: Final = 200  # characters of a side
+_SHOWN: Final = 200  # characters shown of each side
 _SETTINGS: Final = ("language", "contract", "settings", "threshold", "policy", "python", "judge", "network", "secrets")
 
 

@@ -49,7 +49,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
-_DOWNLOAD_BYTES = 6 * PART_BYTES  # of memory, while it is read
+_DOWNLOAD_BYTES = 6 * PART_BYTES  # bytes of memory of a download while it is read
 
 
 def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -> APIRouter:

@@ -29,7 +29,7 @@ from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDi
 _FIELDS: Final = tuple(field.name for field in fields(EvaluationResult))
 _TEXT: Final = 300
 _TEXTS: Final = 2000  # characters of all texts of a value together
-_VALUES: Final = 100  # of data, and metrics of a result
+_VALUES: Final = 100  # values of data and metrics of a result that are shown
 _DEPTH: Final = 6
 _LEFT_OUT: Final = "…"
 _DIFF_CHARS: Final = 20_000
@@ -64,7 +64,7 @@ _NO_ERROR: Final[dict[str, Json]] = {
     "hint": None,
     "fix": None,
 }
-PART_BYTES: Final = 4 << 20  # of results, rows or answers that are written to a download at once
+PART_BYTES: Final = 4 << 20  # bytes of results, rows or answers that are written to a download at once
 _DECODED_PER_BYTE: Final = 6
 _OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
 

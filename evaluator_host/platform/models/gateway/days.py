@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _PARTS: Final = 64  # beyond those that wait, a process takes at most a 64th of the requests that are left
 _PART: Final = 64  # and at most 64, which is what the day loses where a process is killed
-_FLUSH_S: Final = 1.0  # until counts are written, and unused requests given back
-_GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # by then, every other process has given back what it did not use
-_SPENT_S: Final = 5.0  # until a spent day is asked again
-_FRESH_S: Final = 1.0  # until tokens and cost of the other processes are read again
-_NEAR: Final = 0.9  # of a budget in tokens or cost; beyond, they are read for each request
+_FLUSH_S: Final = 1.0  # seconds until counts are written, and unused requests given back
+_GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given back what it did not use
+_SPENT_S: Final = 5.0  # seconds until a spent day is asked again
+_FRESH_S: Final = 1.0  # seconds until tokens and cost of the other processes are read again
+_NEAR: Final = 0.9  # share of a budget in tokens or cost beyond which they are read for each request
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 

@@ -22,7 +22,7 @@ JSON_TYPE: Final = "application/json"
 ANSWER_BYTES: Final = 16 << 20
 _VERSION: Final = ("anthropic-version", "2023-06-01")
 _FAULT_BYTES: Final = 64 << 10
-CHARACTERS_A_TOKEN: Final = 4  # where a provider counts none
+CHARACTERS_A_TOKEN: Final = 4  # characters of a token where a provider counts none
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,13 +55,13 @@ from evaluator_host.types.redaction import Redactor
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_DECODED_BYTES: Final = 128 << 20  # of a request in memory
-_CONNECTIONS: Final = 64  # of a row at once
-_ROW_BYTES: Final = 2 * BODY_BYTES  # of the bodies of its unanswered requests
-_COPIES: Final = 5  # of a large answer, while it is read, masked, decoded and sent on
+_DECODED_BYTES: Final = 128 << 20  # bytes of a request in memory
+_CONNECTIONS: Final = 64  # connections of a row at once
+_ROW_BYTES: Final = 2 * BODY_BYTES  # bytes of the bodies of a row's unanswered requests
+_COPIES: Final = 5  # copies of a large answer, while it is read, masked, decoded and sent on
 _FEWEST_LARGE: Final = 4  # large answers in memory, so that one workspace leaves a place
 MODELS_AT_ONCE: Final = 341  # requests to providers, of all processes for calls; at most 256 of one workspace
-_NO_RETRY: Final = ("x-should-retry", "false")  # which the clients of OpenAI and Anthropic obey
+_NO_RETRY: Final = ("x-should-retry", "false")  # header that keeps the clients of OpenAI and Anthropic from retrying
 _FORWARDED: Final = ("anthropic-version", "anthropic-beta")
 _FORWARDED_CHARS: Final = 200
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ANY: Final = "*"
 _MOST: Final = 32  # models of one evaluator
 _REGISTERED: Final = 1000  # models of one workspace
-_KIND: Final = "registered model"  # of its object
+_KIND: Final = "registered model"  # kind of the object that stores it
 _MODEL: Final = TypeAdapter(RegisteredModel)
 
 

@@ -15,7 +15,7 @@ _ENTRY: Final = re.compile(
 )
 _MOST: Final = 32  # hosts of one evaluator
 _TRIED: Final = 4  # addresses of a host
-_NOT_PUBLIC: Final = tuple(  # which `is_global` of some or all versions of Python calls public
+_NOT_PUBLIC: Final = tuple(  # addresses that `is_global` of some or all versions of Python calls public
     map(
         ipaddress.ip_network,
         (
@@ -33,7 +33,7 @@ _NOT_PUBLIC: Final = tuple(  # which `is_global` of some or all versions of Pyth
         ),
     )
 )
-_ISATAP: Final = 0x5EFE  # in an IPv6 address, before an embedded IPv4 address (RFC 5214)
+_ISATAP: Final = 0x5EFE  # mark before an IPv4 address that is embedded in an IPv6 address (RFC 5214)
 _ANY_SCOPE: Final = 0xFDFF_FFFF
 HTTPS: Final = 443
 

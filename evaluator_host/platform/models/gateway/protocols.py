@@ -28,7 +28,7 @@ _KINDS_OF_ERRORS: Final = {
 _VOLATILE: Final = frozenset(
     {"user", "metadata", "safety_identifier", "prompt_cache_key", "stream_options", "service_tier", "store"}
 )
-_MAX_TOKENS: Final = 1024  # which Anthropic has no default for
+_MAX_TOKENS: Final = 1024  # tokens to ask Anthropic for, which has no default
 _SSE_DATA: Final = b"data:"
 _EVENT_BYTES: Final = 1 << 20  # a longer event passes unread
 

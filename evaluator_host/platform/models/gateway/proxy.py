@@ -19,10 +19,10 @@ from evaluator_host.platform.models.gateway.connection import Connection, Refuse
 from evaluator_host.platform.models.gateway.hosts import HostPort, reachable
 
 _CONNECT_S: Final = 10.0
-_HELLO_S: Final = 10.0  # until the first bytes of a tunnel say what it is for
+_HELLO_S: Final = 10.0  # seconds until the first bytes of a tunnel say what it is for
 _HELLO_BYTES: Final = 64 << 10
 _READ_BYTES: Final = 64 << 10
-_UNSENT_BYTES: Final = 8 << 20  # of a row, that the other host has not taken
+_UNSENT_BYTES: Final = 8 << 20  # bytes of a row that the other host has not taken
 _HANDSHAKE: Final = 0x16
 _CLIENT_HELLO: Final = 1
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D

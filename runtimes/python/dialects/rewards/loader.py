@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evaluator_runner.outline import Outline
 
 _RUBRIC = "Rubric"
-_RESTRICTED = "_getattr_"  # in a namespace whose code is rewritten before it runs
+_RESTRICTED = "_getattr_"  # name in a namespace whose code is rewritten before it runs
 
 
 def rubric_of_loader(namespace: dict[str, Any], outline: Outline) -> tuple[str, Any] | None:

@@ -32,7 +32,7 @@ from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 _BUILD_TIMEOUT_S: Final = 600  # a remote engine receives 130 MB of context before it answers
 _MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine of ELF, by the engine's name of the architecture
-_ANSWER_S: Final = 20  # for a registry to say that it has the image; behind a firewall that drops packets none answers
+_ANSWER_S: Final = 20  # seconds for a registry to say that it has the image; firewalls that drop packets never answer
 _BOOTSTRAP_S: Final = 1800.0  # one and a half minutes over a good line
 _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
 

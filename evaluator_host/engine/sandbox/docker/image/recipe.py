@@ -23,7 +23,7 @@ LABEL_BASE: Final = "evaluator-host.base"
 
 BASE_FILES: Final = ("base.Dockerfile", "pins.json", "strip.sh")
 _RECIPE_FILES: Final = (*BASE_FILES, "Dockerfile")
-_GLIBC: Final = (2, 41)  # of Debian trixie, the suite in pins.json
+_GLIBC: Final = (2, 41)  # C library of Debian trixie, the suite in pins.json
 _RUNNERS: Final = ("python", "javascript")
 _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules", "tests"})
 

@@ -1,7 +1,7 @@
 import os
 
 BODY = b'{"kind":"number","value":0.75,"nonfinite":[],"unsupported":null,"notes":[]}'
-ANSWER = b"R" + len(BODY).to_bytes(4, "big") + bytes(28) + BODY  # of a row to the runner
+ANSWER = b"R" + len(BODY).to_bytes(4, "big") + bytes(28) + BODY  # forged answer of a row to the runner
 
 def frame(number):
     """A frame of the runner to the host that answers call `number`."""

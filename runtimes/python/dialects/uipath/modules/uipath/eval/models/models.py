@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-_RENAMED = {"agent_output": "workload_output", "agent_trace": "workload_trace"}  # with release 2.12
+_RENAMED = {"agent_output": "workload_output", "agent_trace": "workload_trace"}  # fields that release 2.12 renamed
 
 
 class WorkloadExecution(BaseModel):
