@@ -580,6 +580,7 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
     assert not changed, "\n".join(changed)
 
 
+@pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
     """Else the test above would hold of requests that are refused for another reason."""
     blind, gone = list[str](), set[str]()

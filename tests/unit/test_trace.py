@@ -7,11 +7,10 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluator_host.engine.contracts.trace_tree import convert
-from tests.fuzz.bounds import scaled
 
 TRACES = Path(__file__).parents[1] / "fixtures" / "traces"
 
@@ -247,7 +246,6 @@ TRACES_OF_ANY_KIND = (
 )
 
 
-@settings(max_examples=scaled(300))
 @given(TRACES_OF_ANY_KIND)
 def test_no_json_is_an_error_or_is_changed(trace: dict[str, Any]) -> None:
     before = repr(trace)
