@@ -14,6 +14,7 @@ from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.jobs import JobStatus
 from tests.growth.counted import Count, cost
 from tests.store.records import WORKSPACE, dataset, evaluators
+from tests.tables import tables
 
 SHOWN, FEW, TIMES = 5, 1000, 4
 SAME: Final = 1.5  # times as much
@@ -42,14 +43,16 @@ async def _add_jobs(store: Store, sets: dict[str, str], numbers: range) -> None:
         for n in numbers
     ]
     scored = [{"job_id": job["id"], **row_values(one)} for job in jobs for one in evaluators(3)]
-    async with store.jobs._database.transaction() as connection:
+    async with tables(store).jobs._database.transaction() as connection:
         await connection.execute(insert(JobTable), jobs)
         await connection.execute(insert(JobEvaluatorTable), scored)
         await connection.execute(text("ANALYZE"))
 
 
 async def _cost(store: Store) -> Count:
-    return await cost(store.jobs._database, lambda: store.jobs.list_completed(WORKSPACE, "qa", limit=SHOWN))
+    return await cost(
+        tables(store).jobs._database, lambda: tables(store).jobs.list_completed(WORKSPACE, "qa", limit=SHOWN)
+    )
 
 
 async def test_the_newest_jobs_are_found_without_the_others(store: Store) -> None:
@@ -58,7 +61,7 @@ async def test_the_newest_jobs_are_found_without_the_others(store: Store) -> Non
     few = await _cost(store)
     await _add_jobs(store, sets, range(FEW, TIMES * FEW))
     many = await _cost(store)
-    newest = [job.id for job, _ in await store.jobs.list_completed(WORKSPACE, "qa", limit=SHOWN)]
+    newest = [job.id for job, _ in await tables(store).jobs.list_completed(WORKSPACE, "qa", limit=SHOWN)]
     assert newest == [f"qa_{n}" for n in range(TIMES * FEW - 1, TIMES * FEW - 1 - SHOWN, -1)]
     assert len([one for one, _ in many.asked if one.startswith("SELECT")]) == 2
     assert many.statements <= few.statements
