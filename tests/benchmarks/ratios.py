@@ -2,7 +2,8 @@
 
 Processor time of the host, its sandboxes and all that they start is nearly the same on a quiet machine and on a busy
 one, and its ratio to that of a bare fork, measured in turns, nearly the same on all machines. `ratios.json` has the
-ratios that were measured last; `python -m tests.benchmarks.ratios` writes them anew. A ratio that has fallen by more than
+ratios that were measured last, on a busy machine, where the host wakes up for more of the answers;
+`python -m tests.benchmarks.ratios` writes them anew. A ratio that has fallen by more than
 a fifth in two runs is a regression.
 """
 
