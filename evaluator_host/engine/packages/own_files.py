@@ -326,12 +326,12 @@ class _Modules:
             whole = f"{above}.{part}" if above else part
             if whole not in self._looked:
                 self._looked.add(whole)
-                near = self._bases(part) if not above else [self._folders[above]]
-                if not above and not self._look(whole, part, near):
+                if above:
+                    self._look(whole, part, [self._folders[above]])
+                elif not self._look(whole, part, self._bases(part)):
                     further = self._further(part)
-                    _ = self._look(whole, part, further) or self._look(whole, part, self._anywhere(part, further))
-                elif above:
-                    self._look(whole, part, near)
+                    if not self._look(whole, part, further):
+                        self._look(whole, part, self._anywhere(part, further))
             if whole not in self._folders:
                 return
             above = whole
