@@ -10,6 +10,7 @@ _WORDS: Final = (
     (r"evaluator\.packages\[\d+\]|packages\[\d+\]|`packages`", "--package"),
     (rf"`settings\.({_SETTINGS})`|\b(?:evaluator\.)?(?:settings\.({_SETTINGS})|limits\.({_LIMITS}))\b", None),
     (r"set `(language|contract)`(?: to)?", r"add --\1"),
+    (r"set `python` to (3\.\d+)", r"add --python \1"),
     (r"in `models`", "with --model"),
     (r"\(`network`\)", "(--network)"),
     (r"in `files`, by its path: \{\"([^\"]+)\": \"…\"\}", r"with --file: \1"),

@@ -11,6 +11,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/check gives it as `fix`, and settings\.repair runs it/g, "the button below the code restores it"],
   [/`?\b(?:evaluator\.)?settings\.(entry|config|correct_answer_key|score_output|integers)\b`?/g, (_, setting = "") => `Settings › ${SETTINGS[setting]}`],
   [/\b(?:evaluator\.)?limits\.(timeout_s|memory_mb|processes|disk_mb|log_kb|result_kb)\b/g, (_, limit = "") => `Settings › ${LIMITS[limit]}`],
+  [/set `python` to (3\.\d+)/g, "choose Python $1 in Settings"],
   [/set `contract`/g, "set Settings › Contract"],
   [/in `models`/g, "in Settings › Models"],
   [/\(`network`\)/g, "(Settings › Hosts)"],

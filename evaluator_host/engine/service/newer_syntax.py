@@ -1,0 +1,38 @@
+"""Recognises syntax of a newer Python than the one that refused it, by the text, since such code does not parse."""
+
+import re
+import sys
+from typing import Final
+
+from evaluator_host.types.evaluator import Evaluator, Language
+from evaluator_host.types.outcome import ErrorCode, EvaluationError
+
+_LINE_CHARS: Final = 1000
+_IN_BRACES: Final = "a backslash or comment within the braces of an f-string"
+_OWN_QUOTES: Final = "an f-string with its own quotes within its braces"
+_NEWER: Final = tuple(
+    (re.compile(message), re.compile(line), minor, what)
+    for message, line, minor, what in (
+        (r"^invalid syntax", r"^\s*lazy\s+(import|from)\s", 15, "a lazy import"),
+        (r"^invalid syntax", r"(?<![\w.])(t|tr|rt|T|tR|Rt)['\"]", 14, "a template string"),
+        (r"^multiple exception types must be parenthesized", r"", 14, "`except` of several types without parentheses"),
+        (r"", r"^\s*(async\s+def|def|class|type)\s+\w+\s*\[[^\]=]*=", 13, "a default of a type parameter"),
+        (r"", r"^\s*(async\s+def|def|class)\s+\w+\s*\[", 12, "a list of type parameters"),
+        (r"^invalid syntax", r"^\s*type\s+\w+\s*(\[.*\])?\s*=", 12, "a type statement"),
+        (r"^f-string expression part cannot include", r"", 12, _IN_BRACES),
+        (r"^f-string: |^unterminated ", r"\b[fFrR]{1,2}(['\"]).*\{[^{}]*\1", 12, _OWN_QUOTES),
+    )
+)  # fmt: skip
+
+
+def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:
+    """Return what a syntax error has of a newer Python, and how to get that; None for any other error."""
+    if error.code is not ErrorCode.SYNTAX_ERROR or evaluator.language is not Language.PYTHON or not error.line:
+        return None
+    lines = evaluator.code.splitlines()[error.line - 1 : error.line]
+    line = lines[0][:_LINE_CHARS] if lines else ""
+    ran = int(evaluator.python.partition(".")[2]) if evaluator.python else sys.version_info.minor
+    for message, text, minor, what in _NEWER:
+        if minor > ran and message.search(error.message) and text.search(line):
+            return f"{what} is syntax of Python 3.{minor}: set `python` to 3.{minor}, or write it in the older way"
+    return None
