@@ -3,7 +3,6 @@
 import concurrent.futures
 import contextlib
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -217,10 +216,9 @@ def test_a_client_that_hangs_up_frees_the_sandbox(server: Server) -> None:
     post(server, evaluator=slow, inputs={"s": 0})
     for _ in range(4):
         with pytest.raises(httpx.ReadTimeout):
-            server.client.post("/v1/evaluate", json={"evaluator": slow, "inputs": {"s": 60}}, timeout=0.3)
-    started = time.monotonic()
+            server.client.post("/v1/evaluate", json={"evaluator": slow, "inputs": {"s": 90}}, timeout=0.3)
+    # the client waits for a minute: the rows that nobody reads would take longer
     assert post(server, evaluator=slow, inputs={"s": 0}).json()["score"] == 1.0
-    assert time.monotonic() - started < 30, "it did not wait for the rows that nobody reads"
 
 
 def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
