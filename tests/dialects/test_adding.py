@@ -1,4 +1,4 @@
-"""docs/dialects/adding.md, walked: a package of somebody else brings a dialect, routes, a table, a task, commands."""
+"""The example of docs/dialects/adding.md, used: a package of somebody else brings a dialect, routes, a table, a task, commands."""
 
 import importlib
 import os
@@ -11,29 +11,34 @@ from pathlib import Path
 import pytest
 
 from evaluator_host import Client, Evaluator, Language
-from tests.docs.blocks import ROOT, files
+from tests.docs.blocks import ROOT
 from tests.keyed import eventually
 from tests.server import Server, new_home
 
 pytestmark = pytest.mark.engine
 
-PAGE = files(ROOT / "docs" / "dialects" / "adding.md")
+EXAMPLE = ROOT / "examples" / "acme-scores"
+FILES = {
+    str(path.relative_to(EXAMPLE)): path.read_text()
+    for path in EXAMPLE.rglob("*")
+    if path.is_file() and path.suffix != ".pyc"
+}
 PYTHON = "def rate(answer):\n    return len(answer)"
 JAVASCRIPT = "export function rate(answer) { return answer.length }"
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the page's package is installed, as pip does it."""
+    """A folder in which the example's package is installed, as pip does it."""
     made = tmp_path_factory.mktemp("acme") / "packages"
-    for name, text in {**PAGE, "acme_scores/__init__.py": ""}.items():
+    for name, text in {**FILES, "acme_scores/__init__.py": ""}.items():
         if name != "pyproject.toml":
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(text)
     about = made / "acme_scores-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-scores\nVersion: 1.0\n")
-    group, line = re.findall(r'^\[project\.entry-points\."(.+)"\]\n(.+)', PAGE["pyproject.toml"], re.MULTILINE)[0]
+    group, line = re.findall(r'^\[project\.entry-points\."(.+)"\]\n(.+)', FILES["pyproject.toml"], re.MULTILINE)[0]
     (about / "entry_points.txt").write_text(f"[{group}]\n{line.replace(chr(34), '')}\n")
     return made
 

@@ -1,4 +1,4 @@
-"""docs/resources/adding.md, walked: a package of somebody else brings a resource, and changes its table later."""
+"""The example of docs/resources/adding.md, used: a package of somebody else brings a resource, and changes its table later."""
 
 import os
 import re
@@ -9,27 +9,32 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, files
+from tests.docs.blocks import ROOT
 from tests.server import Server, new_home
 
 pytestmark = pytest.mark.engine
 
-PAGE = files(ROOT / "docs" / "resources" / "adding.md")
+EXAMPLE = ROOT / "examples" / "acme-notes"
+FILES = {
+    str(path.relative_to(EXAMPLE)): path.read_text()
+    for path in EXAMPLE.rglob("*")
+    if path.is_file() and path.suffix != ".pyc"
+}
 LATER = "acme_notes/migrations/r0002_colour.py"
 
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A folder in which the page's package is installed, as pip does it."""
+    """A folder in which the example's package is installed, as pip does it."""
     made = tmp_path / "packages"
-    for name, text in {**PAGE, "acme_notes/__init__.py": ""}.items():
+    for name, text in {**FILES, "acme_notes/__init__.py": ""}.items():
         if name not in ("pyproject.toml", LATER):
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(text)
     about = made / "acme_notes-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-notes\nVersion: 1.0\n")
-    group, line = re.findall(r'^\[project\.entry-points\."(.+)"\]\n(.+)', PAGE["pyproject.toml"])[0]
+    group, line = re.findall(r'^\[project\.entry-points\."(.+)"\]\n(.+)', FILES["pyproject.toml"], re.MULTILINE)[0]
     (about / "entry_points.txt").write_text(f"[{group}]\n{line.replace(chr(34), '')}\n")
     return made
 
@@ -85,7 +90,7 @@ def test_its_table_changes_with_a_later_release_and_rows_stay(package: Path, hom
         server.client.put("/v1/notes/a", json={"text": "kept"}).raise_for_status()
     later = package / LATER
     later.parent.mkdir()
-    later.write_text(PAGE[LATER])
+    later.write_text(FILES[LATER])
     table = package / "acme_notes" / "table.py"
     table.write_text(
         table.read_text()
