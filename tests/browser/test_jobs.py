@@ -226,6 +226,18 @@ async def test_a_job_is_paused_resumed_and_cancelled(page: Page, client: Client)
     await expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
 
 
+async def test_a_job_that_failed_may_go_on(page: Page, client: Client) -> None:
+    fails = Evaluator("def evaluate(inputs, outputs, trace):\n    assert outputs > 1\n    return 1.0\n")
+    rows = [{"inputs": {}, "outputs": n} for n in range(4)]
+    job = await asyncio.to_thread(client.jobs.create, [fails], rows, max_failures=1, parallelism=1)
+    await page.goto(f"/jobs/{job.id}")
+    await status(page, "failed")
+    async with page.expect_response(f"**/v1/jobs/{job.id}/resume") as asked:
+        await page.get_by_role("button", name="Resume").click()
+    assert (await (await asked.value).json())["status"] == "queued"
+    await expect(page.get_by_role("button", name="Resume")).to_be_visible()  # it has too many failures already
+
+
 @pytest.mark.long
 async def test_jobs_are_filtered_and_two_are_chosen_to_compare(page: Page, seeds: Seeds) -> None:
     await page.goto("/jobs")

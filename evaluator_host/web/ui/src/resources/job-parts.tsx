@@ -64,7 +64,7 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
   );
 }
 
-/** Pause, resume, cancel: what the status of a job that has not ended allows. */
+/** Pause, resume, cancel: what the status of a job allows; one that failed goes on with the rows that are left. */
 export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void }) {
   const [busy, setBusy] = useState<string | null>(null);
   const route = `/v1/jobs/${encodeURIComponent(job.id)}`;
@@ -78,13 +78,17 @@ export function JobVerbs({ job, onAsked }: { job: JobReport; onAsked: () => void
     setBusy(null);
     onAsked();
   };
+  const resume = (
+    <Button kind="primary" busy={busy === "resume"} onClick={() => void ask("resume")}>
+      Resume
+    </Button>
+  );
+  if (job.status === "failed") return resume;
   if (isFinal(job.status)) return null;
   return (
     <>
       {job.status === "paused" ? (
-        <Button kind="primary" busy={busy === "resume"} onClick={() => void ask("resume")}>
-          Resume
-        </Button>
+        resume
       ) : (
         <Button busy={busy === "pause"} onClick={() => void ask("pause")}>
           Pause
