@@ -82,6 +82,8 @@ class Faults:
             Kind.STOP_HOST: self._stop_host,
             Kind.JUMP_CLOCK: self._jump_clock,
             Kind.FEW_DESCRIPTORS: self._few_descriptors,
+            Kind.KILL_CHILD: self._kill_child,
+            Kind.STOP_CHILD: self._stop_child,
             Kind.KILL_SANDBOX: self._kill_sandbox,
             Kind.KILL_RUNNER: self._kill_runner,
             Kind.STOP_SANDBOX: self._stop_sandbox,
@@ -131,6 +133,17 @@ class Faults:
     @contextmanager
     def _stop_host(self, fault: Fault) -> Iterator[bool]:
         with _stopped([self._host.pid] if self._host.pid else []) as hit:
+            yield hit
+
+    @contextmanager
+    def _kill_child(self, fault: Fault) -> Iterator[bool]:
+        victim = _one(self._host.children(), fault)
+        yield victim is not None and _killed(victim)
+
+    @contextmanager
+    def _stop_child(self, fault: Fault) -> Iterator[bool]:
+        victim = _one(self._host.children(), fault)
+        with _stopped([] if victim is None else [victim]) as hit:
             yield hit
 
     @contextmanager

@@ -238,6 +238,11 @@ class ChaosHost:
         pid = self.pid
         return [(below, command_of(below)) for below in process_tree(pid) if below != pid] if pid else []
 
+    def children(self) -> list[int]:
+        """Return the host's own processes below the first one: that which forks the others, and that of jobs."""
+        own = command_of(self.pid) if self.pid else b""
+        return sorted(pid for pid, command in self.processes() if command == own or b"fork_workers" in command)
+
     def sandboxes(self) -> list[int]:
         """Return the outermost process of each bubblewrap sandbox."""
         found = {pid for pid, command in self.processes() if _program(command) == "bwrap"}

@@ -30,6 +30,8 @@ EXCUSES: Final = {
     Kind.FEW_DESCRIPTORS: frozenset(
         {"machine_exhausted", "sandbox_unavailable", "store_unavailable", "index_unavailable", NO_ANSWER, NOT_READY}
     ),
+    Kind.KILL_CHILD: frozenset[str](),
+    Kind.STOP_CHILD: frozenset({NOT_READY}),
     Kind.KILL_SANDBOX: frozenset({"sandbox_lost"}),
     Kind.KILL_RUNNER: frozenset({"sandbox_lost", "crashed"}),
     Kind.STOP_SANDBOX: frozenset({NOT_READY}),
@@ -49,6 +51,7 @@ EXCUSES: Final = {
 }
 """By kind of fault, what calls may come to: codes of problem+json, codes of failed rows, `NO_ANSWER`, `NOT_READY`."""
 
+_ENDS_JOBS: Final = (Kind.KILL_HOST, Kind.KILL_CHILD, Kind.STOP_CHILD)
 _ALWAYS: Final = frozenset({"busy"})
 
 
@@ -203,7 +206,7 @@ class Oracle:
         where = f"job {job['id']}"
         if (job.get("error") or {}).get("code") == "host_ended":  # documented: nothing was stored in between
             self.counts["jobs that two kills ended"] += 1
-            if self.timeline.hits[Kind.KILL_HOST] < 2:
+            if sum(self.timeline.hits[kind] for kind in _ENDS_JOBS) < 2:
                 self.find(f"{where}: {job}")
             return
         if job["status"] != "completed":

@@ -19,6 +19,8 @@ class Kind(StrEnum):
     STOP_HOST = "stop host for a while"
     JUMP_CLOCK = "clock jumps"
     FEW_DESCRIPTORS = "few descriptors"
+    KILL_CHILD = "kill a process of the host"
+    STOP_CHILD = "a process of the host hangs"
     KILL_SANDBOX = "kill sandbox"
     KILL_RUNNER = "kill runner"
     STOP_SANDBOX = "stop sandbox for a while"
@@ -64,6 +66,8 @@ TRAITS: Final = {
     Kind.STOP_HOST: _trait("host", 1, 8, weight=2),
     Kind.JUMP_CLOCK: _trait("host", 2, 10, weight=2),
     Kind.FEW_DESCRIPTORS: _trait("host", 1, 5),
+    Kind.KILL_CHILD: _trait("children", 0, 0),
+    Kind.STOP_CHILD: _trait("children", 2, 60, weight=3),
     Kind.KILL_SANDBOX: _trait("sandboxes", 0, 0, weight=4),
     Kind.KILL_RUNNER: _trait("sandboxes", 0, 0, weight=2),
     Kind.STOP_SANDBOX: _trait("sandboxes", 0.5, 4, weight=3),
@@ -81,7 +85,9 @@ TRAITS: Final = {
     Kind.INDEX_SILENT: _trait("index", 1, 8),
     Kind.KILL_BUILDER: _trait("index", 0, 0),
 }
-GAPS_S: Final = {"host": (10, 25), "sandboxes": (0.5, 4), "engine": (12, 30), "store": (4, 12), "index": (3, 10)}
+GAPS_S: Final = {
+    "host": (10, 25), "children": (8, 20), "sandboxes": (0.5, 4), "engine": (12, 30), "store": (4, 12), "index": (3, 10)
+}  # fmt: skip
 """By lane, the shortest and the longest time between two faults."""
 
 

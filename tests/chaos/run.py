@@ -40,6 +40,10 @@ _LOGGED: Final = re.compile(
     r"^(Traceback|ERROR (?!evaluator_host.platform.store.watch|.*hosts ended while they ran it))", re.MULTILINE
 )
 _CUT_OFF: Final = "ERROR uvicorn.error: Cancel"  # calls that still wait at the end of the grace
+_LOST: Final = (
+    "ERROR evaluator_host.server.workers: a process of jobs",
+    "ERROR evaluator_host.engine.system.child_watch",
+)
 _HOLD_CALLS: Final = (Kind.FREEZE_DATABASE, Kind.LOCK_FILE)
 _SHORT_MINUTES: Final = 1.5
 
@@ -226,6 +230,8 @@ def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
         for at in (found.start() for found in _LOGGED.finditer(log)):
             if log.startswith(_CUT_OFF, at) and any(map(oracle.timeline.happened, _HOLD_CALLS)):
                 continue  # a database that answers nothing holds them for longer, as documented
+            if log.startswith(_LOST, at) and any(map(oracle.timeline.happened, (Kind.KILL_CHILD, Kind.STOP_CHILD))):
+                continue
             oracle.find(f"host {number} logged a fault:\n{log[at : at + 2500]}")
     oracle.judge_end()
 
