@@ -116,6 +116,7 @@ def walk_datasets() -> None:
     assert len(ask("list_dataset_versions", "rows")) == 2
     ask("list_dataset_changes", "rows@1", to="rows")
     ask("list_dataset_columns", "rows")
+    ask("list_dataset_scores", "rows")
     ask("search_dataset", "rows", text="1")
     assert ask("download_dataset", "rows").payload.read().count(b"\n") == 4
 
