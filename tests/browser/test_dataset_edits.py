@@ -154,7 +154,7 @@ async def test_rows_of_a_job_and_traces_become_rows_of_a_data_set(page: Page, ho
     await page.goto("/evaluators/latency?tab=traces&trace=1")
     await page.get_by_role("button", name="Add to a data set…").click()
     await dialog.get_by_role("button", name="Add 1 trace").click()
-    await page.get_by_role("link", name="View").click()
+    await page.get_by_role("link", name="View", exact=True).click()
     await expect(page.get_by_text("rows 50 to 51 of 52")).to_be_visible()
     with Client(host.url) as client:
         rows = rows_of(client, "failures")[49:]
