@@ -94,7 +94,8 @@ def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     """Return an evaluator with its code as request JSON."""
-    given = {name: getattr(evaluator, name) for name in ("python", "files", "path", "models", "network", "secrets")}
+    names = ("python", "files", "path", "data", "models", "network", "secrets")
+    given = {name: getattr(evaluator, name) for name in names}
     more = {name: value for name, value in given.items() if value}
     if evaluator.budget != ModelBudget():
         more["budget"] = evaluator.budget

@@ -23,7 +23,7 @@ from .calls import (
 from .jobs import JobVerbs
 from .labels import LabelVerbs
 from .models import ModelVerbs
-from .resources import DatasetVerbs, EvaluatorVerbs, SecretVerbs
+from .resources import DatasetVerbs, DataVerbs, EvaluatorVerbs, SecretVerbs
 from .schedules import AlertVerbs, ScheduleVerbs
 from .transport import AsyncTransport, SyncTransport, TransportT, Verbs, verb
 
@@ -46,6 +46,7 @@ class HostVerbs(Verbs[TransportT]):
       datasets: Stored rows.
       jobs: Evaluators over data sets.
       secrets: Keys of models' APIs.
+      data: Files that evaluators read.
       models: Models that evaluators may be granted.
       schedules: Jobs at fixed times.
       alerts: Messages when figures go out of bounds.
@@ -58,6 +59,7 @@ class HostVerbs(Verbs[TransportT]):
         self.datasets = DatasetVerbs(transport)
         self.jobs = JobVerbs(transport)
         self.secrets = SecretVerbs(transport)
+        self.data = DataVerbs(transport)
         self.models = ModelVerbs(transport)
         self.schedules = ScheduleVerbs(transport)
         self.alerts = AlertVerbs(transport)

@@ -1,18 +1,21 @@
 """Client methods for stored resources: `client.evaluators`, `client.datasets`, `client.secrets`."""
 
+import hashlib
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
+from ..types.errors import NotFound
 from ..types.evaluator import Evaluator, Json, Row
 from ..types.formats import Format
 from ..types.jobs import EvaluatorScore, ScoreHistory
 from ..types.migrations import StoredMigration
 from ..types.stored import (
     ColumnFacts,
+    DataFile,
     DatasetReport,
     EvaluatorReport,
     FoundRows,
@@ -22,7 +25,7 @@ from ..types.stored import (
     TraceReport,
 )
 from .calls import Call, encode, encode_line, given_cases, pasted_body, proof_body, query
-from .transport import NamedVerbs, TransportT, stream, verb
+from .transport import NamedVerbs, Transport, TransportT, stream, verb
 
 _PAGE_ROWS: Final = 500
 _PIECE_BYTES: Final = 1 << 16
@@ -251,7 +254,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         format_ = Format.of_name(str(data) if format is None else f"rows.{format}")
         with await self._transport.call_blocking(Path(data).open, "rb") as file:
             size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # 0 of a pipe
-            return await self._upload(path, self._pieces(file), format_, size)
+            return await self._upload(path, pieces(self._transport, file), format_, size)
 
     @stream
     async def rows(self, name: str) -> AsyncGenerator[dict[str, Json], None]:
@@ -367,14 +370,46 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
         async with aclosing(body):
             return await self._transport.send(Call("POST", path, DatasetReport, body, headers))
 
-    async def _pieces(self, file: BinaryIO) -> AsyncGenerator[bytes, None]:
-        while piece := await self._transport.call_blocking(file.read, _PIECE_BYTES):
-            yield piece
+
+async def pieces(transport: Transport, file: BinaryIO) -> AsyncGenerator[bytes, None]:
+    """Yield an open file in pieces."""
+    while piece := await transport.call_blocking(file.read, _PIECE_BYTES):
+        yield piece
 
 
 async def _lines(rows: Iterable[dict[str, Json]]) -> AsyncGenerator[bytes, None]:
     for row in rows:
         yield encode_line(row)
+
+
+class DataVerbs(NamedVerbs[TransportT, DataFile]):
+    """Methods for the files that evaluators in the workspace of the caller's key read; a name is a digest.
+
+    Jobs that still need a deleted one fail.
+    """
+
+    _PATH = "/v1/data"
+    _REPORT = DataFile
+
+    @verb
+    async def send(self, path: Path | str) -> DataFile:
+        """Store a file, unless it is there already; `data` of an evaluator names it by its digest.
+
+        Args:
+          path: Path of the file.
+
+        Raises:
+          TooLarge: the host takes no file of that size.
+          OverQuota: the workspace stores as much as it may.
+        """
+        with await self._transport.call_blocking(Path(path).open, "rb") as file:
+            digest = await self._transport.call_blocking(hashlib.file_digest, file, "sha256")
+            with suppress(NotFound):
+                return await self._get(self._path(f"sha256:{digest.hexdigest()}"), DataFile)
+            file.seek(0)
+            headers = (("Content-Type", "application/octet-stream"),)
+            async with aclosing(pieces(self._transport, file)) as body:
+                return await self._transport.send(Call("POST", self._PATH, DataFile, body, headers))
 
 
 class SecretVerbs(NamedVerbs[TransportT, SecretReport]):

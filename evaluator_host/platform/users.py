@@ -14,7 +14,7 @@ class Used:
     """A stored thing that somebody wants to delete.
 
     Attributes:
-      kind: evaluator, dataset, schedule, secret, model, job, or what another resource calls its own.
+      kind: evaluator, dataset, data file, schedule, secret, model, job, or what another resource calls its own.
       name: Its name, or id.
       names: The names that others may have for it: of a data set also those of its versions.
       ids: Of a data set, the ids of the versions that go.

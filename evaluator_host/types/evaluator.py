@@ -166,6 +166,7 @@ class Evaluator:
       python: Minor version of Python to run on, `3.13`; None for the host's own.
       files: Texts of further files that the code imports or reads, by path from their common root: `helpers/text.py`.
       path: Where the code itself lies among them; None for `evaluator.py` (`.js`, `.ts`) in their root.
+      data: Digests of stored data files that the code reads, by path from the folder that it runs in.
     """
 
     code: str
@@ -186,6 +187,7 @@ class Evaluator:
     network: tuple[str, ...] = ()
     secrets: dict[str, str] = field(default_factory=dict)
     judge: dict[str, Json] | None = None
+    data: dict[str, str] = field(default_factory=dict)
 
     @property
     def connects(self) -> bool:
@@ -322,10 +324,19 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
+class DataFolder:
+    """A folder of data files that a sandbox finds read-only; equal digests have equal files."""
+
+    digest: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxSpec:
     """Everything fixed when a sandbox starts; sandboxes of equal specs are interchangeable until one loads code.
 
     Attributes:
+      data: Files of the evaluator's, which every row finds in its folder.
       stand_in: Light modules that evaluators may import; modules of the environment come first.
       network: The sandbox has this machine's network. Only a command that runs the user's own agent asks for that.
     """
@@ -337,3 +348,4 @@ class SandboxSpec:
     disk_mb: int = 64
     stand_in: StandIn | None = None
     network: bool = False
+    data: DataFolder | None = None

@@ -214,6 +214,15 @@ class SecretReport:
 
 
 @dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that evaluators of the workspace may read, the answer of `POST /v1/data`."""
+
+    digest: Annotated[str, Doc("`sha256:` and 64 hex digits: what an evaluator's `data` has for it.")]
+    size_bytes: int
+    created_at: Annotated[datetime, Doc("In UTC.")]
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReport:
     """The storage of a workspace, the answer of `GET /v1/usage`. Package sets are shared, and not counted."""
 

@@ -17,13 +17,14 @@ const READY_AFTER_MS = 50; // work done ahead must not slow down a load that com
 /** Parse the arguments; `parseArgs` of `node:util` would take 0.4 MB. @param {string[]} given */
 function readArguments(given) {
   const values = {
-    esbuild: /** @type {string | null} */ (null), packages: /** @type {string | null} */ (null),
+    esbuild: /** @type {string | null} */ (null), packages: /** @type {string | null} */ (null), data: /** @type {string | null} */ (null),
     dropTo: /** @type {string | null} */ (null), memoryMb: DEFAULT_MEMORY_MB, ownSandbox: false,
   };
   for (const rest = [...given]; rest.length > 0; ) {
     const name = rest.shift();
     if (name === '--private-tmp') values.ownSandbox = true;
     else if (name === '--esbuild') values.esbuild = rest.shift() ?? null;
+    else if (name === '--data') values.data = rest.shift() ?? null;
     else if (name === '--packages') values.packages = rest.shift() ?? null;
     else if (name === '--drop-to') values.dropTo = rest.shift() ?? '';
     else if (name === '--memory-mb' && Number(rest[0]) > 0) values.memoryMb = Number(rest.shift());
@@ -39,7 +40,7 @@ function main() {
   const channel = new Channel(descriptors);
   channel.send({ type: 'hello', protocol: PROTOCOL_VERSION, language: 'javascript', runtime: `node ${process.versions.node}` });
   const evaluator = new Evaluator(channel, {
-    memoryMb: values.memoryMb, descriptors, ownSandbox: values.ownSandbox, tools: { packages: values.packages, esbuild: values.esbuild, memoryMb: values.memoryMb },
+    memoryMb: values.memoryMb, descriptors, ownSandbox: values.ownSandbox, dataFolder: values.data, tools: { packages: values.packages, esbuild: values.esbuild, memoryMb: values.memoryMb },
   }, values);
   channel.listen((frames) => evaluator.take(frames), (reason) => {
     if (reason) tellOperator(reason);

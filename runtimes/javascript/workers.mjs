@@ -11,7 +11,7 @@ const MAIN = join(import.meta.dirname, 'worker.cjs');
 
 /**
  * @typedef {{packages: string | null, esbuild: string | null, memoryMb: number}} Tools
- * @typedef {{memoryMb: number, descriptors: import('./descriptors.mjs').Descriptors, ownSandbox: boolean, tools: Tools}} Surroundings
+ * @typedef {{memoryMb: number, descriptors: import('./descriptors.mjs').Descriptors, ownSandbox: boolean, dataFolder: string | null, tools: Tools}} Surroundings
  * @typedef {(message: any) => void} OnMessage
  * @typedef {(reason: 'memory' | 'ended', detail: string) => void} OnEnd
  */
@@ -49,7 +49,7 @@ export class RowWorker {
     this.#port = port1;
     this.#worker = new Worker(MAIN, {
       workerData: {
-        port: port2, shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox, tools: surroundings.tools,
+        port: port2, shared, descriptors: surroundings.descriptors, ownSandbox: surroundings.ownSandbox, dataFolder: surroundings.dataFolder, tools: surroundings.tools,
       },
       transferList: [port2],
       resourceLimits: {

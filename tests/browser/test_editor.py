@@ -594,3 +594,22 @@ async def test_an_evaluator_of_another_platform_is_tried_with_its_own_row(page: 
     await expect(page.get_by_text("If this is empty, it is made from the inputs and outputs.")).to_be_visible()
     await page.get_by_role("button", name="Start from an example").click()
     await expect(own).to_contain_text("itemExpectedOutput")
+
+
+@pytest.mark.long
+async def test_a_data_file_is_sent_from_this_computer(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "list.bin").write_bytes(bytes(range(256)))
+    await open_workbench(page)
+    code = "def evaluate(inputs, outputs, trace):\n    return len(open('words/list.bin', 'rb').read()) / 256\n"
+    await write(page, CODE, code)
+    await page.get_by_role("button", name="Add a file…").click()
+    await page.get_by_label("Path of the file").fill("words/list.bin")
+    async with page.expect_file_chooser() as chosen:
+        await page.get_by_role("button", name="Send data…").click()
+    await (await chosen.value).set_files(tmp_path / "list.bin")
+    await expect(page.get_by_role("button", name="Remove words/list.bin")).to_be_visible()
+    await loads(page)
+    await expect(score(await run(page))).to_have_text("1")
+    assert await grave_findings(page) == []
+    await page.get_by_role("button", name="Remove words/list.bin").click()
+    await expect(await run(page)).to_contain_text("No such file")

@@ -121,6 +121,13 @@ def walk_datasets() -> None:
     assert ask("download_dataset", "rows").payload.read().count(b"\n") == 4
 
 
+def walk_data() -> None:
+    """Store a file, and delete it."""
+    sent = ask("send_data_file", body=b"\x00\x01")
+    assert [one.digest for one in ask("list_data_files")] == [ask("get_data_file", sent.digest).digest]
+    ask("delete_data_file", sent.digest)
+
+
 def walk_jobs() -> None:
     """Make two jobs, read everything about them, label rows, and end one of them."""
     body = {"evaluators": ["same"], "dataset": "rows"}
@@ -218,6 +225,7 @@ for part in (
     walk_evaluation,
     walk_evaluators,
     walk_datasets,
+    walk_data,
     walk_jobs,
     walk_schedules,
     walk_models,

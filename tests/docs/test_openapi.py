@@ -37,6 +37,7 @@ MAKES = (
     "/v1/label-queues",
 )  # what they make is told by 201 or 202
 BODILESS = (
+    "/v1/data",
     "/v1/datasets",
     "/v1/evaluators/{name}/traces",
     "/v1/jobs/{job_id}/pause",

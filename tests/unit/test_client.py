@@ -16,7 +16,7 @@ from evaluator_host.types.errors import Busy, HostUnreachable, InvalidRequest, N
 from evaluator_host.types.evaluator import Evaluator, Row
 from tests.both_clients import FLAVOURS, open_client
 
-GROUPS = ("evaluators", "datasets", "jobs", "secrets", "models", "schedules", "alerts", "labels")
+GROUPS = ("evaluators", "datasets", "jobs", "secrets", "data", "models", "schedules", "alerts", "labels")
 Answer = Callable[[httpx.Request], httpx.Response]
 
 

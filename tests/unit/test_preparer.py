@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.data_files import DataFiles
 from evaluator_host.engine.environments.store import InstalledSet
 from evaluator_host.engine.packages.providers import ImportedModule, Provider
 from evaluator_host.engine.service import prepared as preparing
@@ -17,6 +18,7 @@ from evaluator_host.engine.service.preparer import Preparer
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Environment, Evaluator, EvaluatorSettings, Language, Limits
 
+NO_DATA = DataFiles(Path("/nonexistent"), most_bytes=0)
 CODE = "def evaluate(inputs, outputs, trace):\n    return 1\n"
 
 
@@ -46,7 +48,7 @@ class Sets:
 @pytest.fixture
 def preparer(tmp_path: Path) -> Preparer:
     sets = Sets()
-    return Preparer(Settings(data_dir=tmp_path), sets, PinLookup(sets.providers))  # type: ignore[arg-type]
+    return Preparer(Settings(data_dir=tmp_path), sets, PinLookup(sets.providers), data=NO_DATA)  # type: ignore[arg-type]
 
 
 async def test_an_evaluator_is_neither_cleaned_nor_hashed_again(
@@ -88,7 +90,7 @@ async def test_a_configuration_that_its_caller_changes_is_not_changed_in_what_is
 
 async def test_a_set_that_is_installed_anew_is_used_from_then_on(tmp_path: Path) -> None:
     sets = Sets()
-    preparer = Preparer(Settings(data_dir=tmp_path), sets, PinLookup(sets.providers))  # type: ignore[arg-type]
+    preparer = Preparer(Settings(data_dir=tmp_path), sets, PinLookup(sets.providers), data=NO_DATA)  # type: ignore[arg-type]
     evaluator = Evaluator(CODE, packages=("six==1.16.0",))
     first = await preparer.prepare(evaluator, "w")
     assert (await preparer.prepare(evaluator, "w")).request is first.request

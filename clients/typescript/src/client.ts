@@ -1,6 +1,6 @@
 import { digestHeader, Http, type HostOptions } from "./http.js";
 import { Jobs } from "./jobs.js";
-import { Datasets, Evaluators, Secrets } from "./resources.js";
+import { Data, Datasets, Evaluators, Secrets } from "./resources.js";
 import type { Batch, CheckReport, Evaluator, HostInfo, Isolation, Migration, MigrationIn, Result, Row, UsageReport } from "./types.js";
 
 /**
@@ -13,6 +13,7 @@ export class EvaluatorHost {
   readonly datasets: Datasets;
   readonly jobs: Jobs;
   readonly secrets: Secrets;
+  readonly data: Data;
   readonly #http: Http;
 
   constructor(options: HostOptions = {}) {
@@ -21,6 +22,7 @@ export class EvaluatorHost {
     this.datasets = new Datasets(this.#http);
     this.jobs = new Jobs(this.#http);
     this.secrets = new Secrets(this.#http);
+    this.data = new Data(this.#http);
   }
 
   /** Evaluate one row. A failure of the evaluator's code is a result with `status: "failed"`. */

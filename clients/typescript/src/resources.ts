@@ -1,6 +1,6 @@
 import { segment, type Http } from "./http.js";
 import { encoded } from "./json.js";
-import type { DatasetReport, EvaluatorReport, JsonObject, PastedEvaluator, ScoreHistory, SecretReport, TraceReport } from "./types.js";
+import type { DataFile, DatasetReport, EvaluatorReport, JsonObject, PastedEvaluator, ScoreHistory, SecretReport, TraceReport } from "./types.js";
 
 const PAGE_ROWS = 500;
 const MEDIA_TYPES: Record<string, string> = {
@@ -101,6 +101,33 @@ export class Datasets {
 }
 
 /** Keys of models' APIs, which the host keeps encrypted and never shows. */
+/** Files that evaluators read, by digest: `{ data: { "vocabulary.bin": (await client.data.send(blob)).digest } }`. */
+export class Data {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** Store a file (in Node: `await openAsBlob(path)` of `node:fs`). */
+  send(file: Blob): Promise<DataFile> {
+    return this.#http.json("POST", "/v1/data", { raw: file, headers: { "Content-Type": "application/octet-stream" } });
+  }
+
+  list(): Promise<DataFile[]> {
+    return this.#http.json("GET", "/v1/data");
+  }
+
+  get(digest: string): Promise<DataFile> {
+    return this.#http.json("GET", `/v1/data/${segment(digest)}`);
+  }
+
+  /** Delete it; `force` deletes it even if an evaluator uses it. */
+  delete(digest: string, { force = false }: { force?: boolean } = {}): Promise<void> {
+    return this.#http.json("DELETE", `/v1/data/${segment(digest)}`, { query: { force } });
+  }
+}
+
 export class Secrets {
   readonly #http: Http;
 

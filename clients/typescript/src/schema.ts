@@ -242,6 +242,12 @@ export interface components {
         };
         /** @enum {string} */
         Contract: "auto" | "evaluate" | "evaluate-v1" | "main" | "function" | "script" | "judge" | "agentcore" | "braintrust" | "coze" | "deepeval" | "galileo" | "honeyhive" | "inspect" | "langfuse" | "langsmith" | "maxim" | "mlflow" | "nemo" | "openai-grader" | "opik" | "patronus" | "phoenix" | "promptfoo" | "ragas" | "rewards" | "uipath" | "vertex" | "weave";
+        DataFile: {
+            /** Format: date-time */
+            created_at: string;
+            digest: string;
+            size_bytes: number;
+        };
         DatasetReport: {
             bad_row_count: number;
             bad_rows: components["schemas"]["BadLine"][];
@@ -438,6 +444,9 @@ export interface components {
             budget: components["schemas"]["ModelBudget"];
             code: string;
             contract: components["schemas"]["Contract"];
+            data: {
+                [key: string]: string;
+            };
             files: {
                 [key: string]: string;
             };
@@ -499,6 +508,9 @@ export interface components {
             budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
+            data?: {
+                [key: string]: string;
+            };
             files?: {
                 [key: string]: string;
             };
@@ -987,6 +999,9 @@ export interface components {
             budget?: components["schemas"]["BudgetIn"];
             code: string;
             contract?: components["schemas"]["Contract"];
+            data?: {
+                [key: string]: string;
+            };
             dataset?: string | null;
             files?: {
                 [key: string]: string;
@@ -1106,6 +1121,9 @@ export interface components {
             cases?: components["schemas"]["CaseIn"][] | null;
             code: string;
             contract?: components["schemas"]["Contract"];
+            data?: {
+                [key: string]: string;
+            };
             description?: string | null;
             files?: {
                 [key: string]: string;
@@ -1134,6 +1152,9 @@ export interface components {
             cases?: components["schemas"]["CaseIn"][] | null;
             code: string;
             contract?: components["schemas"]["Contract"];
+            data?: {
+                [key: string]: string;
+            };
             description?: string | null;
             files?: {
                 [key: string]: string;

@@ -26,6 +26,7 @@ export type MigrationIn = Schemas["MigrateIn"];
 export type EvaluatorReport = Schemas["EvaluatorReport"];
 export type TraceReport = Schemas["TraceReport"];
 export type DatasetReport = Schemas["DatasetReport"];
+export type DataFile = Schemas["DataFile"];
 export type SecretReport = Schemas["SecretReport"];
 export type ScoreHistory = Schemas["ScoreHistory"];
 

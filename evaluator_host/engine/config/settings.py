@@ -307,6 +307,7 @@ class Settings(BaseSettings):
     )
     free_disk_mb: int = Field(256, ge=0, description="Disk that has to stay free in the data directory.")
     datasets_mb: int = Field(4096, ge=1, description="Largest data set and largest upload.")
+    data_mb: int = Field(1024, ge=1, description="Data files of evaluators, of a workspace together.")
 
     packages_from: str | None = Field(
         None, description="Registry repository to look for locked package sets in, before the index."

@@ -67,6 +67,8 @@ class UnsandboxedBackend(LocalBackend):
             command += ["--esbuild", str(tools.esbuild)]
         if spec.environment.path is not None:
             command += ["--packages", str(spec.environment.path)]
+        if spec.data is not None:
+            command += ["--data", str(spec.data.path)]
         if spec.stand_in is not None:
             command += ["--sdk", str(runner / spec.stand_in.folder)]
         return command

@@ -223,7 +223,7 @@ _TABLE: Final = (
     _Advice(r"maximum recursion depth|Maximum call stack", "a function calls itself without end: return before that"),
     _Advice(
         r"NLTK Downloader|Can't find model '|couldn't connect to 'https://huggingface|LocalEntryNotFoundError",
-        "an evaluator has no network, so data that a package downloads is not there: send it in `files`, or use a "
+        "an evaluator has no network, so data that a package downloads is not there: send it in `data`, or use a "
         "package that brings its data",
     ),
     _Advice(
@@ -304,7 +304,8 @@ _TABLE: Final = (
     ),
     _Advice(
         r"No such file or directory|ENOENT",
-        "an evaluator sees only the files that come with it: send them in `files`, or put the data into the row",
+        "an evaluator sees only the files that come with it: send them in `files` (texts) or `data`, or put the data "
+        "into the row",
     ),
     _Advice(
         r"Expecting value|Unexpected token .* JSON|is not valid JSON", "the text is not JSON; test it, or use a default"

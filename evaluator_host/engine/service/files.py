@@ -1,5 +1,6 @@
 """Checks the files that come with an evaluator: their paths, and whether they fit the language and the sandbox."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,6 +21,7 @@ SUFFIXES: Final = {
     Language.TYPESCRIPT: (".ts", ".mts", ".cts", ".tsx"),
 }
 _PATH_CHARACTERS: Final = 240
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _DEPTH: Final = 16
 _INSTEAD: Final = "use a path from the common root of the files, with slashes: helpers/text.py"
 
@@ -33,6 +35,7 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
             ends = ", ".join(SUFFIXES[evaluator.language])
             problem = f"{own} does not end like a file of {evaluator.language}"
             yield Problem("evaluator.path", problem, f"it is the path of the code, which ends in {ends}")
+    yield from _data_problems(evaluator)
     if not evaluator.files:
         return
     if evaluator.policy is Policy.RESTRICTED:
@@ -43,11 +46,25 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
         yield from _path_problems(field, path)
         if path == own:
             yield Problem(field, "it is the path of the code itself", "leave it out of the files, or set `path`")
-        if path in folders:
+        if path in folders or any(above in evaluator.data for above in _above(path)):
             yield Problem(field, "it is a file, and a folder of another file", "rename one of them")
         if not is_text(text):
             yield Problem(field, "it holds half of a surrogate pair, which is not a character", "send it as UTF-8")
     yield from _size_problems(evaluator)
+
+
+def _data_problems(evaluator: Evaluator) -> Iterator[Problem]:
+    folders = {above for path in (*evaluator.data, *evaluator.files) for above in _above(path)}
+    for path, digest in evaluator.data.items():
+        field = f"evaluator.data.{path[:_PATH_CHARACTERS]}"
+        yield from _path_problems(field, path)
+        if path in evaluator.files or path in folders:
+            yield Problem(field, "another file has this path, or lies below it", "rename one of them")
+        if any(above in evaluator.files or above in evaluator.data for above in _above(path)):
+            yield Problem(field, "it lies below another file", "rename one of them")
+        if _DIGEST.fullmatch(digest) is None:
+            hint = "send the file by POST /v1/data, and name the digest that comes back: sha256:9f86d0…"
+            yield Problem(field, f"{digest[:80]!r} is not a digest", hint)
 
 
 def own_path(evaluator: Evaluator) -> str:

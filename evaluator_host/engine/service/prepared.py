@@ -22,6 +22,7 @@ from evaluator_host.engine.service.source import CleanSource, clean
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import (
     Contract,
+    DataFolder,
     Environment,
     Evaluator,
     Language,
@@ -106,6 +107,7 @@ def prepare(
     known: InstalledSet | None = None,
     stand_in: StandIn | None = None,
     python: str | None = None,
+    data: DataFolder | None = None,
 ) -> Prepared:
     """Return an evaluator ready to lease a sandbox.
 
@@ -132,7 +134,7 @@ def prepare(
         request=LeaseRequest(
             workspace=workspace,
             digest=f"check {key}" if check else key,  # the runner looks at imports when it loads
-            spec=sandbox_spec(environment, limits, stand_in),
+            spec=dataclasses.replace(sandbox_spec(environment, limits, stand_in), data=data),
             load=LoadRequest(
                 code=source.code,
                 language=evaluator.language,
@@ -181,7 +183,7 @@ def evaluator_digest(evaluator: Evaluator) -> str:
         del content["files"], content["path"]
     if not content["models"]:  # as above
         del content["models"], content["budget"]
-    for name in ("network", "secrets", "judge"):  # as above
+    for name in ("network", "secrets", "judge", "data"):  # as above
         if not content[name]:
             del content[name]
     try:

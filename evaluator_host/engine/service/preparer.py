@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.base import Sdk
 from evaluator_host.engine.contracts.table import all_dialects, dialect_of
+from evaluator_host.engine.data_files import DataFiles
 from evaluator_host.engine.environments.store import Environments, InstalledSet
 from evaluator_host.engine.packages.lock import Lock, LockTarget
 from evaluator_host.engine.packages.pip.resolve import shipped_lock, shipped_pins
@@ -126,8 +127,15 @@ class Preparer:
     """Prepares each evaluator version of a workspace once, and caches the last 512, of 64 MB in total."""
 
     def __init__(
-        self, settings: Settings, environments: Environments, pins: PinLookup, *, on_set_used: SetUsed | None = None
+        self,
+        settings: Settings,
+        environments: Environments,
+        pins: PinLookup,
+        *,
+        data: DataFiles,
+        on_set_used: SetUsed | None = None,
     ) -> None:
+        self._data = data
         self._settings = settings
         self._pins = pins
         self._environments = environments
@@ -153,6 +161,10 @@ class Preparer:
         kept = self._kept.get(key) if key is not None else None
         if key is not None and kept is not None:
             self._kept.move_to_end(key)
+        data = None
+        if evaluator.data:
+            require_fit(evaluator, self._settings)  # the paths of its files
+            data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
         if kept is not None and kept.prepared.environment.path is None:  # no set that may have been installed anew
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
@@ -175,6 +187,7 @@ class Preparer:
             known=known,
             stand_in=None if needs is None else needs.stand_in,
             python=python,
+            data=data,
         )
         prepared = await _run(evaluator, work)
         if key is not None:

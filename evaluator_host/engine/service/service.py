@@ -10,6 +10,7 @@ from typing import Final
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.engine.contracts.reads import OutputsRead, output_names
 from evaluator_host.engine.contracts.table import has_corpus_scores
+from evaluator_host.engine.data_files import DataFiles
 from evaluator_host.engine.environments.record import EnvironmentReport, empty_environment
 from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.pool import Lease, Pool
@@ -109,7 +110,8 @@ class Service:
         self._auto = AutoPackages(
             self._pins, self._missing_imports, environments.queries.pins_together, allowed=settings.auto_packages
         )
-        self._preparer = Preparer(settings, environments, self._pins, on_set_used=on_set_used)
+        self.data = DataFiles(settings.data_dir / "data", most_bytes=settings.data_mb << 20)
+        self._preparer = Preparer(settings, environments, self._pins, data=self.data, on_set_used=on_set_used)
         self._expecting: set[asyncio.Task[None]] = set()
         self._peers = peers or Peers()
 

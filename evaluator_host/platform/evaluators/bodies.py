@@ -38,6 +38,7 @@ EXACT_MATCH = (
     "def evaluate(inputs, outputs, trace):\n    return 1.0 if outputs == inputs.get('correct_answer') else 0.0\n"
 )
 _FILES: Final = 500
+_DATA_FILES: Final = 2000
 
 
 def _known_expect(given: Any) -> Any:
@@ -125,6 +126,11 @@ class EvaluatorIn(Wire):
     path: str | None = Field(
         None, description="Where the code lies among its files: evals/score.py. Default: evaluator.py in their root."
     )
+    data: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=_DATA_FILES,
+        description="Files that the code reads, by path from its folder: digests that POST /v1/data returned.",
+    )
     models: list[GrantName] = Field(
         default_factory=list,
         max_length=32,
@@ -169,6 +175,7 @@ class EvaluatorIn(Wire):
             python=self.python,
             files=self.files,
             path=self.path,
+            data=self.data,
             models=tuple(self.models),
             budget=self.budget.to_model(),
             network=tuple(self.network),

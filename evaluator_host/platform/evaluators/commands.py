@@ -85,6 +85,8 @@ def store(
     )  # fmt: skip
     if not as_json:
         evaluator_files.tell_files(given)
+    for path in given.data.values():
+        client.data.send(path)
     cases = [
         case for path in evaluator_files.case_files(file) for case in evaluator_files.read_cases(path, load_settings())
     ]

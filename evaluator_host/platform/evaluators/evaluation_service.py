@@ -10,6 +10,7 @@ from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.packages.scripts import require_python
 from evaluator_host.engine.service import Service
+from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, tell_files
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Isolation, Language, Row
 from evaluator_host.types.outcome import EvaluationResult
@@ -60,7 +61,7 @@ async def evaluate_in_order(
 
 
 async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: bool) -> None:
-    """Check the Python version that a file requires, and install its packages; say which, and what goes along.
+    """Check the Python version that a file requires, store its data files, and install its packages.
 
     A progress bar and the files are shown if `shown`.
 
@@ -76,6 +77,8 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
     python = given.evaluator.python or runtimes.get("python")
     if given.requires_python is not None and python is not None:
         require_python(given.requires_python, python)
+    for path in given.data.values():
+        await (target.data.add(DEFAULT_WORKSPACE, path) if isinstance(target, Service) else target.send_data(path))
     evaluator, language = given.evaluator, given.evaluator.language
     if isinstance(target, Service):
         evaluator = await target.pinned(evaluator)

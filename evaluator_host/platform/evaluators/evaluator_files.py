@@ -6,7 +6,7 @@ import json
 import os.path
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,6 +16,7 @@ import pydantic
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.engine.contracts.imports import SUFFIXES
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
+from evaluator_host.engine.data_files import digest_of
 from evaluator_host.engine.packages.lock import Pin
 from evaluator_host.engine.packages.own_files import Project, find_project, texts_below, with_files
 from evaluator_host.engine.packages.pin_parser import parse
@@ -28,6 +29,7 @@ from evaluator_host.platform.evaluators.cases import case_name, read_expect
 from evaluator_host.platform.http.pins import EnvironmentIn
 from evaluator_host.platform.plugins import plugins
 from evaluator_host.platform.terminal.console import err, plain
+from evaluator_host.platform.terminal.data_files import split_files
 from evaluator_host.types.errors import InvalidPin, InvalidRequest, Problem
 from evaluator_host.types.evaluator import ROW_FIELDS, Evaluator, Language, Policy
 from evaluator_host.types.json_values import InvalidJson, decode_json
@@ -45,6 +47,7 @@ class LoadedEvaluator:
     evaluator: Evaluator
     requires_python: str | None = None
     told: tuple[str, ...] = ()  # lines about the files that go along, and those that do not
+    data: dict[str, Path] = field(default_factory=dict)  # its data files on this machine, by digest
 
 
 def read_evaluator(
@@ -53,7 +56,7 @@ def read_evaluator(
     *,
     host: Settings,  # where a pin that is not exact is looked up
     project: Project | None = None,  # where its own files come from; None for the project that it lies in
-    extra: Sequence[Path] = (),  # further files to send: data that it reads
+    extra: Sequence[Path] = (),  # further files to send, and folders of data files
     folders: Sequence[Path] = (),  # folders of which all files are sent; one that has the file is the project's root
     alone: bool = False,  # leave the project's files out
     # as in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the file
@@ -81,20 +84,25 @@ def read_evaluator(
     if above is not None:
         around = around.rooted(above.resolve())
     found = [texts_below(folder, around) for folder in folders]
-    sent = [path for texts, _ in found for path in texts]
-    evaluator = with_files(evaluator, file, around, extra=[*extra, *sent])
-    others = [path for _, left in found for path in left]
-    return LoadedEvaluator(evaluator, script.requires_python, tuple(_told(evaluator, around, others)))
+    texts, data = split_files(extra, around.root)
+    for path in (path for _, left in found for path in left if not path.is_symlink() and path.is_file()):
+        data[path.relative_to(around.root.resolve()).as_posix()] = path
+    evaluator = with_files(evaluator, file, around, extra=[*texts, *(path for sent, _ in found for path in sent)])
+    digests = {path: digest_of(one) for path, one in data.items()}
+    evaluator = replace(evaluator, data=digests)
+    others = [path for _, left in found for path in left if path not in data.values()]
+    told = tuple(_told(evaluator, around, others))
+    return LoadedEvaluator(evaluator, script.requires_python, told, {digests[path]: one for path, one in data.items()})
 
 
 def _told(evaluator: Evaluator, project: Project, others: Sequence[Path]) -> Iterator[str]:
-    paths = list(evaluator.files)
+    paths = [*evaluator.files, *evaluator.data]
     if paths:
         count = "1 file goes along" if len(paths) == 1 else f"{len(paths)} files go along"
         yield f"{count} from {project.root}: {_listed(paths)}"
     if others:
         names = [os.path.relpath(path, project.root.resolve()) for path in others]
-        yield f"not text, over 1 MB, or a link that leads out, and so left out: {_listed(names)}"
+        yield f"a link that leads out, or no file, and so left out: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:

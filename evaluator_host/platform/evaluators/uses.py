@@ -10,6 +10,8 @@ def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
     """Return whether an evaluator uses a thing, as a function of the evaluator; None for what evaluators cannot use."""
     if used.kind == "secret":
         return lambda one: used.name in one.secrets.values()
+    if used.kind == "data file":
+        return lambda one: used.name in one.data.values()
     if used.kind == "model":
         return lambda one: used.name in map(_model_of, one.models)
     return None

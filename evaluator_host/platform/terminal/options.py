@@ -45,7 +45,7 @@ FileOption = Annotated[
     typer.Option(
         "--file",
         metavar="PATH",
-        help="A data file of the project that the code reads. Repeatable. Imports come by themselves.",
+        help="A file, or a folder of data, that the code reads. Repeatable. Imports come by themselves.",
     ),
 ]
 FilesOption = Annotated[

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 import httpx
@@ -17,6 +18,7 @@ from evaluator_host.types.evaluation import CheckReport, HostInfo
 from evaluator_host.types.evaluator import Evaluator, Isolation, Language, Row
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
+from evaluator_host.types.stored import DataFile
 
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 4 << 20  # well below the default limit of a host
@@ -111,6 +113,10 @@ class RemoteService:
             for task in sent:
                 task.cancel()
             await asyncio.gather(*sent, return_exceptions=True)
+
+    async def send_data(self, path: Path) -> DataFile:
+        """Store a data file of an evaluator on the host, unless it is there."""
+        return await self._client.data.send(path)
 
     async def check(self, evaluator: Evaluator) -> CheckReport:
         """Load an evaluator without running a row."""

@@ -18,7 +18,7 @@ _WORDS: Final = (
     (r", and say in `path` where the code lies beside it: [\w./]+", ""),
     (r"say in `path` where the code lies[^,]*, or import", "import"),
     (r"send it in `files`, and say in `path` [^)]*\), or import", "name it with --file, and import"),
-    (r"in `files`", "with --file"),
+    (r"in `files`(?: \(texts\) or `data`)?|in `data`", "with --file"),
     (r"`format`", "--format"),
     (r"^mapping\.", "--map "),
     (r'"mapping": \{"outputs": "([^"]+)"\}; "none" in its place', r"--map outputs=\1; --map outputs=none"),

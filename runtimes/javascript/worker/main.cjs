@@ -12,7 +12,7 @@ const { Contexts, compileGuest } = require('./contexts.cjs');
 const { Integrity } = require('./integrity.cjs');
 const { Output } = require('./output.cjs');
 const { captureStderr } = require('./stderr_capture.cjs');
-const { killProcesses, emptyFolders, writeFiles } = require('./row_cleanup.cjs');
+const { killProcesses, emptyFolders, linkFiles, writeFiles } = require('./row_cleanup.cjs');
 const { peakMemoryKb } = require('./peak_memory.cjs');
 const { ProgramRun } = require('./program.cjs');
 const { SharedState } = require('./shared_state.cjs');
@@ -20,7 +20,7 @@ const { SharedState } = require('./shared_state.cjs');
 /** @typedef {import('./slot.cjs').Slot} Slot */
 /** @typedef {{seq: number, share: string | null, args: string}} Row */
 
-const { port, shared: sharedBuffer, descriptors, ownSandbox } = workerData;
+const { port, shared: sharedBuffer, descriptors, ownSandbox, dataFolder } = workerData;
 const state = new SharedState(sharedBuffer);
 const integrity = new Integrity();
 const TEMPORARY = ['/tmp', '/dev/shm'];
@@ -193,6 +193,7 @@ function withinLimit(outcome) {
 function begin(seq, slot) {
   active = slot;
   if (data !== null) writeFiles(process.cwd(), data);
+  if (dataFolder !== null) linkFiles(process.cwd(), dataFolder);
   if (descriptors.peakReset !== null) resetPeak();
   state.begin(seq);
   return slot;

@@ -83,6 +83,25 @@ function writeFiles(folder, files) {
   }
 }
 
+/**
+ * Link a folder to everything in another, in place of what rows made of the links: to a folder as a whole, unless the
+ * first folder has one of that name.
+ *
+ * @param {string} folder @param {string} source
+ */
+function linkFiles(folder, source) {
+  for (const name of fs.readdirSync(source)) {
+    const [path, target] = [`${folder}/${name}`, `${source}/${name}`];
+    const found = fs.lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory() && fs.statSync(target).isDirectory()) {
+      linkFiles(path, target);
+    } else if (!found?.isSymbolicLink() || fs.readlinkSync(path) !== target) {
+      remove(path);
+      fs.symlinkSync(target, path);
+    }
+  }
+}
+
 /** Restore the permission to list and empty a folder and all folders below; links are not followed. @param {string} top */
 function openUp(top) {
   const pending = [top];
@@ -133,4 +152,4 @@ function read(path) {
   }
 }
 
-module.exports = { killProcesses, emptyFolders, writeFiles };
+module.exports = { killProcesses, emptyFolders, linkFiles, writeFiles };

@@ -8,6 +8,7 @@ class Options:
 
     Attributes:
       drop_to: (uid, gid) to switch to, or None.
+      data: Directory of the evaluator's data files, or None.
       packages: Directory of the installed package set, or None.
       restricted: Directory that holds RestrictedPython, or None.
       sdk: Directory of light modules that replace an SDK, or None.
@@ -16,10 +17,11 @@ class Options:
       limit_processes: Whether the user id belongs to this sandbox alone; then RLIMIT_NPROC limits its processes.
     """
 
-    __slots__ = ("drop_to", "limit_processes", "node", "packages", "private_tmp", "restricted", "sdk")
+    __slots__ = ("data", "drop_to", "limit_processes", "node", "packages", "private_tmp", "restricted", "sdk")
 
     def __init__(self, arguments: list[str]) -> None:
         self.drop_to: tuple[int, int] | None = None
+        self.data: str | None = None
         self.packages: str | None = None
         self.restricted: str | None = None
         self.sdk: str | None = None
@@ -37,7 +39,7 @@ class Options:
             self.limit_processes = True
         elif name == "--node":
             self.node = True
-        elif name not in {"--drop-to", "--packages", "--restricted", "--sdk"} or not rest:
+        elif name not in {"--data", "--drop-to", "--packages", "--restricted", "--sdk"} or not rest:
             raise SystemExit(f"runner: unknown or incomplete argument {name!r}")
         elif name == "--drop-to":
             uid, _, gid = rest.pop(0).partition(":")

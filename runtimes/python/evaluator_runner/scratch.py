@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
 _DIRECTORY = 0o40000
 _FORMAT = 0o170000
 
@@ -12,10 +16,11 @@ class Scratch:
     """The directories that a row can write to; `home` is its working directory and its folder for temporary files.
 
     With `private`, /tmp and /dev/shm belong to the sandbox alone and are emptied. Otherwise only a directory made here
-    is emptied, because the runner may be a plain process on a user's machine.
+    is emptied, because the runner may be a plain process on a user's machine. In `home` are links to what is in the
+    directory `data`.
     """
 
-    def __init__(self, *, private: bool) -> None:
+    def __init__(self, *, private: bool, data: str | None = None) -> None:
         if private:
             self.home = "/tmp"  # noqa: S108 - the sandbox's own
             self._directories = ["/tmp", "/dev/shm"]  # noqa: S108
@@ -29,6 +34,10 @@ class Scratch:
         self._seeded: dict[str, set[str]] = {}
         self._ours = {directory: frozenset(_names(directory)) for directory in self._directories}
         self._empty_sizes = {one: _size_if_empty(one) for one in self._directories if not self._ours[one]}
+        self._data = data
+        self._links: dict[str, str] = {}  # what they point to, by path below `home`
+        if data is not None:
+            self.seed({})
 
     def seed(self, files: dict[str, bytes]) -> None:
         """Write files, by path below `home`, now and after every `wipe`: each row finds them as they were sent.
@@ -37,11 +46,18 @@ class Scratch:
           OSError: there is no room for them.
         """
         self._seed |= files
-        for path in files:
+        links = {} if self._data is None else dict(_links(self._data, self._seed))
+        if links != self._links:
+            for path in self._links:
+                _unlink(f"{self.home}/{path}")
+        for path in (*files, *links):
             while path:
                 path, _, name = path.rpartition("/")  # noqa: PLW2901 - one folder up
                 self._seeded.setdefault(path, set()).add(name)
         self._write(files)
+        if links != self._links:
+            self._links = links
+            self._link()
 
     def is_empty(self) -> bool:
         """Return whether the directories hold nothing but the files of `seed`."""
@@ -56,6 +72,7 @@ class Scratch:
         """Remove all files in the directories except those of `seed`; no process may still be writing."""
         self._empty()
         self._write(self._seed)
+        self._link()
 
     def remove(self) -> None:
         """Remove the directory that was made here, if one was."""
@@ -81,11 +98,25 @@ class Scratch:
             finally:
                 os.close(fd)
 
+    def _link(self) -> None:
+        for path, target in self._links.items():
+            os.symlink(target, f"{self.home}/{path}")
+
     def _left_in(self, directory: str) -> list[str]:
         empty = self._empty_sizes.get(directory)
         if empty is not None and os.stat(directory).st_size == empty:
             return []
         return [name for name in _names(directory) if name not in self._ours[directory]]
+
+
+def _links(data: str, files: Collection[str], below: str = "") -> Iterator[tuple[str, str]]:
+    """Yield paths of links to everything in a directory: to a folder as a whole, unless it is one of `files` too."""
+    for name in os.listdir(data):
+        path, inner = f"{below}{name}", f"{data}/{name}"
+        if any(file.startswith(f"{path}/") for file in files):
+            yield from _links(inner, files, f"{path}/")
+        elif path not in files:
+            yield path, inner
 
 
 def _size_if_empty(directory: str) -> int | None:

@@ -148,7 +148,7 @@ class Supervisor:
             raise BrokenChannel(f"unexpected frame {kind!r}")
 
     def _make_scratch(self) -> str:
-        self.scratch = Scratch(private=self.options.private_tmp)
+        self.scratch = Scratch(private=self.options.private_tmp, data=self.options.data)
         return self.scratch.home
 
     def _load(self, header: dict[str, Any], body: bytes) -> None:

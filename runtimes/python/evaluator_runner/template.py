@@ -40,8 +40,8 @@ _SET_FLAGS, _UP_AND_RUNNING = 0x8914, b"\x41\x00"
 _BYTES_HEAD = bytes.__basicsize__ - 1  # bytes of an object before its content
 _INSTRUCTION_BYTES = 8
 _REQUEST_BYTES = 64 * 1024
+_MOST_DESCRIPTORS = 5  # standard streams, packages, data files
 _NUMBER_BYTES = 12  # bytes of a request's number; the number of its descriptors follows, then JSON
-_PACKAGES = b"/opt/packages"
 _OF_THE_KERNEL = ("sys", "sysrq-trigger", "irq", "bus")  # parts of /proc that bubblewrap makes read-only
 _FAILED = 71
 
@@ -114,7 +114,7 @@ class _Template:
 
     def _start(self) -> bool:
         """Take a request and fork; return whether this is the forked process, which is the runner of a sandbox now."""
-        space = _socket.CMSG_SPACE(4 * 4)
+        space = _socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS)
         size, ancillary, _, _ = self._control.recvmsg_into([self._request], space, _socket.MSG_CMSG_CLOEXEC)
         if not size:
             os._exit(0)
@@ -217,7 +217,7 @@ def _mount_proc(facts: dict[str, Any]) -> int:
     return settings
 
 
-def _mount_own(order: dict[str, Any], packages: list[int]) -> None:
+def _mount_own(order: dict[str, Any], folders: list[int]) -> None:
     for path in ("/tmp", "/dev/shm"):  # noqa: S108
         _make_tmpfs(path, f"mode=1777,size={order['disk_bytes']}")
     _make_tmpfs("/etc", "mode=0755,size=65536")
@@ -226,9 +226,10 @@ def _mount_own(order: dict[str, Any], packages: list[int]) -> None:
         os.write(fd, text.encode())
         os.close(fd)
     _mount(None, b"/etc", None, _READ_ONLY, None)
-    for fd in packages:
-        _syscall(_MOVE_MOUNT, fd, b"", _AT_FDCWD, _PACKAGES, _EMPTY_PATH)
-        _mount(None, _PACKAGES, None, _READ_ONLY, None)
+    for fd, place in zip(folders, order["mounts"], strict=True):
+        path = place.encode()
+        _syscall(_MOVE_MOUNT, fd, b"", _AT_FDCWD, path, _EMPTY_PATH)
+        _mount(None, path, None, _READ_ONLY, None)
 
 
 def _make_tmpfs(path: str, options: str, flags: int = 0) -> None:

@@ -25,6 +25,7 @@ from evaluator_host.engine.sandbox.bubblewrap.policy import (
     Identity,
     bubblewrap_args,
     etc_files,
+    own_folders,
     python_command,
     runner_command,
 )
@@ -133,9 +134,9 @@ class BubblewrapBackend(LocalBackend):
         return link
 
     def _forks(self, spec: SandboxSpec, identity: Identity) -> bool:
-        """Return whether a sandbox may be forked from a template; only root can hand it the folder of packages."""
+        """Return whether a sandbox may be forked from a template; only root can hand it folders of the host."""
         python = spec.language is Language.PYTHON and not spec.network
-        possible = python and (identity.drop or spec.environment.path is None)
+        possible = python and (identity.drop or not own_folders(spec))
         return possible and self._start is SandboxStart.TEMPLATE and self._failures < _TEMPLATES
 
     async def _fork(self, spec: SandboxSpec, ready: _Ready, *, identity: Identity) -> PipeLink:
@@ -156,11 +157,12 @@ class BubblewrapBackend(LocalBackend):
             "disk_bytes": spec.disk_mb * _MB,
             "etc": {name: content.decode() for name, content in etc_files(identity).items()},
             "rlimits": list(_rlimits(spec, ready, identity).items()),
+            "mounts": list(own_folders(spec)),
             "own_user": None if identity.drop else identity.uid,
             "arguments": runner_command(spec, ready.host, identity=identity)[len(python_command(ready.host)) :],
         }
         try:
-            child = await template.fork(order, spec.environment.path)
+            child = await template.fork(order, tuple(own_folders(spec).values()))
         except TemplateLost:
             self._failures += not template.works
             raise

@@ -19,6 +19,7 @@ _NODE: Final = Path("/opt/node/bin/node")
 _ESBUILD: Final = Path("/opt/esbuild/esbuild")
 _RESTRICTED: Final = Path("/opt/restricted")
 _PACKAGES: Final = Path("/opt/packages")
+DATA: Final = Path("/opt/data")
 _ZONES: Final = Path("/usr/share/zoneinfo")
 _SHELL: Final = Path("/bin")
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom")
@@ -118,9 +119,15 @@ def template_args(host: Host, identity: Identity) -> list[str]:
         *_files(spec, host),
         *("--proc", "/proc"),
         *_devices(),
-        *_parents(("/tmp/-", "/dev/shm/-", "/etc/-", f"{_PACKAGES}/-")),  # noqa: S108
+        *_parents(("/tmp/-", "/dev/shm/-", "/etc/-", f"{_PACKAGES}/-", f"{DATA}/-")),  # noqa: S108
         *("--remount-ro", "/"),
     ]
+
+
+def own_folders(spec: SandboxSpec) -> dict[str, Path]:
+    """Return the folders of the host that only sandboxes of this spec have, by their places."""
+    found = {} if spec.environment.path is None else {str(_PACKAGES): spec.environment.path}
+    return found if spec.data is None else {**found, str(DATA): spec.data.path}
 
 
 def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list[str]:
@@ -133,6 +140,8 @@ def runner_command(spec: SandboxSpec, host: Host, *, identity: Identity) -> list
         command += ["--memory-mb", str(spec.memory_mb)]
     if spec.environment.path is not None:
         command += ["--packages", str(_PACKAGES)]
+    if spec.data is not None:
+        command += ["--data", str(DATA)]
     if spec.stand_in is not None:
         command += ["--sdk", str(RUNNER_HOME / spec.stand_in.folder)]
     if identity.drop:
@@ -219,9 +228,7 @@ def _binds(spec: SandboxSpec, host: Host) -> list[Bind]:
         binds += [Bind(host.javascript, RUNNER_HOME), Bind(host.node, _NODE), Bind(host.esbuild, _ESBUILD)]
     if host.shell is not None:
         binds.append(Bind(host.shell, _SHELL))
-    if spec.environment.path is not None:
-        binds.append(Bind(spec.environment.path, _PACKAGES))
-    return binds
+    return [*binds, *(Bind(source, Path(target)) for target, source in own_folders(spec).items())]
 
 
 def _own_files(spec: SandboxSpec, host: Host, descriptors: Descriptors) -> Iterator[str]:

@@ -66,25 +66,25 @@ class Template:
         asyncio.get_running_loop().add_reader(self._socket, self._on_message)
         self._socket.send(setup)
 
-    async def fork(self, order: Mapping[str, object], packages: Path | None) -> ForkedChild:
+    async def fork(self, order: Mapping[str, object], folders: Sequence[Path]) -> ForkedChild:
         """Return the first process of a new sandbox, in which all limits are in force.
 
         Args:
           order: The request: `disk_bytes`, the files of `/etc`, `rlimits`, the `own_user` of a user namespace or null,
-            and the `arguments` of the runner.
-          packages: Folder of the sandbox's package set; None for none.
+            the places of folders as `mounts`, and the `arguments` of the runner.
+          folders: The folders to mount there.
 
         Raises:
           TemplateLost: the template made no sandbox; bubblewrap itself may.
-          OSError: this process has no descriptor left, or may not open the folder.
+          OSError: this process has no descriptor left, or may not open a folder.
         """
         if self.silent:
             raise TemplateLost("a template made no sandbox: it still does not answer")
         number, child = secrets.token_hex(6).encode(), ForkedChild()  # a count would tell a guest of its neighbours
         answer = asyncio.get_running_loop().create_future()
         try:
-            if packages is not None:
-                child.given.append(_open_tree(packages))
+            for folder in folders:
+                child.given.append(_open_tree(folder))
             self._children[number] = child, answer
             request = number + bytes([len(child.given)]) + json.dumps(order).encode()
             socket.send_fds(self._socket, [request], child.given)

@@ -319,7 +319,7 @@ class DockerBackend:
         return DockerLink(name, channel=channel, backend=self, cgroup=cgroup, first_pid=first_pid)
 
     async def _create(self, name: str, spec: SandboxSpec, *, facts: EngineFacts, uid: int) -> str:
-        image = await self._images.image_for(spec.environment)
+        image = await self._images.image_for(spec.environment, spec.data)
         policy = container_policy(
             facts,
             image=image,

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import logging
 import tarfile
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,15 +19,16 @@ import docker.errors
 from evaluator_host.engine.sandbox.docker.engine import Engine, find_image, image_labels
 from evaluator_host.engine.sandbox.docker.image.build import run_build
 from evaluator_host.engine.sandbox.docker.image.package_tree import open_image, tar_facts, tar_stream, tree_facts
-from evaluator_host.engine.sandbox.docker.policy import IMAGE_PACKAGES
+from evaluator_host.engine.sandbox.docker.policy import IMAGE_DATA, IMAGE_PACKAGES
 from evaluator_host.types.errors import SandboxUnavailable
-from evaluator_host.types.evaluator import Environment
+from evaluator_host.types.evaluator import DataFolder, Environment
 
 LABEL_ENVIRONMENT: Final = "evaluator-host.environment"
 LABEL_RUNTIME_IMAGE: Final = "evaluator-host.runtime-image"
 LABEL_OWNER: Final = "evaluator-host.owner"
 LAYER_REPOSITORY: Final = "evaluator-host/env"
 CONTEXT_PACKAGES: Final = "packages"
+_CONTEXT_DATA: Final = "data"
 
 _LOG: Final = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 32  # 128 bits: no two collide, and a list of images stays readable
@@ -37,6 +40,25 @@ _NAMING_S: Final = 1.0  # a new image has no name for some milliseconds; without
 def layer_tag(digest: str) -> str:
     """Return the name of an environment's image: `evaluator-host/env:<first 32 hex digits of its digest>`."""
     return f"{LAYER_REPOSITORY}:{digest.removeprefix('sha256:')[:_DIGEST_CHARS]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer of an image.
+
+    Attributes:
+      digest: What the whole image is for.
+      name: What is in the layer, `packages` or `data`.
+      folder: The folder on this machine.
+      place: Its path in the image.
+      below: Tag of the image below.
+    """
+
+    digest: str
+    name: str
+    folder: Path
+    place: str
+    below: str
 
 
 class EnvironmentImages:
@@ -59,23 +81,22 @@ class EnvironmentImages:
         self._building: dict[str, asyncio.Task[str]] = {}
         self._stopping = threading.Event()
 
-    async def image_for(self, environment: Environment) -> str:
-        """Return the tag of an environment's image; build the image when there is no current one.
+    async def image_for(self, environment: Environment, data: DataFolder | None = None) -> str:
+        """Return the tag of an environment's image, with data files in a further layer; build it if none is current.
 
         Concurrent calls share one build, which goes on when a caller is cancelled.
 
         Raises:
           SandboxUnavailable: there is no runtime image, or the build failed.
         """
-        if environment.path is None:
-            return self._image
-        tag = layer_tag(environment.digest)
-        building = self._building.get(tag)
-        if building is None:
-            if await self._engine.run(_is_current, tag, digest=environment.digest, image=self._image):
-                return tag
-            building = self._building.get(tag) or self._begin(tag, environment.digest, environment.path)
-        return await asyncio.shield(building)
+        image = self._image
+        if environment.path is not None:
+            layer = _Layer(environment.digest, CONTEXT_PACKAGES, environment.path, IMAGE_PACKAGES, image)
+            image = await self._require(layer)
+        if data is not None:
+            digest = hashlib.sha256(f"{environment.digest} {data.digest}".encode()).hexdigest()
+            image = await self._require(_Layer(f"sha256:{digest}", _CONTEXT_DATA, data.path, IMAGE_DATA, image))
+        return image
 
     async def prune(self, live: Collection[str]) -> list[str]:
         """Remove the owner's images of environments not in `live`, and outdated images; return their names.
@@ -112,8 +133,17 @@ class EnvironmentImages:
             await asyncio.wait(self._building.values())
         await self._builder.close()
 
-    def _begin(self, tag: str, digest: str, packages: Path) -> asyncio.Task[str]:
-        task = asyncio.create_task(self._build(tag, digest, packages))
+    async def _require(self, layer: _Layer) -> str:
+        tag = layer_tag(layer.digest)
+        building = self._building.get(tag)
+        if building is None:
+            if await self._engine.run(_is_current, tag, digest=layer.digest, image=self._image):
+                return tag
+            building = self._building.get(tag) or self._begin(tag, layer)
+        return await asyncio.shield(building)
+
+    def _begin(self, tag: str, layer: _Layer) -> asyncio.Task[str]:
+        task = asyncio.create_task(self._build(tag, layer))
         self._building[tag] = task
         task.add_done_callback(lambda done: self._ended(tag, done))
         return task
@@ -123,27 +153,28 @@ class EnvironmentImages:
         if not task.cancelled() and task.exception() is not None:  # perhaps every caller has gone
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
-    async def _build(self, tag: str, digest: str, packages: Path) -> str:
+    async def _build(self, tag: str, layer: _Layer) -> str:
         for left in reversed(range(_BUILD_TIMES)):
             try:
-                await self._builder.run(self._build_now, tag, digest=digest, packages=packages)
+                await self._builder.run(self._build_now, tag, layer=layer)
                 break
             except docker.errors.BuildError as error:
                 if not left or self._stopping.is_set():
                     raise SandboxUnavailable(f"building {tag} failed: {error.msg}") from error
         return tag
 
-    def _build_now(self, client: docker.APIClient, tag: str, *, digest: str, packages: Path) -> None:
-        if not packages.is_dir():
-            raise SandboxUnavailable(f"the environment {digest} is not at {packages} any more; build it again")
+    def _build_now(self, client: docker.APIClient, tag: str, *, layer: _Layer) -> None:
+        if not layer.folder.is_dir():
+            raise SandboxUnavailable(f"{layer.name} of {layer.digest} is not at {layer.folder} any more; call again")
+        below = _runtime_id(client, layer.below)
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)
-        labels = {LABEL_ENVIRONMENT: digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
+        labels = {LABEL_ENVIRONMENT: layer.digest, LABEL_RUNTIME_IMAGE: runtime, LABEL_OWNER: self._owner}
         # By id: a tag could come to mean another image before the engine reads this. All labels at once, at the end:
         # what has ours and no name is pruned, and each of the builder's `labels` would make such an image of its own.
         words = " ".join(f"{name}={json.dumps(value)}" for name, value in labels.items())
-        recipe = f"FROM {runtime}\nCOPY {CONTEXT_PACKAGES} {IMAGE_PACKAGES}\nLABEL {words}\n"
-        context = tar_stream({"Dockerfile": recipe.encode()}, trees={CONTEXT_PACKAGES: packages})
+        recipe = f"FROM {below}\nCOPY {layer.name} {layer.place}\nLABEL {words}\n"
+        context = tar_stream({"Dockerfile": recipe.encode()}, trees={layer.name: layer.folder})
         run_build(client, self._until_stopped(context), tag=tag, network_mode="none")
         after = find_image(client, tag)
         if before and after and before["Id"] != after["Id"]:

@@ -30,6 +30,7 @@ IMAGE_NODE: Final = "/opt/node/bin/node"
 IMAGE_ESBUILD: Final = "/opt/esbuild/esbuild"
 IMAGE_RESTRICTED: Final = "/opt/restricted"
 IMAGE_PACKAGES: Final = "/opt/packages"
+IMAGE_DATA: Final = "/opt/data"
 
 UID_FIRST: Final = 20_000
 UID_COUNT: Final = 40_000
@@ -131,14 +132,15 @@ def create_body(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFac
 def command(spec: SandboxSpec, *, node_flags: tuple[str, ...] = (), python_with_node: bool = False) -> list[str]:
     """Return the runner's command line inside the image."""
     runner = f"{IMAGE_RUNNERS}/{spec.language.runner}"
-    packages = [] if spec.environment.path is None else ["--packages", IMAGE_PACKAGES]
+    folders = [] if spec.environment.path is None else ["--packages", IMAGE_PACKAGES]
+    folders += [] if spec.data is None else ["--data", IMAGE_DATA]
     if spec.language is Language.PYTHON:
         python = ["/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8", f"{runner}/runner.py"]
         sdk = [] if spec.stand_in is None else ["--sdk", f"{runner}/{spec.stand_in.folder}"]
         node = ["--node"] if python_with_node else []
-        return [*python, "--restricted", IMAGE_RESTRICTED, *packages, *sdk, *node, "--private-tmp"]
+        return [*python, "--restricted", IMAGE_RESTRICTED, *folders, *sdk, *node, "--private-tmp"]
     node = [IMAGE_NODE, *node_flags, f"{runner}/runner.cjs", "--esbuild", IMAGE_ESBUILD]
-    return [*node, "--memory-mb", str(spec.memory_mb), *packages, "--private-tmp"]
+    return [*node, "--memory-mb", str(spec.memory_mb), *folders, "--private-tmp"]
 
 
 def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFacts) -> dict[str, Any]:

@@ -18,6 +18,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/send it in `files`, by its path: \{"([^"]+)": "…"\}/g, "add it with Add a file…, by its path: $1"],
   [/, in `files`: \{[^}]*\}, by its path from this one/g, ", with Add a file…, by its path from this one"],
   [/send it in `files`, and say in `path` [^)]*\), or import/g, "add it with Add a file…, and import"],
+  [/send (it|them) in (?:`files` \(texts\) or )?`data`/g, "add $1 with Add a file…"],
   [/(?:send (it|them) |goes )in `files`/g, (_, what) => (what === undefined ? "goes under Add a file…" : `add ${what} with Add a file…`)],
   [/; `evaluator-host [a-z-]+ list` has their (?:names|ids)/g, ""],
   [/, and say in `path` where the code lies beside it: [\w./]+/g, ""],

@@ -12,6 +12,7 @@ export type HostInfo = Schemas["HostInfo"];
 export type ProblemBody = Schemas["ProblemBody"];
 export type Problem = Schemas["FieldProblem"];
 
+export type DataFile = Schemas["DataFile"];
 export type EvaluatorIn = Schemas["EvaluatorIn"];
 export type Row = Schemas["RowIn"];
 export type Result = Schemas["EvaluationResult"];

@@ -195,7 +195,7 @@ function Differences({ versions, from, to }: { versions: readonly EvaluatorRepor
 
 /** The settings that differ between two versions. */
 function Settings({ earlier, later }: { earlier: EvaluatorReport; later: EvaluatorReport }) {
-  const names = ["language", "contract", "packages", "threshold", "settings", "limits", "policy", "files", "path", "judge", "models", "network", "secrets", "budget"] as const;
+  const names = ["language", "contract", "packages", "threshold", "settings", "limits", "policy", "files", "path", "data", "judge", "models", "network", "secrets", "budget"] as const;
   const changed = names.filter((name) => JSON.stringify(earlier.evaluator[name]) !== JSON.stringify(later.evaluator[name]));
   if (changed.length === 0) return null;
   return (

@@ -34,6 +34,7 @@ export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
           ["Pass threshold", evaluator.threshold === null ? "none" : String(evaluator.threshold)],
           evaluator.packages.length > 0 && ["Packages", <Pins key="pins" report={report} />],
           Object.keys(evaluator.files ?? {}).length > 0 && ["Files", Object.keys(evaluator.files ?? {}).join(", ")],
+          Object.keys(evaluator.data ?? {}).length > 0 && ["Data files", Object.keys(evaluator.data ?? {}).join(", ")],
           evaluator.settings.entry !== null && ["Entry", evaluator.settings.entry],
           evaluator.settings.integers && ["Large integers", `as ${evaluator.settings.integers}`],
           config && ["Config", <code key="config">{JSON.stringify(evaluator.settings.config)}</code>],

@@ -23,6 +23,7 @@ export function asPython(evaluator: EvaluatorIn, row: Row, { origin, withKey }: 
   const pins = [evaluator.packages ?? []].flat();
   if (pins.length > 0) given.push(`    packages=(${pins.map((pin) => `${JSON.stringify(pin)},`).join(" ")}),`);
   if (evaluator.files !== undefined) given.push(`    files=${literal(evaluator.files)},`);
+  if (evaluator.data !== undefined) given.push(`    data=${literal(evaluator.data)},`);
   if (evaluator.path) given.push(`    path=${JSON.stringify(evaluator.path)},`);
   if (evaluator.threshold !== undefined && evaluator.threshold !== null) given.push(`    threshold=${literal(evaluator.threshold)},`);
   if (evaluator.settings !== undefined) {

@@ -16,6 +16,8 @@ export interface Draft {
   packages: string[];
   /** Texts of the files that come with the code, by path. */
   files: Record<string, string>;
+  /** Digests of stored data files, by path. */
+  data: Record<string, string>;
   /** Where the code lies among them; null for their root. */
   path: string | null;
   threshold: string;
@@ -46,6 +48,7 @@ export const EMPTY: Draft = {
   contract: "auto",
   packages: [],
   files: {},
+  data: {},
   path: null,
   threshold: "",
   policy: "none",
@@ -86,6 +89,7 @@ export function withStored(draft: Draft, evaluator: StoredEvaluator, stored: Dra
     contract: evaluator.contract,
     packages: [...evaluator.packages],
     files: { ...evaluator.files },
+    data: { ...evaluator.data },
     path: evaluator.path ?? null,
     threshold: evaluator.threshold === null ? "" : String(evaluator.threshold),
     policy: evaluator.policy,
@@ -192,6 +196,7 @@ export function toEvaluator(draft: Draft): { evaluator: EvaluatorIn; faults: Fau
     evaluator.files = draft.files;
     if (draft.path !== null) evaluator.path = draft.path;
   }
+  if (Object.keys(draft.data).length > 0) evaluator.data = draft.data;
   if (threshold !== null) evaluator.threshold = threshold;
   if (draft.policy !== "none") evaluator.policy = draft.policy;
   if (draft.python !== null && draft.language === "python") evaluator.python = draft.python;

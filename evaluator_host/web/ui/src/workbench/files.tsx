@@ -1,7 +1,9 @@
-/** The tabs over the editor of an evaluator of several files: its code, each file, and a field for the path of one more. */
+/** The tabs over the editor of an evaluator of several files: its code, each file, its data files, and a field for one more. */
 import { useState } from "preact/hooks";
+import { upload } from "../api/http";
 import { Button } from "../components/button";
-import type { CheckReport } from "../api/types";
+import { ErrorNote } from "../components/error-note";
+import type { CheckReport, DataFile } from "../api/types";
 import { pickFiles } from "../resources/drop-zone";
 import { languageOf, ownPath, withEvaluator, type Draft } from "./draft";
 
@@ -17,12 +19,36 @@ interface FilesProps {
 
 export function Files({ draft, change, shown, onShow, missing, onPick }: FilesProps) {
   const [adding, setAdding] = useState<string | null>(null);
+  const [sending, setSending] = useState(false);
+  const [error, setError] = useState<unknown>(null);
   const paths = Object.keys(draft.files);
   const wanted = missing.filter(({ path }) => path !== null && !(path in draft.files)).map(({ path }) => path as string);
   const add = (path: string) => {
     if (!(path in draft.files)) change({ files: { ...draft.files, [path]: "" }, example: null });
     setAdding(null);
     onShow(path);
+  };
+  const sendData = async (path: string) => {
+    const picked = await pickFiles({ accept: "", several: true });
+    if (picked.length === 0) return;
+    setSending(true);
+    setError(null);
+    try {
+      const data = { ...draft.data };
+      for (const file of picked) {
+        const sent = await upload<DataFile>("/v1/data", file, { contentType: "application/octet-stream", onSent: () => undefined });
+        data[picked.length === 1 && path !== "" ? path : file.name] = sent.digest;
+      }
+      change({ data, example: null });
+      setAdding(null);
+    } catch (problem) {
+      setError(problem);
+    }
+    setSending(false);
+  };
+  const removeData = (path: string) => {
+    const { [path]: _, ...data } = draft.data;
+    change({ data, example: null });
   };
   const remove = (path: string) => {
     const { [path]: _, ...files } = draft.files;
@@ -65,6 +91,11 @@ export function Files({ draft, change, shown, onShow, missing, onPick }: FilesPr
           Make it the evaluator
         </Button>
       )}
+      {Object.keys(draft.data).map((path) => (
+        <Button key={path} kind="quiet" small title="A data file, which the code reads" onClick={() => removeData(path)}>
+          Remove {path}
+        </Button>
+      ))}
       {adding === null ? (
         <Button kind="quiet" small onClick={() => setAdding("")}>
           Add a file…
@@ -95,6 +126,10 @@ export function Files({ draft, change, shown, onShow, missing, onPick }: FilesPr
           <Button small onClick={() => void pick({ folder: true })}>
             A folder…
           </Button>
+          <Button small disabled={sending} onClick={() => void sendData(adding.trim())}>
+            {sending ? "Sending…" : "Send data…"}
+          </Button>
+          {error !== null && <ErrorNote title="The file was not stored" error={error} />}
         </form>
       )}
       {wanted.slice(0, 3).map((path) => (

@@ -1,0 +1,232 @@
+"""Stores the data files of evaluators by digest, for each workspace apart, and lays them out by path for sandboxes.
+
+A layout is a folder of hard links, named by the digest of its paths and contents. A sandbox mounts it read-only.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from evaluator_host.engine.system.tree import remove
+from evaluator_host.types.errors import InvalidRequest, MachineExhausted, NotFound, OverQuota, Problem, TooLarge
+from evaluator_host.types.evaluator import DataFolder
+from evaluator_host.types.stored import DataFile
+
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
+_PARTIAL: Final = "partial-"
+_ABANDONED_S: Final = 3600.0  # age of an upload or layout that nobody finishes any more
+_READ_BYTES: Final = 1 << 20
+_FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # sandboxes have users of their own
+
+
+class DataFiles:
+    """The data files of one host.
+
+    Args:
+      folder: Where they are.
+      most_bytes: Size limit of a file, and of all files of a workspace together.
+    """
+
+    def __init__(self, folder: Path, *, most_bytes: int) -> None:
+        self._folder = folder
+        self._most_bytes = most_bytes
+
+    async def receive(self, workspace: str, chunks: AsyncIterator[bytes]) -> DataFile:
+        """Store a file that arrives in chunks; one that is there already stays.
+
+        Raises:
+          TooLarge: the file has more bytes than a file may have.
+          OverQuota: the workspace stores as much as it may.
+          MachineExhausted: the disk is full.
+        """
+        with MachineExhausted.refused("keep the file"):
+            held = await asyncio.to_thread(self._make_room, workspace)
+            partial = self._files(workspace) / f"{_PARTIAL}{secrets.token_hex(8)}"
+            try:
+                with partial.open("xb") as file:
+                    digest = await self._write(file, chunks, held)
+                return await asyncio.to_thread(self._keep, workspace, partial, digest)
+            finally:
+                await asyncio.to_thread(partial.unlink, missing_ok=True)
+
+    async def add(self, workspace: str, path: Path) -> DataFile:
+        """Store a file of this machine; one that is there already is not copied again.
+
+        Raises:
+          HostError: as in `receive`.
+        """
+        digest = await asyncio.to_thread(digest_of, path)
+        with suppress(NotFound):
+            return self.get_file(workspace, digest)
+        with path.open("rb") as file:
+            return await self.receive(workspace, _chunks(file))
+
+    def list_files(self, workspace: str) -> list[DataFile]:
+        """Return the files of a workspace, the newest first. Blocking."""
+        folder = self._files(workspace)
+        paths = folder.iterdir() if folder.is_dir() else ()
+        found = [_facts(path) for path in paths if not path.name.startswith(_PARTIAL)]
+        return sorted(found, key=lambda one: (one.created_at, one.digest), reverse=True)
+
+    def get_file(self, workspace: str, digest: str) -> DataFile:
+        """Return a file of a workspace. Blocking.
+
+        Raises:
+          NotFound: the workspace has no such file.
+        """
+        try:
+            return _facts(self._path(workspace, digest))
+        except (ValueError, FileNotFoundError):
+            listed = "`evaluator-host data list` has those there are"
+            raise NotFound(f"there is no data file {digest[:80]}; {listed}") from None
+
+    def delete_file(self, workspace: str, digest: str) -> None:
+        """Remove a file, and every layout that has it. Blocking.
+
+        Raises:
+          NotFound: the workspace has no such file.
+        """
+        self.get_file(workspace, digest)
+        self._path(workspace, digest).unlink(missing_ok=True)
+        layouts = self._home(workspace) / _LAYOUTS
+        for layout in layouts.iterdir() if layouts.is_dir() else ():
+            with suppress(OSError, ValueError):
+                if digest in json.loads((layout / _PATHS).read_bytes()).values():
+                    remove(layout)
+
+    def lay_out(self, workspace: str, data: Mapping[str, str]) -> DataFolder:
+        """Return a folder with files of a workspace, given as digests by path; the paths are valid. Blocking.
+
+        Raises:
+          InvalidRequest: the workspace has no file of a digest.
+          MachineExhausted: the disk is full.
+        """
+        paths = json.dumps(data, sort_keys=True).encode()
+        name = hashlib.sha256(paths).hexdigest()
+        layout = self._home(workspace) / _LAYOUTS / name
+        found = DataFolder(f"sha256:{name}", layout / _CONTENT)
+        if found.path.is_dir():
+            return found
+        with MachineExhausted.refused("lay out the data files"):
+            stage = layout.parent / f"{_PARTIAL}{secrets.token_hex(8)}"
+            try:
+                self._link(workspace, data, stage / _CONTENT)
+                (stage / _PATHS).write_bytes(paths)
+                stage.rename(layout)
+            except OSError:
+                if not found.path.is_dir():  # else another process was first
+                    raise
+            finally:
+                if stage.exists():
+                    remove(stage)
+        return found
+
+    def _link(self, workspace: str, data: Mapping[str, str], content: Path) -> None:
+        content.mkdir(parents=True)
+        folders, problems = {content}, []
+        for path, digest in data.items():
+            target = content / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            folders.update(one for one in target.parents if one.is_relative_to(content))
+            try:
+                _link_or_copy(self._path(workspace, digest), target)
+            except (ValueError, FileNotFoundError):
+                problem = f"this host has no data file {digest[:80]} of your workspace"
+                hint = "send the file by POST /v1/data (--file sends it), and name the digest that comes back"
+                problems.append(Problem(f"evaluator.data.{path}", problem, hint))
+        for folder in folders:
+            folder.chmod(_FOLDER_FOR_ALL)  # despite the umask
+        if problems:
+            raise InvalidRequest("data files of the evaluator are missing", problems=tuple(problems))
+
+    async def _write(self, file: BinaryIO, chunks: AsyncIterator[bytes], held: int) -> str:
+        digest, size, most = hashlib.sha256(), 0, self._most_bytes
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > most:
+                raise TooLarge(
+                    f"a data file has at most {most >> 20} MB; the operator may raise EVALUATOR_HOST_DATA_MB"
+                )
+            if held + size > most:
+                raise OverQuota(
+                    f"the data files of the workspace have {held >> 20} MB, and may have {most >> 20} MB; remove some "
+                    "(`evaluator-host data list`), or ask the operator for a higher EVALUATOR_HOST_DATA_MB"
+                )
+            digest.update(chunk)
+            await asyncio.to_thread(file.write, chunk)
+        await asyncio.to_thread(_settle, file)
+        return f"sha256:{digest.hexdigest()}"
+
+    def _make_room(self, workspace: str) -> int:
+        """Make the folder of a workspace, remove what was never finished, and return the bytes of its files."""
+        folder = self._files(workspace)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self._home(workspace) / _LAYOUTS).mkdir(exist_ok=True)
+        size = 0
+        for path in (*folder.iterdir(), *(self._home(workspace) / _LAYOUTS).iterdir()):
+            with suppress(FileNotFoundError):
+                if path.parent == folder:
+                    size += path.stat().st_size
+                if path.name.startswith(_PARTIAL) and time.time() - path.stat().st_mtime > _ABANDONED_S:
+                    remove(path)
+        return size
+
+    def _keep(self, workspace: str, partial: Path, digest: str) -> DataFile:
+        path = self._path(workspace, digest)
+        if not path.exists():
+            partial.chmod(_FOR_ALL)
+            partial.rename(path)
+        return _facts(path)
+
+    def _home(self, workspace: str) -> Path:
+        return self._folder / hashlib.sha256(workspace.encode()).hexdigest()[:32]
+
+    def _files(self, workspace: str) -> Path:
+        return self._home(workspace) / _FILES
+
+    def _path(self, workspace: str, digest: str) -> Path:
+        if _DIGEST.fullmatch(digest) is None:
+            raise ValueError(digest)
+        return self._files(workspace) / digest.removeprefix("sha256:")
+
+
+def digest_of(path: Path) -> str:
+    """Return `sha256:…` of a file's content."""
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+def _facts(path: Path) -> DataFile:
+    found = path.stat()
+    return DataFile(f"sha256:{path.name}", found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # a file system without hard links
+        shutil.copyfile(source, target)
+        target.chmod(_FOR_ALL)
+
+
+def _settle(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := await asyncio.to_thread(file.read, _READ_BYTES):
+        yield chunk
