@@ -2,10 +2,12 @@
 
 import base64
 import hashlib
+from collections.abc import AsyncIterator
 
 import pytest
 
 from evaluator_host.engine.service import Service
+from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Limits, Row
 
@@ -119,29 +121,37 @@ async def test_a_package_that_does_not_work_alone_is_refused_with_the_way_out(se
     assert REFUSED[pin] in refused.value.detail
 
 
+async def _stored(service: Service, files: dict[str, bytes]) -> dict[str, str]:
+    """Store files as data, and return their digests by path."""
+
+    async def once(content: bytes) -> AsyncIterator[bytes]:
+        yield content
+
+    sent = {path: await service.data.receive(DEFAULT_WORKSPACE, once(content)) for path, content in files.items()}
+    return {path: one.digest for path, one in sent.items()}
+
+
 PUNKT = "nltk_data/tokenizers/punkt_tab/english"
-FOLDER = {f"{PUNKT}/{name}": "" for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab")}
+FOLDER = {f"{PUNKT}/{name}": b"" for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab")}
 
 
-async def test_nltk_finds_its_data_among_the_files_of_an_evaluator(service: Service) -> None:
+async def test_nltk_finds_its_data_among_the_data_files_of_an_evaluator(service: Service) -> None:
     code = "import nltk\ndef evaluate(inputs, outputs, trace):\n    return {'score': 1, 'said': nltk.sent_tokenize(outputs)}"
-    files = {**FOLDER, f"{PUNKT}/abbrev_types.txt": "mr\n"}
+    data = await _stored(service, {**FOLDER, f"{PUNKT}/abbrev_types.txt": b"mr\n"})
     found = await service.evaluate(
-        Evaluator(code, packages=("nltk==3.9.1",), files=files), Row(outputs="Hello Mr. Smith. Bye.")
+        Evaluator(code, packages=("nltk==3.9.1",), data=data), Row(outputs="Hello Mr. Smith. Bye.")
     )
     assert found.value == {"score": 1, "said": ["Hello Mr. Smith.", "Bye."]}, found.error
     lacked = await service.evaluate(Evaluator(code, packages=("nltk==3.9.1",)), Row(outputs="Hi."))
     assert lacked.error is not None
-    assert "send it in `files`" in (lacked.error.hint or "")
+    assert "send it in `data`" in (lacked.error.hint or "")
 
 
-async def test_tiktoken_finds_an_encoding_among_the_files_of_an_evaluator(service: Service) -> None:
+async def test_tiktoken_finds_an_encoding_among_the_data_files_of_an_evaluator(service: Service) -> None:
     url = "https://example.com/own.tiktoken"
     ranks = [*(bytes([byte]) for byte in range(256)), b"he"]
     text = "".join(f"{base64.b64encode(token).decode()} {rank}\n" for rank, token in enumerate(ranks))
     code = f"""
-import os
-os.environ["TIKTOKEN_CACHE_DIR"] = "tiktoken"
 import tiktoken
 from tiktoken.load import load_tiktoken_bpe
 ranks = load_tiktoken_bpe("{url}")
@@ -149,6 +159,40 @@ own = tiktoken.Encoding("own", pat_str=".+", mergeable_ranks=ranks, special_toke
 def evaluate(inputs, outputs, trace):
     return {{"score": 1, "said": own.encode(outputs)}}
 """
-    files = {f"tiktoken/{hashlib.sha1(url.encode()).hexdigest()}": text}
-    found = await service.evaluate(Evaluator(code, packages=("tiktoken==0.9.0",), files=files), Row(outputs="hehe"))
+    data = await _stored(service, {f"data-gym-cache/{hashlib.sha1(url.encode()).hexdigest()}": text.encode()})
+    found = await service.evaluate(Evaluator(code, packages=("tiktoken==0.9.0",), data=data), Row(outputs="hehe"))
     assert found.value == {"score": 1, "said": [256, 256]}, found.error
+
+
+MODELS = {  # by pins: what writes the folder `model`, and what is true of it once it is read
+    "spacy==3.8.7 click==8.1.8": (
+        "import spacy\nspacy.blank('en').to_disk('model')",
+        "len(__import__('spacy').load('model')('Hello there.')) == 3",
+    ),
+    "tokenizers==0.21.1": (
+        "import os, tokenizers\nos.mkdir('model')\ntokenizers.Tokenizer(tokenizers.models.WordLevel({'a': 7}, unk_token='a')).save('model/tokenizer.json')",
+        "__import__('tokenizers').Tokenizer.from_file('model/tokenizer.json').encode('a').ids == [7]",
+    ),
+}
+READ = """
+    import base64, os
+    paths = [f"{above}/{name}" for above, _, names in os.walk("model") for name in names]
+    return {"score": 1, "files": {path: base64.b64encode(open(path, "rb").read()).decode() for path in paths}}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("pins", MODELS)
+async def test_a_model_is_read_from_the_data_files_of_an_evaluator(service: Service, pins: str) -> None:
+    written, read = MODELS[pins]
+    lines = written.replace("\n", "\n    ")
+    packages = tuple(pins.split())
+    made = await service.evaluate(
+        Evaluator(f"def evaluate(i, o, t):\n    {lines}{READ}", packages=packages, limits=Limits(timeout_s=60)), Row()
+    )
+    assert isinstance(made.value, dict), made.error
+    data = await _stored(service, {path: base64.b64decode(one) for path, one in made.value["files"].items()})
+    used = f"def evaluate(i, o, t):\n    return bool({read})"
+    result = await service.evaluate(Evaluator(used, packages=packages, data=data, limits=Limits(timeout_s=60)), Row())
+    assert result.score == 1, result.error

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.engine
 PATHS = {
     "labels": "/v1/label-queues",
     "alerts": "/v1/alerts",
+    "data": "/v1/data",
     "schedules": "/v1/schedules",
     "traces": "/v1/evaluators/{name}/traces",
     "secrets": "/v1/secrets",
