@@ -88,6 +88,29 @@ USED = {  # by pins: the import, and what is true
         "from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer as S",
         "S().polarity_scores('good')['compound'] > 0",
     ),
+    "arrow==1.3.0": ("import arrow", "arrow.get('2024-01-02').day == 2"),
+    "attrs==25.3.0": ("import attrs", "attrs.make_class('A', ['x'])(1).x == 1"),
+    "black==25.1.0": ("import black", "black.format_str('a=1', mode=black.Mode()) == 'a = 1\\n'"),
+    "cryptography==45.0.3": ("from cryptography.fernet import Fernet", "len(Fernet.generate_key()) == 44"),
+    "dateparser==1.2.1": ("import dateparser", "dateparser.parse('2 January 2024').day == 2"),
+    "deepdiff==8.5.0": ("from deepdiff import DeepDiff", "DeepDiff({'a': 1}, {'a': 1}) == {}"),
+    "duckdb==1.3.0": ("import duckdb", "duckdb.sql('select 1').fetchone() == (1,)"),
+    "email-validator==2.2.0": (
+        "from email_validator import validate_email",
+        "validate_email('a@example.org', check_deliverability=False).domain == 'example.org'",
+    ),
+    "emoji==2.14.1": ("import emoji", "emoji.emoji_count('a') == 0"),
+    "html2text==2025.4.15": ("import html2text", "html2text.html2text('<b>a</b>').strip() == '**a**'"),
+    "httpx==0.28.1": ("import httpx", "httpx.URL('https://example.org/a').path == '/a'"),
+    "inflect==7.5.0": ("import inflect", "inflect.engine().plural('cat') == 'cats'"),
+    "jmespath==1.0.1": ("import jmespath", "jmespath.search('a.b', {'a': {'b': 1}}) == 1"),
+    "jsonpath-ng==1.7.0": (
+        "from jsonpath_ng import parse",
+        "[one.value for one in parse('$.a').find({'a': 1})] == [1]",
+    ),
+    "langchain-core==0.3.61": ("from langchain_core.messages import HumanMessage", "HumanMessage('a').content == 'a'"),
+    "libcst==1.8.0": ("import libcst", "libcst.parse_module('a = 1').code == 'a = 1'"),
+    "markdown==3.8": ("import markdown", "markdown.markdown('*a*') == '<p><em>a</em></p>'"),
 }
 NEEDS_MB = {"deepeval==3.0.0": 512, "ragas==0.2.15 langchain-community==0.3.24": 1024}
 THREADS = NEEDS_MB.keys()  # their imports start some
