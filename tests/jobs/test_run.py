@@ -242,6 +242,11 @@ async def test_more_failures_than_allowed_end_the_job(desk: Desk) -> None:
     assert job.error.row is not None
     assert job.error.message.startswith(f"row {job.error.row}: ")
     assert 3 < job.progress.done < 50
+    failed = job.progress.failed
+    resumed = await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
+    assert (resumed.error, resumed.config.max_failures) == (None, failed + 3)
+    again = await desk.ended(job)
+    assert (again.status, failed + 3 < again.progress.failed < 50) == (JobStatus.FAILED, True)
 
 
 async def test_a_sample_is_the_first_rows(desk: Desk) -> None:

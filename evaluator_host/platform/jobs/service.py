@@ -277,13 +277,26 @@ class JobService:
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
         """Ask a job to run, pause or stop, and return it; one that failed may run again.
 
+        One that failed by `max_failures` may then have as many failures once more.
+
         Raises:
           InUse: the job has ended otherwise.
         """
-        await self.jobs.set_desired_state(workspace_id, job_id, desired)
+        request = await self._allowing_more(workspace_id, job_id) if desired is DesiredState.RUN else None
+        await self.jobs.set_desired_state(workspace_id, job_id, desired, request=request)
         self.runner.set_desired_state(job_id, desired)
         self.runner.wake()
         return await self.get_job(workspace_id, job_id)
+
+    async def _allowing_more(self, workspace_id: str, job_id: str) -> str | None:
+        """Return the new request of a job that failed by `max_failures`; None for another one."""
+        job = await self.jobs.get_job(workspace_id, job_id)
+        stored = spec_from_json(job.request)
+        most = stored.config.max_failures
+        if most is None or not job.error or orjson.loads(job.error)["code"] != "max_failures":
+            return None
+        failed = max(job.failed, await self.jobs.count_unanswered(job_id))
+        return spec_to_json(replace(stored, config=replace(stored.config, max_failures=failed + most)))
 
     async def delete_job(self, workspace_id: str, job_id: str) -> None:
         """Delete a job that has ended, its results, and its rows unless something else needs them.

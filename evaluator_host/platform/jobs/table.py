@@ -530,10 +530,17 @@ class Jobs(Repository):
         query = select(table.warnings).where(table.job_id == job_id, table.position == position)
         return read_warnings(await self._database.fetch_value(query) or "[]")
 
-    async def set_desired_state(self, workspace_id: str, job_id: str, wanted: DesiredState) -> Job:
+    async def count_unanswered(self, job_id: str) -> int:
+        """Return the number of rows for which the model gave no answer."""
+        query = select(func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
+        return int(await self._database.fetch_value(query) or 0)
+
+    async def set_desired_state(
+        self, workspace_id: str, job_id: str, wanted: DesiredState, *, request: str | None = None
+    ) -> Job:
         """Request that a job runs, pauses or stops, and return it; a job that no host runs changes at once.
 
-        A job that failed is queued again: it scores the rows without a result.
+        A job that failed is queued again, with another `request` if one is given: it scores the rows without a result.
 
         Raises:
           InUse: the job has ended otherwise, or is not to run.
@@ -541,7 +548,8 @@ class Jobs(Repository):
         now = datetime.now(UTC)
         job = await self.get_job(workspace_id, job_id)
         if job.status is JobStatus.FAILED and wanted is DesiredState.RUN:
-            again = {"status": JobStatus.QUEUED, "wanted": wanted, "finished_at": None, "error": None, "attempts": 0}
+            again: dict[str, Any] = {"status": JobStatus.QUEUED, "wanted": wanted, "attempts": 0}
+            again |= {"finished_at": None, "error": None, "request": request or job.request}
             failed = (JobTable.id == job_id) & (JobTable.status == JobStatus.FAILED)
             await self._database.change_rows(update(JobTable).where(failed).values(**again))
             return await self.get_job(workspace_id, job_id)
