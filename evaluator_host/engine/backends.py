@@ -36,7 +36,7 @@ from evaluator_host.types.evaluator import Language
 _log = logging.getLogger(__name__)
 
 PASSING: Final = (SandboxSlow, SandboxLost, MachineExhausted)  # errors of a start on a busy machine
-_TRIES: Final = 2  # `open_engine` makes the third
+_TRIES: Final = 2  # tries in this module; `open_engine` tries a third time
 _NO_BACKEND: Final = (
     "no sandbox backend works on this machine, and user code never runs without one. "
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) "
@@ -93,7 +93,7 @@ def machine_pythons(settings: Settings) -> Pythons:
 
 
 async def choose_backend(settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Return the first backend of the settings that can start a sandbox, or cannot only because the machine is busy.
+    """Return the first backend of the settings that starts a sandbox, or fails to only because the machine is busy.
 
     Raises:
       SandboxUnavailable: no backend can; the detail says what to install.
@@ -112,7 +112,7 @@ async def choose_backend(settings: Settings, supervisor: Supervisor | None = Non
 
 
 async def _tried(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None) -> Backend:
-    """Return a backend unless it cannot start a sandbox for a reason that will stay."""
+    """Return a backend that has started a sandbox, or has failed to only because the machine is busy."""
     backend = await make_backend(choice, settings, supervisor)
     for number in range(1, _TRIES + 1):
         try:

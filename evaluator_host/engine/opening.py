@@ -39,13 +39,13 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings | None = None,  # None for those of the environment, `EVALUATOR_HOST_…`
+    settings: Settings | None = None,  # settings of the host; None for those of the environment, `EVALUATOR_HOST_…`
     *,
-    prewarm: bool = False,  # start a sandbox per language before the first call
+    prewarm: bool = False,  # whether to start a sandbox per language before the first call
     models: "Models | None" = None,  # answers the model requests of evaluators. None: such requests fail.
     on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
     supervisor: Supervisor | None = None,  # runs the tasks of the host; None for a new one
-    # one that another process of this host has tried; None to try those of the settings
+    # backend that another process of this host has tried; None to try those of the settings
     backend: SandboxChoice | None = None,
     parts: int = 1,  # number of processes of the host that divide the limits of sandboxes
     peers: Peers | None = None,  # the other processes of the host; None for a host of one
@@ -114,7 +114,7 @@ def _metrics(pool: Pool, supervisor: Supervisor, peers: Peers) -> Metrics:
 
 
 class _FirstSandboxes:
-    """Starts a sandbox per language before the first call, again and again on a machine that is too busy for it."""
+    """Starts a sandbox per language before the first call, and tries again while the machine is too busy."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -150,7 +150,7 @@ class _FirstSandboxes:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             try:
                 await self.have_started()
-            except SandboxUnavailable as error:  # an engine that stopped since may be back
+            except SandboxUnavailable as error:  # the engine may have stopped since, and come back
                 self._error = error
         _log.info("the first sandboxes have started")
 

@@ -30,7 +30,7 @@ ENGINE_SOCKETS: Final = (
     "/var/run/crio/crio.sock",
 )
 MODEL: Final = "canary"
-SLOW: Final = "*.slow.invalid:80"  # names without a look-up of the machine's: such exist nowhere (RFC 2606)
+SLOW: Final = "*.slow.invalid:80"  # names that exist nowhere (RFC 2606), so the machine is not asked for them
 _SILENT_S: Final = 4.0
 _PREFIX: Final = "selftest-"
 _SLOW_S: Final = 1.5
@@ -106,7 +106,7 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
 def _folder(data_dir: Path) -> Iterator[Path]:
     """Make a folder that every user may look into, so that only the sandbox keeps a guest out."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    for left in data_dir.glob(f"{_PREFIX}*"):  # of a selftest that was killed
+    for left in data_dir.glob(f"{_PREFIX}*"):  # folders of selftests that were killed
         if has_abandoned(left.name.removeprefix(_PREFIX).rpartition("_")[0], left):
             remove(left)
     with temporary_folder(data_dir, f"{_PREFIX}{this_instance()}_") as folder:
@@ -166,7 +166,7 @@ def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.Stream
             question = str(decode_json(await reader.readexactly(length))["messages"][0]["content"])
             questions[question] += 1
             if question.startswith("wait "):
-                with suppress(TimeoutError):  # or until nobody waits any more
+                with suppress(TimeoutError):  # answered after a pause, or when nobody waits any more
                     await asyncio.wait_for(reader.read(1), _SLOW_S)
             said = f"Bearer {canaries.secret}|{questions[question.removeprefix('count ')]}"
             body = encode_json({"choices": [{"message": {"role": "assistant", "content": said}}]})
@@ -185,6 +185,6 @@ def _addresses() -> list[str]:
     found = []
     for family, elsewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((elsewhere, 9))  # of documentation; nothing is sent, the kernel only picks a route
+            probe.connect((elsewhere, 9))  # an address for examples; the kernel picks a route, and sends nothing
             found.append(probe.getsockname()[0])
     return found

@@ -74,7 +74,7 @@ class _Table(BaseModel):
 
     why: str
     expected: tuple[_Outcome, ...] = (_Outcome(status=Status.SCORED, score=0.0),)
-    limits: dict[str, int | float] = {}  # those that differ from `SMALL`
+    limits: dict[str, int | float] = {}  # limits that differ from `SMALL`
     without: frozenset[Guard] = frozenset()
     seen: str = ""
     like: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ def _read_tables(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _problems(error: TypeError | ValidationError) -> str:
-    if isinstance(error, TypeError):  # of `replace`, by a limit that there is not
+    if isinstance(error, TypeError):  # `replace` got a limit that does not exist
         return f"limits: {error}"
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
 

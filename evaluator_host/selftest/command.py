@@ -97,7 +97,7 @@ def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None
 
 async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> Report:
     done = 0
-    with err.status(f"{len(attacks)} attacks") as status:  # on a terminal only
+    with err.status(f"{len(attacks)} attacks") as status:  # shown on a terminal only
 
         def progress(result: AttackResult) -> None:
             nonlocal done

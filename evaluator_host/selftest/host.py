@@ -38,7 +38,7 @@ ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
 _FOLDERS: Final = "selftest-"
 _ANSWER_S: Final = 5.0  # seconds of the host's processor time for `/healthz`; a sound host takes milliseconds
-_LONGEST_S: Final = 120.0  # the same of wall-clock time, on a machine that gives the host no processor
+_LONGEST_S: Final = 120.0  # seconds of wall-clock time, for a machine that gives the host no processor
 _ATTACK_S: Final = 30.0  # seconds for all requests of an attack
 _START_S: Final = 60.0
 _STOP_S: Final = 20.0
@@ -132,7 +132,7 @@ class _Host:
     """The host under attack, as its two workspaces see it."""
 
     def __init__(self, process: Any, attacker: httpx.AsyncClient, neighbour: httpx.AsyncClient) -> None:
-        self.peak_memory_mb = 0.0  # the most that one of its processes had
+        self.peak_memory_mb = 0.0  # peak of any one of its processes
         self._process = process
         self._attacker = attacker
         self._neighbour = neighbour
@@ -166,7 +166,7 @@ class _Host:
         return AttackResult(attack, verdict, told, "the neighbour was served", time.monotonic() - started)
 
     async def _disturbed(self, patience_s: float) -> AsyncIterator[str]:
-        """Yield how the other workspace is not served as it must be."""
+        """Yield each way in which the other workspace is not served as it must be."""
         try:
             await self._ask_health(patience_s)
             x = time.monotonic_ns() % 1000
@@ -194,14 +194,14 @@ class _Host:
         return sum(map(_used_s, self._processes()))
 
     def _processes(self) -> list[int]:
-        """Return the first process of the host and those that its forker has started, of calls and of jobs."""
+        """Return the first process of the host, and the processes for calls and jobs that its forker has started."""
         first = self._process.pid
         forked = [pid for forker in child_pids(first) for pid in child_pids(forker)]
         return [first, *(pid for pid in forked if _command(pid) == _command(first))]
 
     async def _send(self, requests: Sequence[Request]) -> list[str]:
         problems: list[str] = []
-        with suppress(TimeoutError):  # of the attacker alone: the neighbour counts
+        with suppress(TimeoutError):  # only the attacker may time out, not the neighbour
             async with asyncio.timeout(_ATTACK_S):
                 for request in requests:
                     for _ in range(request.times):

@@ -19,11 +19,11 @@ from evaluator_host.selftest.leak_check import Snapshot, leaks, take_snapshot
 from evaluator_host.selftest.trial import AttackResult, Verdict, neighbour_problems, run_attack
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_ENGINE: Final = "unix:///var/run/docker.sock"  # where docker-py looks when nothing is said
-_MORE_MEMORY_MB: Final = 192.0
+_ENGINE: Final = "unix:///var/run/docker.sock"  # the address that docker-py uses by default
 # Growth that is allowed to the host: buffers of frames, of at most 64 MiB each. A guest's gigabyte would exceed it.
-_LOAD_TIMEOUT_S: Final = 2.0  # some attacks hang while they load; honest ones of the catalogue take milliseconds
-_IDLE_TTL_S: Final = 5.0  # an attack's sandbox is not asked again, and every search for processes meets its own
+_MORE_MEMORY_MB: Final = 192.0
+_LOAD_TIMEOUT_S: Final = 2.0  # seconds; some attacks hang while they load, honest programs take milliseconds
+_IDLE_TTL_S: Final = 5.0  # seconds; no row reuses an attack's sandbox, and idle ones slow each search for processes
 _SETTLED_S: Final = 10.0  # an engine under load takes seconds to remove a container
 _POLL_S: Final = 0.2
 _TIMES_ALONE: Final = 2  # runs alone for an attack that ran out of time while others kept the machine busy

@@ -109,7 +109,7 @@ class CallOwners(Peers):
 
     def __init__(self, settings: Settings, folder: str, number: int) -> None:
         self._folder, self._number, self._count = Path(folder), number, settings.workers
-        self._channels: dict[int, Channel] = {}  # to other processes
+        self._channels: dict[int, Channel] = {}  # channels to other processes, by number
         self._under_way: Counter[int] = Counter()
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
 
@@ -124,7 +124,7 @@ class CallOwners(Peers):
             channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, caller)
-        except (OSError, ChannelClosed, RecursionError):  # it died or has not begun; too many levels
+        except (OSError, ChannelClosed, RecursionError):  # it has ended or not begun; the values nest too deeply
             return None
         else:
             return result
@@ -137,7 +137,7 @@ class CallOwners(Peers):
         if (known := self._channels.get(owner)) is None or known.ended.is_set():
             path = str(self._folder / str(owner))
             _, made = await asyncio.get_running_loop().create_unix_connection(lambda: Channel(_nothing), path)
-            if self._channels.get(owner) is known:  # else another call was faster
+            if self._channels.get(owner) is known:  # otherwise another call was faster
                 self._channels[owner] = made
             else:
                 made.close()
@@ -147,7 +147,7 @@ class CallOwners(Peers):
     async def answering(self, service: Service) -> AsyncIterator[None]:
         """Answer the calls that other processes send to this one during the block."""
         served, path = _OwnCalls(service), self._folder / str(self._number)
-        path.unlink(missing_ok=True)  # of a process that died
+        path.unlink(missing_ok=True)  # the socket of a process that died
         server = await asyncio.get_running_loop().create_unix_server(served.accept, str(path))
         try:
             yield
@@ -159,7 +159,7 @@ class CallOwners(Peers):
 
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:
-    """Answer no call: the owner of an evaluator asks nothing of who sent it a call."""
+    """Refuse every call: the owner of an evaluator never calls the process that called it."""
     raise HostError(f"nobody answers {name} here")
 
 
@@ -237,11 +237,10 @@ class _PassedAnswer:
 
     def __init__(self) -> None:
         self.headers: list[tuple[bytes, bytes]] = []
-        self.parts: list[bytes] = []  # of the body, not passed on yet
+        self.parts: list[bytes] = []  # parts of the body that are not passed on yet
         self.has_head = self.ended = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header."""
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -249,7 +248,6 @@ class _PassedAnswer:
         self.has_head = True
 
     def on_body(self, part: bytes) -> None:
-        """Add a part of the body."""
         self.parts.append(part)
 
     def on_message_complete(self) -> None:
@@ -273,7 +271,7 @@ async def _pass_answer(reader: asyncio.StreamReader, send: Send, *, has_body: bo
         parser.feed_data(data)
         if answer.has_head and not begun:
             begun, status = True, parser.get_status_code()
-            left_out = {*_OF_CONNECTIONS, b"transfer-encoding", b"date"}  # this process adds its own
+            left_out = {*_OF_CONNECTIONS, b"transfer-encoding", b"date"}  # headers that this process sets itself
             kept = [(name.lower(), value) for name, value in answer.headers if name.lower() not in left_out]
             await send({"type": "http.response.start", "status": status, "headers": kept})
         if answer.parts:

@@ -205,7 +205,7 @@ class _Recorder:
             context,
             kind,
             attributes,
-            record_exception=False,  # its message may quote a user's data
+            record_exception=False,  # an exception's message may quote a user's data
             set_status_on_exception=False,
         ) as span:
             try:

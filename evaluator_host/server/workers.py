@@ -65,7 +65,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.channel = Channel(self._take)
-        self.metrics = b""  # the last that it sent
+        self.metrics = b""  # metrics that it sent last
         self.left = False  # whether it ended as it should
         self.refusal = ""  # why it could not work
 
@@ -91,10 +91,10 @@ class _Worker:
 
 
 class _Others(Peers):
-    """The processes that the first one of a host has started; `owners` evaluates rows in those of them that have to."""
+    """The processes that the first one of a host has started; `owners` sends rows to the one with their evaluator."""
 
     def __init__(self, owners: Peers) -> None:
-        self._workers: dict[int, _Worker] = {}  # by number; 0 is the process of jobs
+        self._workers: dict[int, _Worker] = {}  # processes by number; 0 is the process of jobs
         self._ended = b""  # metrics of processes that have ended
         self._owners = owners
 
@@ -199,7 +199,7 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
-        self._mark: tuple[Any, ...] | None = None  # of a SQLite file that had no jobs
+        self._mark: tuple[Any, ...] | None = None  # mark of a SQLite file that had no jobs
 
     def wake(self) -> None:
         """Look for queued jobs now, without waiting for the next regular look."""
@@ -232,7 +232,7 @@ class _JobProcess:
 
     async def _has_jobs(self) -> bool:
         if (mark := self._store.database.mark()) is not None and mark == self._mark:
-            return False  # nobody has written since
+            return False  # nobody has written to the file since
         queue = JobQueue(self._store.database)
         found = bool(await queue.waiting(each=1) or await queue.running())
         self._mark = None if found else mark
@@ -261,7 +261,7 @@ class Workers(Part):
         self._stopping = False
         self._owners = CallOwners(settings, self._folder, 0)
         self.peers = self._others = _Others(self._owners if self.count > 1 else Peers())
-        if self.count > 1:  # for what the others pass on
+        if self.count > 1:  # a port for requests that the other processes pass on
             self.listeners = (socket.create_server(("127.0.0.1", 0)),)
 
     @asynccontextmanager
@@ -313,7 +313,7 @@ def run_calls(
     settings: Settings,
     backend: SandboxChoice,
     debug: bool,  # noqa: FBT001
-    address: tuple[Any, ...],  # of the host's first listening socket
+    address: tuple[Any, ...],  # address of the host's first listening socket
     *place: Any,
 ) -> None:
     """Answer calls in this process until the host stops; `place` has `CallProcess`'s number, folder and port."""
@@ -321,7 +321,7 @@ def run_calls(
     async def serve() -> None:
         part = CallProcess(settings, backend, *place)
         await part.connect(channel)
-        # It listens once the service is open. Of a socket that processes share, one of them takes most connections.
+        # Its own socket, which listens once the service is open: of a shared one, one process takes most connections.
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             listener.bind(address)
@@ -379,7 +379,6 @@ class _Jobs:
         self._open: tuple[Service, Scheduler] | None = None
 
     async def answer(self, name: str, args: tuple[Any, ...]) -> bytes | None:
-        """Answer the host."""
         if name == "stop":
             self._stop.set()
         elif self._open is not None:

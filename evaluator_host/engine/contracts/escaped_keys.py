@@ -13,16 +13,16 @@ from evaluator_host.types.evaluator import Language
 from evaluator_host.types.json_texts import Octets
 
 _ESCAPED_KEY: Final = re.compile(rb'\\.[^"\\]*+"[ \t\r\n]*+:', re.DOTALL)  # the last escape of a key, up to its colon
-_UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # however its row is encoded
+_UNESCAPED: Final = re.compile(r"[ !#-\[\]-~]*")  # keys that no encoder escapes
 
 
 def may_have_escaped_key(text: Octets, language: Language) -> bool:
-    """Whether JSON may have a key with an escape, which matters to this language."""
+    """Whether JSON may have an escaped key, for a language in which that matters."""
     return language is not Language.PYTHON and _ESCAPED_KEY.search(text) is not None
 
 
 def with_aliases(body: Any) -> Any:
-    """Return the body of a call without such keys, and with a table of them (runtimes/PROTOCOL.md, call)."""
+    """Return the body of a call with aliases for its escaped keys, and a table of them (runtimes/PROTOCOL.md, call)."""
     names = dict.fromkeys(_escaped_keys(body))
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a beginning that no other key has
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}

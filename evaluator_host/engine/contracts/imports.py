@@ -136,7 +136,7 @@ class SentFiles:
         path = self.path(pattern)
         if path is None:
             return []
-        self._missing.add(path)  # who has the files adds those that match
+        self._missing.add(path)  # the sender of the files adds those that match
         regular = re.compile(
             re.escape(path).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*").replace(r"\?", "[^/]") + r"\Z"
         )

@@ -26,7 +26,7 @@ _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
-_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # runners name these instead of a type
+_SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")  # runners name a shape instead of a type
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def _invalid(what: str, language: Language, *, needs_score: bool) -> EvaluationE
 
 
 def _meant(value: Any) -> str | None:
-    """Return a question for the key that was probably meant as score; else what to return."""
+    """Return a question about the key that was probably meant as the score; otherwise advice on what to return."""
     keys = [str(key) for key in value][:_KEYS_READ] if isinstance(value, dict) else []
     meant = next((key for key in keys if key.lower() in _SCORE_NAMES), None)
     return remedy_of("no_score") if meant is None else f"did you mean score? It has {meant}"

@@ -59,7 +59,7 @@ def add_leaves(
     """
     found = _Metrics(metrics, notes)
     levels: list[tuple[Iterator[tuple[Any, Json]], str | None]] = [(iter(value.items()), "")]
-    path: list[Any] = []  # of the innermost level; its prefix is None where numbers are not metrics
+    path: list[Any] = []  # keys of the levels; the prefix of a level is None if its numbers are not metrics
     while levels:
         items, prefix = levels[-1]
         for key, item in items:
@@ -68,7 +68,7 @@ def add_leaves(
                 continue
             named = prefix is not None and not (len(levels) == 1 and key in reserved)
             if kind is dict or kind is list:
-                if len(levels) > VALUE_DEPTH:  # one to spare: whether a leaf is a level is for the runners to say
+                if len(levels) > VALUE_DEPTH:  # one level to spare, because runners may count a leaf as a level
                     raise TooDeep
                 path.append(key)
                 inner = f"{_short(prefix, key)}." if named and kind is dict else None
@@ -123,7 +123,7 @@ def too_many_metrics(left_out: int) -> Note:
 
 
 def _short(prefix: str | None, key: str) -> str:
-    """Return a dotted name, cut soon after the limit, so that levels of long keys make no longer and longer names."""
+    """Return a dotted name, cut soon after the limit, so that nested long keys do not make ever longer names."""
     return (prefix or "") + key[: NAME_CHARS + 1] if len(prefix or "") <= NAME_CHARS else str(prefix)
 
 

@@ -45,7 +45,7 @@ _HEX_ID: Final = re.compile(r"[0-9a-fA-F]{16}|[0-9a-fA-F]{32}")
 class SpanRecord:
     """One span, with the fields that evaluators get, not yet linked to its parent."""
 
-    id: str  # in hex for OTLP, else as it came; `span-<position>` for a span without one
+    id: str  # id of the span, in hex for OTLP, otherwise as sent; `span-<position>` if it has none
     parent: str | None  # id of its parent; None for a root
     start_ns: int  # nanoseconds since 1970, which order siblings; 0 when unknown
     span: dict[str, Any]  # `{"name", "start_time", "end_time", "status_code", "attributes", …}`

@@ -21,7 +21,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry and its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-_FITS: Final = {  # other values that a name may stand for at such a place
+_FITS: Final = {  # by place, names that are not misleading there although they mean something else
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
     "app_params": frozenset({"params", "config", "options", "opts"}),
@@ -162,7 +162,7 @@ def _suspicious(
 
 
 def _wrong(parameters: tuple[str, ...], places: tuple[str, ...]) -> dict[str, str]:
-    """Return what is given in the place of each parameter whose name says something else."""
+    """Return, for each parameter with a misleading name, the argument that it gets."""
     named = zip(parameters, places, strict=False)
     return {name: place for name, place in named if _is_plain(name) and not _fits(name, place, places)}
 
@@ -218,7 +218,7 @@ def _rewrite(
 def _taken(
     language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
 ) -> dict[str, str]:
-    """Return where each of these names, once its parameter is called as it is given, is taken from."""
+    """Return the code for the value of each misleading name, once the parameters are named after their arguments."""
     python = language is Language.PYTHON
     given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
     keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}

@@ -21,14 +21,14 @@ _TEXTS: Final = ("answer", "result", "text", "content")
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
 _COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
 _CHARS: Final = 80  # characters of a name in facts
-_EVALUATORS: Final = 256  # that are remembered
+_EVALUATORS: Final = 256  # evaluators for which answers are remembered
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def _remembered(read: Callable[P, T]) -> Callable[P, T]:
-    """Remember what a function says of the last evaluators, found by identity: to hash their facts takes longer."""
+    """Cache a function's results for recent evaluators, by identity, because hashing their facts takes longer."""
     known: dict[tuple[object, ...], tuple[object, T]] = {}
 
     @wraps(read)
@@ -101,7 +101,7 @@ def outputs_read(loaded: Loaded) -> tuple[ParameterFacts, ...]:
 
 @_remembered
 def output_names(loaded: Loaded) -> tuple[str, ...]:
-    """Return by which names the code reads the outputs: parameters, or fields of the platform's own row."""
+    """Return the names by which the code reads the outputs: parameters, or fields of the platform's own row."""
     return _output_names(loaded.contract, functions(loaded))
 
 

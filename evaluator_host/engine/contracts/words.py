@@ -21,7 +21,7 @@ _WORDS: Final = {
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
 _PARTS: Final = frozenset(
     ["expected", "gold", "golden", "truth", "gt", "wanted"]
-)  # of a longer name, for the expected answer
+)  # words in longer names of the expected answer
 _PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 

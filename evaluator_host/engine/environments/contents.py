@@ -17,7 +17,7 @@ from evaluator_host.types.errors import PackagesFailed
 _MODULES_OF_ONE: Final = 3
 _ENTRIES: Final = 1_000_000
 _PATH_BYTES: Final = 1024  # bytes of a path inside a set; with the data directory's it stays below the kernel's 4,096
-_RECORD_BYTES: Final = 16 * 1024 * 1024  # 270,000 files: each has a line with its hash
+_RECORD_BYTES: Final = 16 * 1024 * 1024  # bytes of a record of 270,000 files, a line for each
 _SUFFIXES: Final = (".py", ".so")
 
 
@@ -69,7 +69,7 @@ def _settle_one(entry: Entry, home: Path) -> None:
         )
     if entry.is_folder:
         entry.chmod(0o755)
-    elif entry.is_file:  # a file that is linked to downloads is changed there too
+    elif entry.is_file:  # the mode of a file that is hard-linked to a download changes there too
         entry.chmod(0o755 if entry.stat.st_mode & 0o111 else 0o644)
     elif not entry.is_link:
         raise PackagesFailed(

@@ -40,7 +40,7 @@ _SHELL: Final = "shell-"
 _DIGEST: Final = "digest"  # name of the file with the digest of the other files of a built runner
 _KEPT: Final[dict[Path, FileLock]] = {}
 _PYTHON_PACKAGES: Final = ("RestrictedPython", "jedi", "parso", "pyflakes")
-_LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")  # stubs: typeshed's of other packages
+_LEFT_OUT: Final = ("__pycache__", "tests", "test", "stubs", "django-stubs")  # `stubs`: for other packages, by typeshed
 _INSTALL_TIMEOUT_S: Final = 300.0
 _OUTPUT_CHARS: Final = 1500
 _MACHINES: Final = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
@@ -66,7 +66,7 @@ class JavascriptTools:
     """Installs esbuild and builds the JavaScript runner in a data directory, when JavaScript is first needed."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.esbuild = esbuild_path(data_dir)  # where the program is, or will be
+        self.esbuild = esbuild_path(data_dir)  # path of the program, whether or not it is there yet
         self.runner = javascript_runner_path(data_dir)  # the folder where the built runner is, or will be
         self._data_dir = data_dir
         self._whole = False
@@ -154,7 +154,7 @@ def _seal(made: Path) -> None:
 
 
 def _is_unchanged(folder: Path) -> bool:
-    """Whether a built runner is as it was built, and for the users of sandboxes to read."""
+    """Whether nobody has changed a built runner, and the users of sandboxes can read it."""
     try:
         everyone = all(path.stat().st_mode & stat.S_IROTH for path in folder.iterdir())
         return everyone and (folder / _DIGEST).read_text("utf-8") == _contents_digest(folder)
@@ -168,7 +168,7 @@ def _contents_digest(folder: Path) -> str:
 
 @cache
 def _sources_digest() -> str:
-    """Return the digest of all that a built runner is made of; of Node the size: V8 takes code of its own only."""
+    """Return a digest of a runner's sources and of Node's size, because V8 takes only code that it compiled itself."""
     paths = [path for path in _JAVASCRIPT.rglob("*") if path.is_file() and "node_modules" not in path.parts]
     added = (f"{name} {path.read_text('utf-8')}" for name, path in added_files() if name.startswith("javascript/"))
     return _digest_of(paths, _JAVASCRIPT, str(node_path().stat().st_size), _platform(), *added)
@@ -215,7 +215,7 @@ async def _is_whole(binary: Path) -> bool:
         everyone = os.stat(binary).st_mode & stat.S_IXOTH  # noqa: PTH116 - takes microseconds
         code, output = await _run((str(binary), "--version"), binary.parent)
     except OSError as error:
-        if MachineExhausted.cause_of(error) is not None:  # not a fault of the program
+        if MachineExhausted.cause_of(error) is not None:  # a fault of the machine, not of the program
             raise
         return False
     return bool(everyone) and code == 0 and output.strip() == _esbuild_version()
@@ -223,7 +223,7 @@ async def _is_whole(binary: Path) -> bool:
 
 @contextmanager
 def _prepared_in(home: Path) -> Iterator[None]:
-    """Convert what the operating system refuses during the block.
+    """Convert errors of the operating system that the block raises.
 
     Raises:
       SandboxUnavailable: it refused something; the detail says what and what to do.

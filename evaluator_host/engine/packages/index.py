@@ -39,10 +39,10 @@ class IndexSettings:
     npm_registry: str | None = field(default=None, repr=False)  # npm registry, likewise; None is npm's default
     npm_token: str | None = field(default=None, repr=False)  # bearer token of that registry
     ca_file: Path | None = None  # PEM file of certificate authorities to trust **beside** the public ones
-    proxy: str | None = field(default=None, repr=False)  # for http and https, user and password allowed in it
-    no_proxy: str = ""  # hosts reached without it, comma-separated
+    proxy: str | None = field(default=None, repr=False)  # proxy for http and https; may contain user and password
+    no_proxy: str = ""  # hosts reached without the proxy, comma-separated
     timeout_s: float = 120.0  # time limit for one whole resolution
-    # where the resolvers' own folders are made, credentials in them; by default where temporary files go
+    # parent of the resolvers' folders, which hold credentials; None for that of temporary files
     work_dir: Path | None = None
 
     @cached_property

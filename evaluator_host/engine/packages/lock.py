@@ -50,7 +50,7 @@ class Refusal:
 class LockTarget:
     """The runtime a set is resolved for, on Linux with glibc."""
 
-    runtime: str  # of Python `3.13` or `3.13.2`; of Node its major version, `24`
+    runtime: str  # version of Python, `3.13` or `3.13.2`; major version of Node, `24`
     machine: str = "x86_64"  # `x86_64` or `aarch64`
     glibc: tuple[int, int] = (2, 28)  # version of the C library of the runtime, which bounds the wheels that load
 

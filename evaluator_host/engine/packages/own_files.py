@@ -38,7 +38,7 @@ _SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
 _TEXTS: Final = (
     *(".txt", ".md", ".csv", ".tsv", ".yaml", ".html", ".xml", ".sql", ".jsonl", ".prompt"),
     *(".jinja", ".j2", ".tmpl"),
-)  # what a bundler imports as text
+)  # endings of files that a bundler imports as text
 _CHECKOUT: Final = ".git"
 _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts",), ".jsx": (".tsx",)}
 
@@ -47,8 +47,8 @@ _WRITTEN_AS: Final = {".js": (".ts", ".tsx"), ".mjs": (".mts",), ".cjs": (".cts"
 class Project:
     """The folder that an evaluator's own files come from."""
 
-    root: Path  # its root; paths are shown and sent from there
-    # whether files of a folder, given by its path from the root, must stay
+    root: Path  # root of the project, from which paths are shown and sent
+    # whether files of a folder, given by its path from the root, must not be sent
     closed: Callable[[tuple[str, ...]], bool] = lambda _parts: False
     unknown: frozenset[str] = frozenset()  # names of modules that are never looked for in it
     checkout: Path | None = None  # the checkout around it, from which modules come that the project lacks
@@ -71,7 +71,7 @@ class Project:
         return all(is_sent(above.joinpath(*parts[: count + 1])) for count in range(len(parts)))
 
     def rooted(self, folder: Path) -> "Project":
-        """Return the project with a folder as its root; what must stay does."""
+        """Return the project with another root; files that must not be sent stay excluded."""
 
         def closed(parts: tuple[str, ...]) -> bool:
             path = folder.joinpath(*parts)
@@ -102,7 +102,7 @@ def find_project(file: Path) -> Project:
 
 
 def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]:
-    """Return the files of a folder that may be sent, and those of the others that are neither text nor links into it.
+    """Return the files of a folder that may be sent, and those that are neither text nor a link into the folder.
 
     Hidden files, and folders of which nothing is sent, are in neither list.
 
@@ -128,13 +128,13 @@ def texts_below(folder: Path, project: Project) -> tuple[list[Path], list[Path]]
 
 
 def _files_below(top: Path, project: Project) -> Iterator[Path]:
-    """Yield what is no folder, below one of a project, without those of which nothing is sent."""
+    """Yield every file below a folder of a project, except in folders from which nothing is sent."""
     with closing(walk(top, strict=False)) as entries:
         for entry in entries:
             path = top / entry.path
             if entry.is_folder:
                 entry.enter = project.may_hold(path)
-            elif not _is_folder(path):  # a link to one
+            elif not _is_folder(path):  # not a link to a folder
                 yield path
 
 
@@ -162,7 +162,7 @@ def with_files(evaluator: Evaluator, file: Path, project: Project, *, extra: Seq
     around = replace(project, root=project.root.resolve())
     try:
         return _with_files(evaluator, file.resolve(), around, extra)
-    except _TooLargeError:  # the sources of a whole package, perhaps
+    except _TooLargeError:  # perhaps because of the sources of a whole package
         return _with_files(evaluator, file.resolve(), replace(around, packages=False), extra)
 
 
@@ -238,9 +238,9 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
 class _Collected:
     """The files that were found, and the checks that each must pass."""
 
-    project: Project  # with the real path of its root
-    path: str = ""  # of the evaluator itself, from the root; empty when it lies elsewhere
-    texts: dict[str, str] = field(default_factory=dict)  # by path from the root
+    project: Project  # the project, with the real path of its root
+    path: str = ""  # path of the evaluator from the root; empty when it lies elsewhere
+    texts: dict[str, str] = field(default_factory=dict)  # texts of the files, by path from the root
     _bytes: int = 0
 
     def send(self, path: Path, suffixes: tuple[str, ...], *, base: Path | None = None) -> str:
@@ -306,7 +306,7 @@ class _Modules:
         self._beside = beside
         self._folders: dict[str, tuple[Path, Path]] = {}
         self._looked: set[str] = set()
-        self._folders_of: dict[str, list[Path]] | None = None  # of the whole checkout, by the name of a module there
+        self._folders_of: dict[str, list[Path]] | None = None  # folders of the checkout, by the module in them
         self._left: list[tuple[str, str]] = []
 
     def follow(self, code: str, file: Path) -> None:
@@ -348,9 +348,9 @@ class _Modules:
         return [*dict.fromkeys([*_with_source(root), (self._beside, root)])]
 
     def _further(self, top: str) -> list[tuple[Path, Path]]:
-        """Return the folders between evaluator and root, and above it in the checkout: for own modules alone.
+        """Return the folders between the evaluator and the root, and those above the root in the checkout.
 
-        A folder there that is called like a well-known package is not what an import means.
+        There are none for a well-known package: its import does not mean a folder of the same name there.
         """
         project = self._found.project
         if top in _NEVER | project.unknown | sys.stdlib_module_names or _is_package(top):
@@ -409,7 +409,7 @@ def _modules_below(checkout: Path, project: Project) -> dict[str, list[Path]]:
 
 
 def _with_source(folder: Path) -> list[tuple[Path, Path]]:
-    """Return a folder and its `src`, which is no place of modules where it is itself a package."""
+    """Return a folder, and its folder `src` unless that is itself a package."""
     source = folder / "src"
     return [(folder, folder)] + ([] if _is_file(source / "__init__.py") else [(source, source)])
 
@@ -477,7 +477,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
             warnings.simplefilter("ignore")
             nodes.append(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # the sandbox says why, if it ever imports it
+        return  # the sandbox says why, if it imports this file
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.Import):
@@ -493,7 +493,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
 def _names(node: ast.ImportFrom, package: str) -> Iterator[str]:
     above = package.split(".") if package else []
     if node.level > len(above):
-        return  # beyond its package
+        return  # an import from above the package of the program
     base = ".".join([*above[: len(above) - node.level + 1], *([node.module] if node.module else [])])
     base = base if node.level else str(node.module)
     yield base

@@ -34,7 +34,7 @@ class ImportedModule:
 class Provider:
     """The package that provides a module."""
 
-    pin: str | None = None  # exact; a package's name alone where the index did not say, None where none is known
+    pin: str | None = None  # exact pin; only a name if the index did not answer, None if no package is known
     is_own: bool = False  # whether the module is probably a file of the author's
     problem: str | None = None  # why there is no exact pin, or why the module is not that of the package
     unanswered: HostError | None = None  # why the index did not say

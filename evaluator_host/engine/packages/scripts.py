@@ -23,9 +23,9 @@ Parse: TypeAlias = Callable[[Sequence[str], Language], tuple[Pin, ...]]
 
 # The regular expression by which PEP 723 itself defines a block.
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-_LATE: Final = 999  # a release that no Python 3.x reaches
+_LATE: Final = 999  # a patch release that no Python 3.x reaches
 _DECLARATIONS: Final = frozenset({"import_statement", "export_statement", "import_require_clause"})
-_LOADER_BYTES: Final = 100  # blanks included; the text of a long chain of calls is not looked at
+_LOADER_BYTES: Final = 100  # longest text of a callee, blanks included: long chains of calls are not looked at
 _LOADERS: Final = frozenset({b"import", b"require", b"require.resolve"})
 _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
 
@@ -155,7 +155,7 @@ def module_specifiers(source: str) -> list[Specifier]:
     for node in nodes_below(syntax_tree(source).root_node):
         string = _specifier_of(node)
         quoted = b"" if string is None else string.text or b""
-        if string is not None and len(quoted) > 1 and quoted[:1] == quoted[-1:]:  # an unclosed one has one quote
+        if string is not None and len(quoted) > 1 and quoted[:1] == quoted[-1:]:  # an unclosed string has one quote
             start = len(encoded[: string.start_byte + 1].decode("utf-8", "surrogatepass"))
             text = quoted[1:-1].decode("utf-8", "surrogatepass")
             specifiers.append(Specifier(start, start + len(text), text))

@@ -91,7 +91,7 @@ class _PinSearch:
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
-                asked[place] = one  # else the text names a version, only misspelt, and the hint spells it right
+                asked[place] = one  # otherwise the hint has the version that the text misspells
         await self.add_newest(asked, into)
         meant = {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
@@ -156,12 +156,12 @@ def pin_for(module: str, language: Language) -> str | None:
 
 
 def range_of(module: str) -> str:
-    """Return the versions of a Python module's package that have it (`<82`); empty where all have."""
+    """Return the versions of a package that still have a Python module (`<82`); empty if every version has it."""
     return str(known_names()["range_of_module"].get(module.partition(".")[0], ""))
 
 
 def is_known(package: str, language: Language) -> bool:
-    """Whether a package is well known, so that its name may be suggested for a module of nobody's choice.
+    """Whether a package is well known, so that the host may suggest it for a module without being asked.
 
     Anybody may publish `rewards` or `template`; whoever pins such a package runs a stranger's code.
     """
@@ -169,7 +169,7 @@ def is_known(package: str, language: Language) -> bool:
 
 
 def is_plain(module: str) -> bool:
-    """Whether authors call a file of their own like a module as often as they import the package."""
+    """Whether authors give a module's name to files of their own as often as they import the package."""
     return module.partition(".")[0].lower() in known_names()["plain_words"]
 
 

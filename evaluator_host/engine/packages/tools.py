@@ -48,11 +48,11 @@ _UNREACHABLE: Final = (
     "the package index cannot be reached from this host: check the address, the proxy and the CA file, then try again."
 )
 _SYSTEM_ERROR: Final = re.compile(r"\(os error (\d{1,3})\)|npm error code (E[A-Z]+)\b")
-# Not ENOMEM and EAGAIN: an installation may meet them at its own limits.
+# Errors of the machine, without ENOMEM and EAGAIN: an installation may meet those at its own limits.
 _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
-_CLOSE: Final = 0.8  # one wrong, missing or swapped letter in a name of five
+_CLOSE: Final = 0.8  # similarity of names of five letters, of which one is wrong, missing or swapped
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ def installed_tools() -> Tools:
 class Resolver:
     """The tools, settings and target with which uv and npm resolve packages."""
 
-    index: IndexSettings  # where packages come from
+    index: IndexSettings  # settings of the indexes that packages come from
     target: LockTarget  # the runtime that packages are for
-    tools: Tools = field(default_factory=installed_tools)  # where uv and npm lie
+    tools: Tools = field(default_factory=installed_tools)  # paths of uv and npm
     run: Run = processes.run  # runs a command: as a plain process, or in a build sandbox
 
     async def attempt(self, argv: tuple[str, ...], workspace: Workspace) -> Finished:
@@ -133,7 +133,7 @@ class Resolver:
 
 
 def _exhausted(said: str) -> MachineExhausted | None:
-    """Return the error for what uv or npm say the operating system refused, if the machine is why: not the packages."""
+    """Return the error if uv or npm failed because this machine, not a package, made the operating system refuse."""
     for number, name in _SYSTEM_ERROR.findall(said[-_SAID_CHARS:]):
         code = int(number) if number else getattr(errno, name, None)
         if code in _MACHINE:
@@ -142,7 +142,7 @@ def _exhausted(said: str) -> MachineExhausted | None:
 
 
 def _clipped(said: str) -> str:
-    """Return the end of what a tool wrote, long lines cut: it may quote what a package says of itself."""
+    """Return the end of a tool's output, with long lines cut, because it may quote a package's own texts."""
     return "\n".join(line[:_LINE_CHARS] for line in said[-_SAID_CHARS:].splitlines())
 
 

@@ -17,10 +17,10 @@ from evaluator_host.types.evaluator import Json, SandboxSpec
 from evaluator_host.types.outcome import Failed, Loaded
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another one has none
-EMPTY_POOLS: Final = 512  # evaluators whose compiled bundle and uses are kept without a sandbox; or as many as places
-_MOST_USES: Final = 15  # counted for one evaluator, as in a counter of four bits
-_SAMPLE: Final = 10  # uses for each place, after which all counts are halved
-_WINDOW: Final = 100  # one in so many idle sandboxes is spared for having been used last
+EMPTY_POOLS: Final = 512  # evaluators without a sandbox that are remembered; more if there are more places
+_MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
+_SAMPLE: Final = 10  # uses per place of the pool after which all counts are halved
+_WINDOW: Final = 100  # one in so many idle sandboxes, those used last, is spared
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class EvaluatorPool:
         self.idle: deque[Slot] = deque()  # slots that no call uses, the most recently used last
         self.waiters: deque[Waiter] = deque()  # callers, the longest waiting first
         self.starting = 0  # sandboxes that start or load
-        self.size = 0  # all its sandboxes: idle, leased, starting
-        # those whose row waits for an answer from outside, and the MB that they do not use meanwhile
+        self.size = 0  # all sandboxes of the evaluator: idle, leased, starting
+        # slots whose row waits for an answer from outside, and the MB that they do not use meanwhile
         self.paused: dict[Slot, int] = {}
-        self.turn_until = 0.0  # when its sandboxes may be given to other evaluators that wait
+        self.turn_until = 0.0  # time from which waiting evaluators may get its sandboxes
         self.uses = 0  # recent leases, for `EvaluatorPools.coldest_first`
-        self.bundle: Json = None  # what the runner compiled, for the next sandbox of the same code
+        self.bundle: Json = None  # code that the runner compiled, for the next sandbox
 
     def grow(self, spec: SandboxSpec) -> None:
         """Count a sandbox that is starting."""
@@ -157,9 +157,9 @@ class Lease:
     owner: EvaluatorPool
     slot: Slot
     sandbox: Sandbox
-    loaded: Loaded  # what the runner found in the evaluator
+    loaded: Loaded  # facts that the runner found in the evaluator
     warm: bool  # the evaluator was loaded before this lease
-    queue_ms: float  # time waited for a sandbox, without its load
+    queue_ms: float  # time of waiting for a sandbox, without its load
     load_ms: float  # start and load of the sandbox, when this lease waited for them
     answered: int = 0  # rows answered under this lease so far
 

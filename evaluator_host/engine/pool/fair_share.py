@@ -28,18 +28,18 @@ _LATEST_S: Final = 30.0  # a caller should look again by then, however slowly th
 class PoolLimits:
     """Limits of a pool of sandboxes: their number, their memory in MB, their age in seconds, and waiting calls."""
 
-    max_sandboxes: int = 16  # busy and idle
-    max_running: int | None = None  # that start or run at once; None for as many as sandboxes
+    max_sandboxes: int = 16  # sandboxes, busy and idle
+    max_running: int | None = None  # sandboxes that start or run at once; None for `max_sandboxes`
     max_per_evaluator: int = 2
     max_waiting: int = 200  # sandboxes of one evaluator, those included whose rows wait for an answer from outside
-    memory_mb: int = 4096  # the memory limits of busy sandboxes, and what the others use
-    idle_sandboxes: int = 1  # that start in advance, for each recently used environment
+    memory_mb: int = 4096  # MB for the limits of busy sandboxes and the memory that idle ones use
+    idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment
     idle_ttl_s: float = 300.0  # an evaluator that is unused for this long loses its sandbox
-    max_rows: int = 100_000  # after which a sandbox is replaced
-    max_age_s: float = 3600.0  # after which a sandbox is replaced
+    max_rows: int = 100_000  # rows after which a sandbox is replaced
+    max_age_s: float = 3600.0  # age at which a sandbox is replaced
     queue_limit: int = 1000  # calls that may wait for a sandbox
     grace_s: float = 1.0  # how long after a row's time limit its runner may report the time-out
-    answers_mb: int = 256  # of large answers that are read at once
+    answers_mb: int = 256  # MB of large answers that are read at once
 
 
 class Capacity:
@@ -137,11 +137,11 @@ class Capacity:
 class Share:
     """The sandboxes, memory and queue places that one workspace uses."""
 
-    waiting: int = 0  # its calls in the queue
-    sandboxes: int = 0  # its sandboxes that start, are leased, or end after that. Idle ones are free for everybody.
-    memory_mb: int = 0  # sum of their memory limits
-    waited_s: float = 0.0  # how long its last served call waited
-    moved_at: float = field(default_factory=time.monotonic)  # when its queue last moved
+    waiting: int = 0  # calls in the queue
+    sandboxes: int = 0  # sandboxes that start, are leased, or end after that. Idle ones are free for everybody.
+    memory_mb: int = 0  # sum of the memory limits of these sandboxes
+    waited_s: float = 0.0  # seconds that the last served call waited
+    moved_at: float = field(default_factory=time.monotonic)  # time at which the queue last moved
 
     @property
     def retry_after_s(self) -> float:

@@ -66,7 +66,7 @@ class Pool:
         self._start_queue = StartQueue(self._shares)
         self._forgotten_at: dict[str, float] = {}  # environments whose files have changed, and when
         self._resuming: list[tuple[Lease, asyncio.Future[None]]] = []
-        self._resumed = False  # whether the last that began to run was one of these
+        self._resumed = False  # whether the sandbox that last began to run was a resumed one
         self._tasks: set[asyncio.Task[object]] = set()
         self._closed = False
 
@@ -234,7 +234,7 @@ class Pool:
         return bool(owner.idle)
 
     def _may_wake_now(self, owner: EvaluatorPool) -> bool:
-        """Return whether an idle sandbox may run at once, and leaves memory for the largest that waits."""
+        """Return whether an idle sandbox may run at once and still leave memory for the largest one that waits."""
         sandbox, capacity = owner.idle[-1].sandbox, self.capacity
         may_start = self._shares.may_start(owner.workspace, sandbox.spec)
         if self._next_to_resume() is not None or not (may_start and capacity.fits_awake(sandbox)):
@@ -333,7 +333,7 @@ class Pool:
         self._spawn(self._start_for(owner, request, prewarmed))
 
     def _make_room(self, *, beside: EvaluatorPool | None = None) -> bool:
-        """End as many idle and prewarmed sandboxes as those that wait need; `_serve` runs again when they are gone.
+        """End as many idle and prewarmed sandboxes as waiting evaluators need; `_serve` runs again when these are gone.
 
         Args:
           beside: An evaluator that wants one more, and gets it from less used evaluators only.
@@ -403,7 +403,7 @@ class Pool:
     # Handing on and ending
 
     def _hand_on(self, owner: EvaluatorPool, slot: Slot) -> None:
-        """Give a free slot to the next caller, or let it idle: so that another evaluator gets its place or memory."""
+        """Give a free slot to the next caller, or let it idle so that another evaluator gets its place or memory."""
         wanted_elsewhere = (not slot.fresh and self._next_to_resume() is not None) or (
             bool(self._start_queue)
             and (not owner.has_waiters or time.monotonic() > owner.turn_until)
@@ -423,7 +423,7 @@ class Pool:
         self._rest(slot)
 
     def _rest(self, slot: Slot) -> None:
-        """Count a sandbox by what it uses."""
+        """Count a sandbox without a row by its memory use, measured anew if the last measurement is old."""
         now = time.monotonic()
         if now - slot.measured_at > _MEASURED_FOR_S:
             slot.sandbox.measure()
@@ -431,7 +431,7 @@ class Pool:
         self.capacity.rest(slot.sandbox)
 
     def _watch_paused(self, sandbox: Sandbox) -> None:
-        """Measure a sandbox whose row waits; end one that grows meanwhile where there is no memory for that."""
+        """Measure a sandbox whose row waits; end it if it grows while the pool is short of memory."""
         before_mb = sandbox.idle_mb
         sandbox.measure()
         self.capacity.rest(sandbox)

@@ -15,11 +15,11 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 
 _log = logging.getLogger(__name__)
 
-PROBE_HOLDS_S: Final = 10.0  # readiness probes come every few seconds; a sandbox for each would cost too much
-RECENT_SPECS: Final = 4  # two languages, each with and without packages; half as many as may run if that is more
+PROBE_HOLDS_S: Final = 10.0  # seconds until a probe starts a sandbox again: probes come every few seconds
+RECENT_SPECS: Final = 4  # two languages, with and without packages; or half as many as may run, if that is more
 
-WORTH_MS: Final = 20.0  # about a first call without packages; faster imports are left to the load
-MOST_S: Final = 10.0  # longest time of importing ahead: every prewarmed sandbox of the set pays it
+WORTH_MS: Final = 20.0  # milliseconds of a first call without packages; faster imports wait for the load
+MOST_S: Final = 10.0  # seconds for importing ahead, which every prewarmed sandbox of a set takes
 _BASE_S: Final = 2.0
 _FACTOR: Final = 2.0  # the machine may be busier than when the set was checked
 _AGAIN_AFTER_S: Final = 1800.0
@@ -70,7 +70,7 @@ class Preimporter:
             self._avoided_until.popitem(last=False)
 
     def _modules(self, spec: SandboxSpec) -> tuple[str, ...] | None:
-        """Return what to import, perhaps nothing; None when the sandbox is not to be prepared at all."""
+        """Return the modules to import, perhaps none; None if the sandbox should not be prepared at all."""
         if spec.language is not Language.PYTHON or self._avoided_until.get(spec, 0.0) > time.monotonic():
             return None
         own = () if spec.stand_in is None else (spec.stand_in.preimport,)
@@ -104,13 +104,13 @@ class PrewarmedSandboxes:
         self._on_freed = on_freed
         self._on_ready = on_ready
         self._make_room = make_room
-        self._wanting: OrderedDict[SandboxSpec, None] = OrderedDict()  # to be refilled when there is room
+        self._wanting: OrderedDict[SandboxSpec, None] = OrderedDict()  # specs to refill when there is room
         self._ready: OrderedDict[SandboxSpec, list[Sandbox]] = OrderedDict()
         self._starting: dict[SandboxSpec, int] = {}
         self._preimporter = Preimporter()
-        self._importing: list[Sandbox] = []  # started; nobody may take them before their packages are imported
+        self._importing: list[Sandbox] = []  # started sandboxes that nobody may take yet
         self._used_at: dict[SandboxSpec, float] = {}
-        self._called: set[SandboxSpec] = set()  # those of `_ready` that an evaluator has used
+        self._called: set[SandboxSpec] = set()  # specs in `_ready` that an evaluator has used
         self._probed_at: dict[SandboxSpec, float] = {}
         self._probing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -252,9 +252,9 @@ class PrewarmedSandboxes:
         self._called.discard(spec)
 
     def reap(self, *, max_age_s: float, idle_ttl_s: float) -> None:
-        """Replace dead or old sandboxes; end those that were not used recently, but for Python without packages.
+        """Replace dead or old sandboxes, and end those not used recently, except those for Python without packages.
 
-        JavaScript takes six times the memory of Python: what no evaluator has used since the start ends soon.
+        Sandboxes that no evaluator has used end soon, because one for JavaScript takes six times the memory of Python.
         """
         now = time.monotonic()
         for spec, ready in list(self._ready.items()):
@@ -278,7 +278,7 @@ class PrewarmedSandboxes:
             await asyncio.wait(set(self._tasks))
 
     def _missing(self, spec: SandboxSpec) -> bool:
-        ready = self._ready.get(spec)  # None: it was forgotten
+        ready = self._ready.get(spec)  # None if the spec was forgotten
         return ready is not None and len(ready) + self._starting.get(spec, 0) < self._per_spec
 
     def _put(self, sandbox: Sandbox) -> None:

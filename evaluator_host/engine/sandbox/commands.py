@@ -24,8 +24,8 @@ _INSTEAD: Final = {
 }
 _SOURCES: Final = ("/usr/bin", "/bin")
 _NO_COMMAND: Final = re.compile(
-    r"^the sandbox has no command (\S+)$"  # of the Python runner
-    r"|^spawn(?:Sync)? (\S+) ENOENT"  # of Node
+    r"^the sandbox has no command (\S+)$"  # message of the Python runner
+    r"|^spawn(?:Sync)? (\S+) ENOENT"  # message of Node
     r"|/(?:ba)?sh: (?:(?:line )?\d+: )?(\S+): (?:command )?not found"
 )
 
@@ -38,7 +38,7 @@ def find_shell_tools() -> Iterator[tuple[str, Path]]:
 
 
 def missing_command(text: str) -> str | None:
-    """Return the name of the command that a message says is missing, if that is what it says."""
+    """Return the name of the command that a message reports as missing; None for any other message."""
     found = _NO_COMMAND.search(text)
     return None if found is None else found[1] or found[2] or found[3]
 

@@ -24,11 +24,11 @@ _LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost, not through the e
 class ExitStatus:
     """How a sandbox ended, as far as its backend knows."""
 
-    exit_code: int | None = None  # of the runner; None when unknown
+    exit_code: int | None = None  # exit code of the runner; None when unknown
     signal: int | None = None  # the signal that killed the runner, or None
-    oom_killed: bool = False  # the kernel (or engine) killed something in it at its memory limit
-    pids_hit: bool = False  # a fork was refused at its process limit
-    lost: bool = False  # the backend itself failed (engine gone, host out of memory): not the guest's doing
+    oom_killed: bool = False  # whether the kernel (or engine) killed a process at the memory limit
+    pids_hit: bool = False  # whether a fork was refused at the process limit
+    lost: bool = False  # whether the backend failed, not the guest (engine gone, host out of memory)
     stderr_tail: str = ""  # last 8 KiB of the runner's own standard error
 
 

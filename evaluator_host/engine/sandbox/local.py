@@ -16,7 +16,7 @@ class Tools:
     """The programs of this machine that run evaluators, here or in the runtime image, into which they are copied."""
 
     node: Path  # the Node binary for JavaScript and TypeScript
-    esbuild: Path  # their bundler
+    esbuild: Path  # bundler of JavaScript and TypeScript
     javascript: Path  # folder of the JavaScript runner, as built
     # makes esbuild and that folder; called before each sandbox for JavaScript. None: they are there.
     ensure_javascript: Callable[[], Awaitable[None]] | None = None

@@ -27,14 +27,14 @@ from evaluator_host.types.outcome import (
 )
 from evaluator_host.types.warnings import remedy_of
 
-_LONG_AGO_MS = 1e9  # eleven days: no row ran for longer
+_LONG_AGO_MS = 1e9  # eleven days; no row runs for longer
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
-_NAMES, _NAME_CHARS = 20, 80  # of parameters and keys in facts
+_NAMES, _NAME_CHARS = 20, 80  # number and length of parameters and keys in facts
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
 _IMPORTS = 1000  # imports that a runner may name; it finds a hundred in a check
-_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # beyond `work_clock.WALL_FACTOR` and `LEAST_WALL_S`
-_RUNNER_MOST_S = 20 * 86400.0  # a timer of Node takes 24 days
+_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above those of `work_clock`, so that the host stops first
+_RUNNER_MOST_S = 20 * 86400.0  # seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
 _KILLED = "the evaluator's process was killed by SIGKILL"  # message of the runner for a killed process
 _FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
@@ -53,13 +53,13 @@ class LoadRequest:
     policy: Policy
     limits: Limits
     timeout_s: float  # seconds for the load, as `linux.work_clock` counts them
-    check: bool = False  # also list imports that cannot be found, and describe the classes in the code
+    check: bool = False  # whether to list missing imports and describe classes, too
     bundle: Json = None  # `Loaded.bundle` of an earlier load of the same code, which saves bundling it again
     config: dict[str, Json] = field(default_factory=dict)  # arguments of the evaluator's class
-    repair: bool = False  # load code that does not parse as it was probably meant
+    repair: bool = False  # whether to load code that does not parse as it was probably meant
     files: dict[str, str] = field(default_factory=dict)  # texts of the files that come with the code, by path
-    path: str | None = None  # where the code lies among them; None for the root
-    # packages of well-known modules that the code names, by module: of a module that is missing and not needed there is
+    path: str | None = None  # path of the code among these files; None for the root
+    # packages of well-known modules that the code names, by module; a missing module that is not needed gets
     # a placeholder
     known: dict[str, str] = field(default_factory=dict)
     # variables of the code's processes, with `{address}` for the loopback address at which the runner serves its

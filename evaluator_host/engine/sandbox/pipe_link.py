@@ -22,7 +22,7 @@ from evaluator_host.engine.sandbox.linux.child import Child, ForkedChild
 from evaluator_host.engine.sandbox.linux.work_clock import Look, Starved, look_at, within
 from evaluator_host.types.json_texts import Octets
 
-_READ_BYTES: Final = 64 * 1024  # what a pipe holds, and too little for malloc to map fresh pages at every read
+_READ_BYTES: Final = 64 * 1024  # bytes that a pipe holds; for more, malloc would map fresh pages at every read
 _QUEUE_BYTES: Final = 1024 * 1024  # written ahead before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
 _EXIT_CODE_S: Final = 0.5  # seconds for a runner that closed its channel to exit by itself, which tells its exit code
@@ -91,7 +91,7 @@ class PipeLink:
         self._room.set()
         self._unwritable = False
         self._eof = False
-        self._spoke = False  # at least one byte came from the runner
+        self._spoke = False  # whether a byte has come from the runner
         self._watching = False
         self._reader: asyncio.Future[None] | None = None
         self._stderr = bytearray()

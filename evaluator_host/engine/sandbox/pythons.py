@@ -43,12 +43,12 @@ print(json.dumps({
 class PythonFacts:
     """Facts that a Python interpreter reported about itself."""
 
-    version: str  # `3.13.2`
-    prefix: Path  # its base prefix
-    executable: Path  # its program, inside that prefix
-    folders: tuple[Path, ...]  # its standard library
-    library: str | None  # name of its shared library, if it has one
-    shared: bool  # whether it needs that library
+    version: str  # full version, such as `3.13.2`
+    prefix: Path  # base prefix of the interpreter
+    executable: Path  # program of the interpreter, inside that prefix
+    folders: tuple[Path, ...]  # folders of the standard library
+    library: str | None  # name of the interpreter's shared library, if it has one
+    shared: bool  # whether the interpreter needs that library
 
     @property
     def minor(self) -> str:

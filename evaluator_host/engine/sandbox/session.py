@@ -40,7 +40,7 @@ from evaluator_host.types.redaction import Redactor
 
 _LAST_READ_S: Final = 0.01  # seconds for a frame that came in time while the host itself was stopped or swapped out
 _AHEAD_S: Final = 0.04  # seconds of work sent ahead, which hide the host's own latency
-_MANY: Final = 6  # rows under way, whose answers are read together: to wake up for each costs more than to read it
+_MANY: Final = 6  # rows under way from which on answers are read together: each wake-up costs more than reading one
 _PATIENCE_S: Final = 0.016
 _SHORTEST_PAUSE_S: Final = 0.002  # timers have milliseconds
 _START_S: Final = 0.1  # seconds of a row's time in which its process or context may have to be made
@@ -72,7 +72,7 @@ class RunnerGaveUp(SandboxLost):
     def __init__(self, failed: Failed, *, killed: bool = False) -> None:
         super().__init__(failed.error.message)
         self.failed = failed  # the outcome of the row if the retry ends in the same way, by the row's own doing
-        self.killed = killed  # SIGKILL ended it, which the machine sends more often than an evaluator
+        self.killed = killed  # whether SIGKILL ended it, which is more often the machine's doing than an evaluator's
 
 
 _Answer = TypeVar("_Answer", Loaded | Failed, Outcome)
@@ -97,10 +97,10 @@ class _NoAnswer(Exception):
 
     def __init__(self, reason: str, *, timed_out: bool = False, starved: bool = False, ended: bool = False) -> None:
         super().__init__(reason)
-        self.ended = ended  # it had ended
+        self.ended = ended  # whether the sandbox had ended
         self.reason = reason  # reason to write to the log
-        self.timed_out = timed_out  # it had its time, and was silent for all of it
-        self.starved = starved  # the machine gave it no time
+        self.timed_out = timed_out  # whether it was silent for all of its time
+        self.starved = starved  # whether the machine gave it no processor time
 
 
 def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
@@ -125,7 +125,7 @@ class SendWindow:
         self._bytes = 0
         self._calls = 2
         self._answered = 0
-        self._rate = 0.0  # of answers a second
+        self._rate = 0.0  # answers a second
         self._since = time.monotonic()
 
     @property
@@ -173,7 +173,7 @@ class Sandbox:
         self.spec = spec
         self.rows = 0  # number of rows sent so far
         self.started_at = time.monotonic()  # monotonic seconds
-        self.broken = False  # no frame may be sent any more; only `destroy` is left
+        self.broken = False  # whether no frame may be sent any more, so that only `destroy` is left
         self.worked_s = 0.0  # seconds that its answers took, as `linux.work_clock` counts them
         # memory that it takes without a row, as `measure` last found it; its limit until then
         self.idle_mb = spec.memory_mb
@@ -183,18 +183,18 @@ class Sandbox:
         self._grace_s = grace_s
         self._decoder = FrameDecoder()
         self._turns: ByteTurns | None = None
-        self._turn = AsyncExitStack()  # of the large answer that is arriving
+        self._turn = AsyncExitStack()  # turn to read the large answer that is arriving
         self._frames: deque[Frame] = deque()
         self._last_id = 0
         self._window = SendWindow()
         self._outgoing: list[Octets] = []  # frames to write together, when nothing is left to read
         self._memory_events = 0
         self._unanswered: deque[str] = deque()
-        self._gates: dict[str, Gate] = {}  # of unanswered rows, by id
-        self._redactor: Redactor | None = None  # of the evaluator's secrets
+        self._gates: dict[str, Gate] = {}  # gates of unanswered rows, by id
+        self._redactor: Redactor | None = None  # masks the evaluator's secrets
 
     def _masking(self, read: Callable[[Frame], _Read]) -> Callable[[Frame], _Read]:
-        """Return the reader of an answer, in which the evaluator's secrets are masked."""
+        """Return a reader of answers that masks the evaluator's secrets."""
         redactor = self._redactor
         return read if redactor is None else lambda frame: redactor.value(read(frame))
 
@@ -209,7 +209,7 @@ class Sandbox:
         return not self._unanswered and not self._frames
 
     def weigh(self, *, waits: bool | None = None, long: bool | None = None) -> None:
-        """Set its CPU weight by its row: `waits` for an answer from outside, runs `long`; None leaves one as it was."""
+        """Set its CPU weight: its row `waits` for an answer from outside, or runs `long`; None keeps a value."""
         self._waits = self._waits if waits is None else waits
         self._long = self._long if long is None else long
         weight = Weight.WAITS if self._waits else Weight.LONG if self._long else Weight.USUAL
@@ -352,7 +352,7 @@ class Sandbox:
                 if stopped and isinstance(outcome, Failed) and outcome.error.code is ErrorCode.CRASHED:
                     outcome = _timed_out(outcome, timeout_s)
                 elif isinstance(outcome, Failed) and messages.was_killed(outcome.error):
-                    self.broken = True  # the next try is in another one
+                    self.broken = True  # the next try takes another sandbox
                     raise RunnerGaveUp(outcome, killed=True)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.timeout_error(timeout_s))
@@ -378,7 +378,7 @@ class Sandbox:
 
     def _took_too_much(self, outcome: Outcome) -> bool:
         """Whether a row's memory may still grow after its answer: a thread in native code cannot be stopped."""
-        threads = self.spec.language is not Language.PYTHON  # whose rows are processes
+        threads = self.spec.language is not Language.PYTHON  # rows of Python are processes
         stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
         return threads and stopped and not self._unanswered
 
@@ -510,7 +510,7 @@ class Sandbox:
     async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
         """Wait until the large frame that is arriving may be read; the wait is not the row's time."""
         turns, until = self._turns, limit.when()
-        if turns is None or limit.expired():  # or it has its turn already
+        if turns is None or limit.expired():  # or the frame has its turn already
             return
         now = asyncio.get_running_loop().time
         since = now()

@@ -92,7 +92,7 @@ def _of_class(_: "re.Match[str]", code: str) -> str | None:
     return f"it defines only {found[1]}, and a class is not called; add `{made}`"
 
 
-_OF_PARTS: Final = {  # ways to give a value of a type JSON, for a part of a result
+_OF_PARTS: Final = {  # advice for parts of a result without a JSON form, by type
     **dict.fromkeys(("map", "filter", "zip", "range", "generator"), "write list(…)"),
     **dict.fromkeys(("bytes", "bytearray"), "they are not UTF-8: write .hex(), or base64.b64encode(…).decode()"),
     "re.Match": "write bool(…) of it, or take its text, .group()",
@@ -105,7 +105,7 @@ _AWAITABLE: Final = frozenset(("coroutine", "Promise", "asyncio.Task", "_asyncio
 _NUMERIC: Final = re.compile(r"(\S+\.)?(Series|DataFrame|ndarray|Tensor|NAType|(float|int|bool)\d+)")
 _COUNTED: Final = frozenset(("set", "frozenset", "dict_keys", "dict_values", "map", "filter", "zip", "range", "bytes"))
 _TEXT_METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))
-_OF_A_KEY: Final = frozenset(("KeyError", "TypeError"))  # errors that a value which is not there raises
+_OF_A_KEY: Final = frozenset(("KeyError", "TypeError"))  # errors that a missing value causes
 _NOT_CONNECTED: Final = frozenset(
     ("openai.APIConnectionError", "anthropic.APIConnectionError", "groq.APIConnectionError", "APIConnectionError")
 )
@@ -113,7 +113,7 @@ _PYTHON_WORDS: Final = {"true": "True", "false": "False"}
 
 
 def _no_form(match: "re.Match[str]", _: str) -> str:
-    """Return how to give a value of this type a form in JSON."""
+    """Return advice on how to convert a value of this type to JSON."""
     whole, kind = match[1] == "returned", match[2]
     if whole and kind in ("generator", "async_generator"):
         return "use return, not yield"
@@ -131,7 +131,7 @@ def _no_form(match: "re.Match[str]", _: str) -> str:
 
 
 def _attribute(match: "re.Match[str]", _: str) -> str | None:
-    """Return what to do about an attribute that a value does not have."""
+    """Return advice on an attribute that a value does not have."""
     kind, name = match[1], match[2]
     if kind == "dict":
         return (
@@ -363,7 +363,7 @@ def advised(
 
 
 def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | None) -> str | None:
-    """Return a hint by what the runner noticed: a missing command, keys that were not given, imports that failed."""
+    """Return a hint from what the runner noticed: a missing command, keys that were not given, imports that failed."""
     if (command := missing_command(error.hint or error.message[:_MESSAGE_CHARS])) is not None:
         return advice_on_command(command, evaluator.language)
     if (newer := newer_syntax(error, evaluator)) is not None:
@@ -378,7 +378,7 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
 
 
 def without_repetition(error: EvaluationError, notes: Sequence[Note]) -> EvaluationError:
-    """Return an error without a hint that says otherwise than a warning of the same row: outputs that are missing."""
+    """Return an error without its hint on a missing value if a warning already says that the row has no outputs."""
     said = any(note.code == "missing_outputs" for note in notes)
     return replace(error, hint=None) if said and error.hint in (_NO_VALUE, _IS_UNDEFINED) else error
 
@@ -394,7 +394,7 @@ def notes_on_clients(missing: Sequence[MissingImport], evaluator: Evaluator) -> 
 def with_row_keys(
     result: EvaluationResult, row: object, evaluator: Evaluator, loaded: Loaded | None
 ) -> EvaluationResult:
-    """Return a result; an error for want of a key gets a hint: the nearest one, or those of the row's inputs or variables."""
+    """Return a result; add to an error about a missing key the nearest key, or those of the inputs or variables."""
     error = result.error
     if error is None or not isinstance(row, Row):
         return result

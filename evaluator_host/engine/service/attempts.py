@@ -26,7 +26,7 @@ from evaluator_host.types.redaction import Redactor
 
 _PAUSES_S: Final = (0.0, 0.2, 1.0)  # seconds before a sandbox takes the place of one that was lost while it loaded
 _LOSSES: Final = 2  # sandboxes that a row may lose; the last loss is its outcome
-_STARVED: Final = 3  # the same for sandboxes that got no processor time
+_STARVED: Final = 3  # sandboxes that a row may lose for want of processor time
 _ANSWERS: Final = 32  # answers of models for one row, over all its calls
 _REQUESTS_BYTES: Final = 1 << 20  # bytes of JSON of the requests and responses that a result has
 
@@ -77,7 +77,7 @@ async def lease_sandbox(pool: Pool, request: LeaseRequest) -> Lease | Failed:
             return await pool.lease_sandbox(request)
         except RunnerGaveUp as error:
             if not error.killed:
-                break  # once more only
+                break  # one more try, below
             await asyncio.sleep(pause_s)
         except (SandboxLost, HostBusy):
             await asyncio.sleep(pause_s)

@@ -13,7 +13,7 @@ class Caller:
     """The workspace that calls an evaluator, and what it brings along for it."""
 
     workspace: str = DEFAULT_WORKSPACE
-    lock: str | None = None  # of the evaluator's packages, as JSON; None for what this host resolves its pins to
+    lock: str | None = None  # lock of the evaluator's packages, as JSON; None if this host resolves the pins
     terms: ModelTerms = NO_TERMS  # how it may use models that it was granted
     load_timeout_s: float | None = None  # time limit for loading the evaluator, if less than the operator's
 

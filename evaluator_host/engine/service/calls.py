@@ -73,14 +73,14 @@ class Answer:
     """The outcome of one row, and what its result is made from."""
 
     index: int
-    row: Given  # with the answers of models
+    row: Given  # the row, with the answers of models
     outcome: Outcome | Skipped
     context: ResultContext
     started: float  # `time.perf_counter()` when the row's time began
     loaded: Loaded | None = None  # None when the evaluator did not load
-    notes: tuple[Note, ...] = ()  # on the row's arguments
+    notes: tuple[Note, ...] = ()  # notes on the row's arguments
     gate: RowGate | None = None
-    first: bool = True  # of its lease
+    first: bool = True  # whether it is the first row of its lease
 
     @property
     def size(self) -> int:
@@ -115,7 +115,7 @@ class _Sent:
     index: int
     row: Given
     at: float
-    notes: tuple[Note, ...] = ()  # on its arguments
+    notes: tuple[Note, ...] = ()  # notes on the row's arguments
     gate: RowGate | None = None
 
 
@@ -139,7 +139,7 @@ class RowCalls:
         rows: Iterable[Given],  # an error or a `Skipped` in the place of a row is that row's outcome
         put: Callable[[Answer], Awaitable[None]],  # takes the answers, in the order in which rows finish
         *,
-        numbers: Iterable[int] | None = None,  # of the rows; None for their positions
+        numbers: Iterable[int] | None = None,  # numbers of the rows; None for their positions
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
         models: ModelCalls | None = None,  # answers the model requests of rows; without it such rows fail
         grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
@@ -162,15 +162,15 @@ class RowCalls:
         self._calls = calls if isolation is Isolation.BATCH else None
         self._alone_since = alone_since
         self._changed = asyncio.Event()  # a row has arrived or was drawn, or models have answered
-        self._returned: deque[tuple[int, Given]] = deque()  # sent to a sandbox that broke, or answered by models
-        self._gates: dict[int, RowGate] = {}  # of rows that will return
-        self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will return
+        self._returned: deque[tuple[int, Given]] = deque()  # rows to call again, in another sandbox or with answers
+        self._gates: dict[int, RowGate] = {}  # gates of rows that will be called again
+        self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will be called again
         self._lost = LostRows(prepared.digest)
         self._leasing = 0  # runs of `work` that wait for a sandbox
-        self._admitted = False  # one of them has got a sandbox
+        self._admitted = False  # whether a run of `work` has got a sandbox
         self._open = 0  # rows drawn and not yet answered
         self._exhausted = False
-        self._fault: BaseException | None = None  # of a request to models
+        self._fault: BaseException | None = None  # error of a request to models
 
     @property
     def complete(self) -> bool:
@@ -179,7 +179,7 @@ class RowCalls:
         return self._exhausted and not waits
 
     async def give_way(self) -> None:
-        """Let single calls go first, if they do."""
+        """Let single calls go first if these rows are a batch that gives way."""
         if self._calls is not None:
             await self._calls.give_way()
 
@@ -308,7 +308,7 @@ class RowCalls:
         return row if isinstance(row, EvaluationError) or row.index is not None else replace(row, index=index)
 
     def _ask_models(self, sent: _Sent, asks: tuple[Ask, ...]) -> None:
-        """Send a row's requests to models; with the answers it is drawn anew."""
+        """Send a row's requests to models; the row is drawn again with the answers."""
 
         async def ask() -> None:
             given = sent.row
@@ -350,7 +350,7 @@ class RowCalls:
             await self._put(Answer(index, row, outcome, context, self._alone_since or time.perf_counter()))
             self._open -= 1
             context = replace(context, timing_ms=Timing())
-            failed = replace(failed, error=replace(failed.error, fix=None))  # large, and the same in every row
+            failed = replace(failed, error=replace(failed.error, fix=None))  # only once: it may be large
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._at_models) >= _AT_MODELS:

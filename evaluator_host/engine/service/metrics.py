@@ -89,7 +89,7 @@ class Metrics:
 
 
 def _span_attributes(result: EvaluationResult) -> Attributes:
-    """Return what the span of a row says of it: nothing of its code, its inputs or its outputs."""
+    """Return the attributes of a row's span, without anything of its code, its inputs or its outputs."""
     known = {
         "evaluator_host.evaluator.digest": result.evaluator.digest,
         "evaluator_host.evaluator.language": result.evaluator.language.value,

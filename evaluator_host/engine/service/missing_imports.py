@@ -68,12 +68,12 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
     """Return what provides the import that an error is about; None for any other error."""
     about = next((one for one in missing if _names(error.message, one.module)), None)
     if about is not None and _NOT_PINNED in error.message:
-        about = replace(about, path=None)  # a placeholder of a known package, and no file of the author's
+        about = replace(about, path=None)  # a known package's placeholder, not the author's file
     return None if about is None else remedy(about, evaluator)
 
 
 def caught(outcome: Outcome) -> tuple[MissingImport, ...]:
-    """Return the imports that failed and that an outcome is not about."""
+    """Return the failed imports of an outcome, except the one that its error is about."""
     message = outcome.error.message if isinstance(outcome, Failed) else ""
     return tuple(one for one in outcome.imports if not _names(message, one.module))
 

@@ -24,7 +24,7 @@ _FOR_MODELS: Final[Mapping[str, str]] = {
     "ANTHROPIC_API_BASE": _ADDRESS,  # litellm
     "ANTHROPIC_API_URL": _ADDRESS,  # LangChain
     "ANTHROPIC_API_KEY": PLACEHOLDER,
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches a list of prices when it is imported
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # keeps litellm from fetching prices when it is imported
     "NO_PROXY": "127.0.0.1,localhost",
 }
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
@@ -46,7 +46,7 @@ class Used:
     input_tokens: int = 0  # tokens of the request
     output_tokens: int = 0  # tokens of the answer
     cost: float | None = 0.0  # None when the model has no price
-    replayed: bool = False  # a recorded answer answered it; then it used nothing else
+    replayed: bool = False  # whether it got a recorded answer, and so used nothing else
 
 
 class Meter:
@@ -115,7 +115,7 @@ class ModelTerms:
     """How the rows of one call or job may use models: recorded answers, and the job's budget."""
 
     replay: Replay = Replay.OFF  # whether answers are recorded and reused
-    meter: Meter | None = None  # of the job; None for a single call or batch
+    meter: Meter | None = None  # meter of the job; None for a single call or batch
 
 
 NO_TERMS: Final = ModelTerms()

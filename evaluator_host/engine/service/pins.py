@@ -13,11 +13,11 @@ from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import MissingImport
 
-_ASKED: Final = 20  # modules of one evaluator; further ones have the name of their package alone
+_ASKED: Final = 20  # modules of one evaluator to look up; further ones get a package's name without a version
 _UNDER_WAY: Final = 32  # questions to indexes at once, of all evaluators
 _KEPT: Final = 2000  # modules whose pins are kept
 _NEWEST_S: Final = 3600.0  # how long a version counts as the newest
-_UNKNOWN_S: Final = 60.0  # the same of an index that did not answer, or knew nothing
+_UNKNOWN_S: Final = 60.0  # seconds until an index that did not answer, or knew nothing, is asked again
 
 _Key = tuple[Language, str | None, ImportedModule]
 
@@ -37,7 +37,7 @@ class PinLookup:
 
     def __init__(self, providers_of: ProvidersOf) -> None:
         self._providers_of = providers_of
-        self._known: OrderedDict[_Key, tuple[Provider, float]] = OrderedDict()  # and when it was found
+        self._known: OrderedDict[_Key, tuple[Provider, float]] = OrderedDict()  # each with the time when it was found
         self._under_way: dict[_Key, asyncio.Task[None]] = {}
 
     async def find(

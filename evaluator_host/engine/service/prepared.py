@@ -34,7 +34,7 @@ from evaluator_host.types.evaluator import (
 from evaluator_host.types.outcome import Note
 from evaluator_host.types.warnings import remedy_of
 
-cleaned = lru_cache(maxsize=4)(clean)  # an evaluator that is new is cleaned in two places
+cleaned = lru_cache(maxsize=4)(clean)  # cached, because a new evaluator is cleaned in two places
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,9 +163,9 @@ class Preparer:
             self._kept.move_to_end(key)
         data = None
         if evaluator.data:
-            require_fit(evaluator, self._settings)  # the paths of its files
+            require_fit(evaluator, self._settings)  # checks the paths of its files
             data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
-        if kept is not None and kept.prepared.environment.path is None:  # no set that may have been installed anew
+        if kept is not None and kept.prepared.environment.path is None:  # without a set that may be reinstalled
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
         started, known = time.perf_counter(), None
@@ -176,7 +176,7 @@ class Preparer:
             if kept is not None and kept.prepared.environment is known.environment:
                 return kept.prepared
         environment_ms = (time.perf_counter() - started) * 1000
-        copied = partial(deepcopy, evaluator.settings)  # the caller may change its configuration
+        copied = partial(deepcopy, evaluator.settings)  # a copy, because the caller may change its configuration
         work = partial(
             prepare,
             replace(evaluator, settings=await _run(evaluator, copied)),
@@ -199,7 +199,7 @@ class Preparer:
         needs = await _run(evaluator, partial(sdk_needs, evaluator))
         if not evaluator.packages and needs is None and evaluator.python is None:
             return None, None
-        require_fit(evaluator, self._settings)  # before minutes are spent on its packages
+        require_fit(evaluator, self._settings)  # checked before minutes are spent on packages
         return needs, await self._environments.queries.python(evaluator.python)
 
     async def _require_set(

@@ -160,19 +160,19 @@ class ResultContext:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     backend: str
-    notes: tuple[Note, ...]  # on the source and the load
+    notes: tuple[Note, ...]  # notes on the source and the load
     warm: bool
-    timing_ms: Timing  # of the first row, which waited for the sandbox and the package set
-    load_logs: Logs  # what a Python module printed while it was loaded for this lease
-    settings: EvaluatorSettings | None = None  # with the name of what is called; None when that is not known
-    imports: tuple[MissingImport, ...] = ()  # that failed while it loaded, and that the code caught
-    not_loaded: tuple[str, ...] = ()  # as in a result
+    timing_ms: Timing  # timing of the first row, which waited for the sandbox and the package set
+    load_logs: Logs  # output of a Python module while it was loaded for this lease
+    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if that is not known
+    imports: tuple[MissingImport, ...] = ()  # imports that failed at load, and that the code caught
+    not_loaded: tuple[str, ...] = ()  # absent modules that the code does without
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     """Return the result fields that are common to all rows evaluated in a leased sandbox."""
     loaded, sandbox = lease.loaded, lease.sandbox
-    is_python = prepared.evaluator.language is Language.PYTHON  # a row of JavaScript has loaded, and printed, itself
+    is_python = prepared.evaluator.language is Language.PYTHON  # each row of JavaScript loads, and prints, anew
     return ResultContext(
         prepared,
         _evaluator_info(prepared, loaded),
@@ -223,8 +223,8 @@ async def result(
     outcome: Outcome | Skipped,  # the sandbox's answer, or why it was not asked
     *,
     started: float,  # `time.perf_counter()` when the row's time began
-    notes: tuple[Note, ...] = (),  # on the row's arguments
-    first: bool = True,  # of its lease. Later rows waited for no sandbox, and the load printed nothing for them.
+    notes: tuple[Note, ...] = (),  # notes on the row's arguments
+    first: bool = True,  # whether it is the first of its lease: only that row waited for a sandbox and printed at load
 ) -> EvaluationResult:
     """Return the normalised result of one row; a large one is read in a thread."""
     run_ms, peak = (0.0, None) if isinstance(outcome, Skipped) else (outcome.run_ms, outcome.peak_memory_kb)
@@ -316,8 +316,8 @@ class RunInfo:
     evaluator: EvaluatorInfo
     environment: EnvironmentInfo
     sandbox: SandboxInfo
-    settings: EvaluatorSettings | None = None  # with the name of what was called; None for the evaluator's own
-    not_loaded: tuple[str, ...] = ()  # as in the result
+    settings: EvaluatorSettings | None = None  # settings with the name of the entry; None for the evaluator's own
+    not_loaded: tuple[str, ...] = ()  # absent modules that the code does without
 
     def result(
         self,
@@ -356,7 +356,7 @@ def normalise(
     evaluator: Evaluator,  # evaluator whose threshold and language apply
     *,
     info: RunInfo,  # copied to the result; its contract decides how the value is read
-    notes: tuple[Note, ...] = (),  # of the host (source, load, trace); they come before those of the sandbox
+    notes: tuple[Note, ...] = (),  # notes of the host (source, load, trace), which come before the sandbox's
     source: CleanSource | None = None,  # maps positions of errors to the pasted text
 ) -> EvaluationResult:
     """Return the normalised result of one row, from the outcome of its call.

@@ -31,7 +31,7 @@ class RowStream:
         prepared: Prepared,  # the evaluator
         rows: Iterable[Given] | AsyncIterable[Given],  # as in `RowCalls`
         *,
-        numbers: Iterable[int] | None = None,  # of the rows; None for their positions
+        numbers: Iterable[int] | None = None,  # numbers of the rows; None for their positions
         isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context
         parallelism: int,  # sandboxes to use at once, at most
         models: ModelCalls | None = None,  # answers the model requests of rows; without it such rows fail
@@ -54,7 +54,7 @@ class RowStream:
             calls=calls,
         )
         self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)
-        self._waiting_bytes = 0  # of the results in that queue
+        self._waiting_bytes = 0  # bytes of the results in that queue
         self._room = asyncio.Event()
         self._abandoned = False  # the consumer has stopped
 

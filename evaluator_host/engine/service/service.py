@@ -117,8 +117,8 @@ class Service:
 
     async def evaluate(
         self,
-        evaluator: Evaluator,  # what scores
-        row: Row | EncodedRow,  # what is scored
+        evaluator: Evaluator,  # the evaluator that scores
+        row: Row | EncodedRow,  # the row to score
         *,
         caller: Caller = DEFAULT_CALLER,
     ) -> EvaluationResult:
@@ -180,11 +180,11 @@ class Service:
 
     async def evaluate_rows(
         self,
-        evaluator: Evaluator,  # what scores
+        evaluator: Evaluator,  # the evaluator that scores
         # an error or a `Skipped` in the place of a row is that row's outcome. An asynchronous one may be endless.
         rows: Iterable[Given] | AsyncIterable[Given],
         *,
-        numbers: Iterable[int] | None = None,  # of the rows, as they are yielded; None for their positions
+        numbers: Iterable[int] | None = None,  # numbers of the rows, as they are yielded; None for their positions
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
         parallelism: int | None = None,  # sandboxes to use at once, at most; None for as many as an evaluator may have
         caller: Caller = DEFAULT_CALLER,

@@ -16,7 +16,7 @@ PERIOD_S: Final = 5.0
 _SILENT: Final = 2  # periods without an answer, after which `/readyz` says so
 _HUNG: Final = 6  # periods without an answer in which the machine let it run, after which it is killed
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
-_TIMES: Final = slice(11, 13)  # of proc(5) stat from the state on: utime and stime
+_TIMES: Final = slice(11, 13)  # fields of proc(5) stat, counted from the state: utime and stime
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ async def _answered(name: str, pid: Callable[[], int], asked: asyncio.Future[Non
 
 
 async def until_it_moves(pid: int) -> None:
-    """Return when a process has used processor time, or wants some: what a child that only computes can answer."""
+    """Return when a process has used processor time or wants some: the answer of a child that only computes."""
     _, before_s = _look(pid)
     while True:
         await asyncio.sleep(PERIOD_S)

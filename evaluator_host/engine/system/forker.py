@@ -62,7 +62,7 @@ class Forker:
             try:
                 _fork_workers(theirs, host)
             finally:
-                os._exit(1)  # whatever happens, this process is not a second host
+                os._exit(1)  # this process must never go on as a second host
         theirs.close()
         self._socket.settimeout(0)
 
@@ -162,7 +162,7 @@ class Forker:
         self._reaped = self.pid
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        if self._again is None:  # else the event loop reaps it
+        if self._again is None:  # otherwise the event loop reaps it
             os.waitpid(self.pid, 0)
 
 
@@ -186,7 +186,7 @@ def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
         signal.signal(number, _ignore)
     _end_with(host)
     while True:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that none stays a zombie
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps ended workers
         request, channel, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
         if not request:
             os._exit(0)

@@ -26,7 +26,7 @@ REQUEST: Final = struct.Struct("!QQQQQ")  # parts to follow, processor seconds, 
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, bytes that follow
 _CALLS: Final = 500  # calls of one child; a leak of a native parser ends then
 _GROWTH_BYTES: Final = 256 << 20  # bytes of address space that a child may add since its start
-_NICE: Final = 5  # calls go first
+_NICE: Final = 5  # nice value of a child: calls go first
 _FAULT_CHARS: Final = 4000
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -40,7 +40,7 @@ class Kind(bytes, Enum):
     FAULT = b"F"
     MEMORY = b"M"
     LARGE = b"L"
-    PROCESSOR_TIME = b"C"  # these two are read from the exit status
+    PROCESSOR_TIME = b"C"  # this kind and the next are read from the exit status
     CRASH = b"X"
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(null, 1)  # prints of a library are not answers
+    os.dup2(null, 1)  # nothing that a library prints may look like an answer
     os.close(null)
     start_bytes = _address_space()
     for left in reversed(range(_CALLS)):

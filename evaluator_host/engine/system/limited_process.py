@@ -40,7 +40,7 @@ _LOOK_S: Final = 0.01
 _LOOKS: Final = 500
 _MESSAGE_BYTES: Final = 1 << 20
 _PIECE_BYTES: Final = 1 << 20  # bytes of a request that are written at once
-_PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # where this package lies
+_PACKAGES: Final = str(Path(__file__).resolve().parents[3])  # folder of this package
 _REFUSALS: Final = {one.code: one for one in (InvalidRequest, TooLarge, MachineExhausted)}
 _ENVIRONMENT: Final = {  # threads and allocators that reserve address space would need a larger limit
     "PATH": PLAIN_PATH,

@@ -132,7 +132,7 @@ class Lookups:
             waiting = self._waiting.pop(workspace)
             lookup = waiting.popleft()
             if waiting:
-                self._waiting[workspace] = waiting  # behind the others
+                self._waiting[workspace] = waiting  # at the end of the queue
             self._running[workspace] += 1
             return lookup
         return None
@@ -149,7 +149,7 @@ class Lookups:
                 except Exception as error:  # noqa: BLE001 - for the caller
                     lookup.found.set_exception(error)
             with self._lock:
-                self._running -= Counter([lookup.workspace])  # which drops those without a thread
+                self._running -= Counter([lookup.workspace])  # drops workspaces without a thread
                 lookup = self._next()
 
 

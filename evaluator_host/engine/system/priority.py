@@ -17,6 +17,6 @@ def give_way(nice: int) -> None:
     Args:
       nice: Value to add, 1 to 19: with 5 a process gets a third of the usual processor weight, with 10 a ninth.
     """
-    with suppress(OSError):  # no such kernel; an ordinary user may set it ten times a second
+    with suppress(OSError):  # the kernel may lack it; ordinary users may set it ten times a second
         _SESSION.write_text(str(nice))
     os.nice(nice)

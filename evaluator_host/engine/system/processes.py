@@ -105,7 +105,7 @@ async def _communicate(process: asyncio.subprocess.Process, stdin: bytes) -> tup
     readers = [asyncio.create_task(_read(stream)) for stream in (process.stdout, process.stderr) if stream]
     try:
         if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all its input
                 process.stdin.write(stdin)
                 await process.stdin.drain()
             process.stdin.close()

@@ -32,7 +32,7 @@ class Recorder(Protocol):
 
 
 class _Spans:
-    recorder: Recorder | None = None  # of this process
+    recorder: Recorder | None = None  # recorder of this process
 
 
 _SPANS: Final = _Spans()

@@ -25,7 +25,7 @@ class Supervisor:
         self.checks: list[Callable[[], None]] = []  # functions that raise when a part of the host cannot work now
         self.silent: set[str] = set()  # names of child processes that do not answer
         self._failing: set[str] = set()
-        self._stop_by: float | None = None  # by `time.monotonic`, once the host stops
+        self._stop_by: float | None = None  # end of the grace, by `time.monotonic`, once the host stops
 
     def count_restart(self) -> None:
         """Count a part of the host that was started again."""

@@ -24,7 +24,7 @@ DEPTH: Final = 64  # levels of folders that a package set may have
 _log = logging.getLogger(__name__)
 
 _HELD: Final = 64  # descriptors that one walk keeps open; deeper it goes back up by `..`
-_PASSES: Final = 3  # over a tree that somebody still writes to
+_PASSES: Final = 3  # walks over a tree that somebody still writes to
 _LINK: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC  # a handle that reads nothing and needs no permission
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -36,7 +36,7 @@ class Entry:
     """A file, folder or link below the root of a walk; valid until the walk yields the next one."""
 
     name: str  # bytes that are not UTF-8 are surrogates, as `os.fsdecode` has them
-    stat: os.stat_result  # of itself, not of what a link points to
+    stat: os.stat_result  # facts of the entry itself, not of a link's target
     folder: int  # descriptor of the folder that it lies in
     above: list[str]  # names of the folders between the root and it
     enter: bool  # whether the walk goes on into this folder

@@ -39,7 +39,7 @@ class Finder:
 
 
 def install(code: str, package: str) -> None:
-    """Record from now on what `code`, whose relative imports begin in `package`, and its files import in vain."""
+    """Record from now on the failed imports of `code` and its files; relative imports of `code` begin in `package`."""
     _own[tracebacks.FILENAME] = code
     _packages[tracebacks.FILENAME] = package
     sys.meta_path.append(Finder())
@@ -66,7 +66,7 @@ def _is_passing(file: str) -> bool:
 
 
 def forget(node: Any) -> None:
-    """Forget what a statement of the evaluator imported, or would have, in vain."""
+    """Forget the failed imports that were recorded for a statement of the evaluator."""
     for found in [
         one for one in failed_imports if one[1] == tracebacks.FILENAME and node.lineno <= one[2] <= node.end_lineno
     ]:
@@ -126,7 +126,7 @@ def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code has another module for the names that an import would have bound, which is there."""
+    """Return whether the code binds the names of a failed import to another module, which is there."""
     for node in _nodes(tree):
         kind = type(node).__name__
         if kind in {"Try", "TryStar"} and _covers(node.body, line):

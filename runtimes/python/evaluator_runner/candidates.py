@@ -61,7 +61,7 @@ def meant(outline: Outline, names: list[str]) -> list[str]:
 
 
 def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
-    """Leave out what is another one once more as a coroutine: `exact_async` beside `exact`."""
+    """Leave out coroutines that repeat another function: `exact_async` beside `exact`."""
     twins = {way.format(one) for one in names for way in _TWINS}
     return [one for one in names if one not in twins or not outline.functions[one].is_async]
 
@@ -72,7 +72,7 @@ def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
 
 
 def the_only(namespace: dict[str, Any], names: list[str], what: str) -> str:
-    """Return the one of some names that is the evaluator; `what` is their plural.
+    """Return the only name that is an evaluator; `what` is the plural for these names in messages.
 
     Raises:
       Failure: it may be any of several.
@@ -95,7 +95,7 @@ def note_others(entry: Entry, place: str, names: list[str]) -> None:
 
 
 def several(outline: Outline, names: list[str], what: str) -> Failure:
-    """Return the failure for code with several entries of which none is named: each with its parameters and line."""
+    """Return the failure for code with several entries; it lists each with its parameters and line."""
     shown = ", ".join(_shown(outline, one) for one in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     hint = f"name one in `settings.entry`, for example {names[0]}, or `*` for all of them"
@@ -120,7 +120,7 @@ class _Uses:
             return
         for node in statements_of(outline.tree):
             if type(node).__name__ in {"If", "For", "While", "With", "Try"}:
-                continue  # its statements follow
+                continue  # the statements inside it come next
             bound = bound_by(node)
             for one in bound:
                 self._direct.setdefault(one, set()).update(names_loaded(node))
@@ -132,7 +132,7 @@ class _Uses:
         return {one for _, listed in self._lists for one in listed}
 
     def by(self, name: str) -> set[str]:
-        """Return the names that a name uses, and those that these use."""
+        """Return the names that a name uses, directly or through others."""
         found: set[str] = set()
         left = [name]
         while left:
@@ -142,7 +142,7 @@ class _Uses:
         return found
 
     def listed(self, names: list[str]) -> set[str]:
-        """Return those of some names that lists have, but for lists that one of the names makes or uses itself."""
+        """Return those of the names that are in lists, except in lists that one of the names makes or uses."""
         own = {*names, *(used for one in names for used in self.by(one))}
         return {one for bound, listed in self._lists if not own.intersection(bound) for one in listed} & set(names)
 

@@ -222,7 +222,7 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
 
 
 def _builder(own: dict[str, Any], functions: list[str]) -> str | None:
-    """Return the name of a function that has a piece of a function's text; without functions, that of such a text."""
+    """Return the name of the first function that has code of a function as text; without functions, of such a text."""
     names = functions or [name for name, value in own.items() if type(value) is str]
     return next((name for name in names if any(map(_is_code, _texts_of(own[name])))), None)
 
@@ -242,7 +242,7 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return the expression that gives a function of one of these classes, of the first that has one."""
+    """Return the expression for a method of the first class that has it; otherwise for a new object to call."""
     for name, one in classes.items():
         if any(wanted in vars(kind) for kind in type.mro(one)):
             return f"{name}().{wanted}"

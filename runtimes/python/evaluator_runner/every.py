@@ -21,7 +21,7 @@ _BYTES = 1 << 30  # bytes of one value; the limit applies to all of them
 
 
 class _Signatures(Signature):
-    """Those of all evaluators, as the check shows them; a call takes any variables."""
+    """The signatures of all evaluators, as the check shows them; a call takes any variables."""
 
     def __init__(self, shown: list[str]) -> None:
         super().__init__([], positional_only=0, required=0)
@@ -34,10 +34,10 @@ class _Signatures(Signature):
 
 
 def find_every(names: list[str], find: Callable[[str], Entry], lines: list[str]) -> Entry:
-    """Return one entry that calls those of the given names that are evaluators.
+    """Return one entry that calls every evaluator among the given names.
 
     Raises:
-      Failure: none is, or they are of several contracts.
+      Failure: there are none, or they are of several contracts.
     """
     found: dict[str, Entry] = {}
     refused: dict[str, Failure] = {}

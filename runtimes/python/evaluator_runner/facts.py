@@ -24,13 +24,13 @@ _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _WRAPPINGS = 10  # decorators around a function that are looked through
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
-_BY_TEXT = ("eval", "exec")  # their text may read any name
+_BY_TEXT = ("eval", "exec")  # functions that run text, which may read any name
 _SCOPES = ("locals", "vars")  # functions that give every name when they get no arguments
 
 
 class _Bound:
     def method(self) -> None:
-        """Exist, for the type of bound methods."""
+        """Do nothing: it only gives the type of bound methods."""
 
 
 _FUNCTION = type(lambda: None)
@@ -243,7 +243,7 @@ def _note_attribute(node: Any, known: dict[str, Uses]) -> None:
 
 
 def _note_key(node: Any, known: dict[str, Uses]) -> None:
-    key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice  # the former before Python 3.9
+    key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice  # `Index` before Python 3.9
     _note_constant(_of(node.value, known), key)
 
 
@@ -261,7 +261,7 @@ def _note_constant(of: Uses | None, key: Any) -> None:
 
 
 def _of(node: Any, known: dict[str, Uses]) -> Uses | None:
-    """Return the uses of the parameter that an expression is; None if it is another expression."""
+    """Return the uses of a parameter if the expression is just its name; None for any other expression."""
     return known.get(node.id) if type(node).__name__ == "Name" else None
 
 

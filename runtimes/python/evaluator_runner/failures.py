@@ -222,7 +222,7 @@ def _classify(raised: BaseException, general: str) -> tuple[str, str | None]:
 
 
 def _unmapped(raised: BaseException) -> str | None:
-    """Return what to do about a library for which the memory limit has no room; None for any other exception."""
+    """Return advice on a library that does not fit into the memory limit; None for any other exception."""
     text = tracebacks.text_of(raised)
     if not any(one in text for one in _NO_ROOM):
         return None
@@ -245,13 +245,13 @@ def _pin_for(raised: BaseException) -> str | None:
     """Return the pin that would provide what the code misses in a light stand-in; None for any other exception."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
-    pins = getattr(stand_in, "__pins__", {})  # where several distributions share one name
+    pins = getattr(stand_in, "__pins__", {})  # for a name that several distributions share
     pin = pins.get(rest.partition(".")[0], getattr(stand_in, "__pin__", None))
     return pin if isinstance(pin, str) else None
 
 
 def _missing(raised: BaseException) -> str:
-    """Return the dotted name that an import or a module's attribute did not have; else nothing."""
+    """Return the dotted name that an import or a module lacks; empty text for any other exception."""
     if issubclass(type(raised), AttributeError):
         module, name = getattr(getattr(raised, "obj", None), "__name__", None), getattr(raised, "name", None)
     elif issubclass(type(raised), ImportError):

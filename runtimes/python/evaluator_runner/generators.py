@@ -39,7 +39,6 @@ class _Loader:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: Any) -> None:
-        """Run the module."""
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         try:
@@ -52,7 +51,6 @@ class _RandomLoader(_Loader):
     """Runs `random` without its own callback, which would discard a seed in each row."""
 
     def exec_module(self, module: Any) -> None:
-        """Run the module."""
         register = os.register_at_fork
         os.register_at_fork = lambda **_callbacks: None
         try:
@@ -75,8 +73,8 @@ class _Watch:
         self.forks_rows = False
         self.plain_seed: Any = None
         self._unseeded: dict[int, Any] = {}  # objects of `random.Random`, as weak references by id
-        self._entropy: set[int] = set()  # that numpy's unseeded generators took
-        self._numpy_seeded: bool | None = None  # by `numpy.random.seed`
+        self._entropy: set[int] = set()  # entropy that numpy's unseeded generators took
+        self._numpy_seeded: bool | None = None  # whether the code set its seed; None: it did not try
         self._torch_seed: int | None = None
         self._undo: list[tuple[Any, str, Any]] = []
         self._loaders = {
@@ -154,7 +152,7 @@ class _Watch:
         for shown in ("__name__", "__qualname__", "__module__", "__doc__"):
             try:
                 setattr(function, shown, getattr(plain, shown))
-            except AttributeError:  # of a bound method
+            except AttributeError:  # a bound method does not have these attributes
                 break
         self._undo.append((owner, name, plain))
         setattr(owner, name, function)
@@ -181,7 +179,7 @@ class _Watch:
         if not self._entropy or mtrand is None or bits is None:
             return []
         default = mtrand._rand._bit_generator  # noqa: SLF001 - the generator behind numpy.random's functions
-        if len(self._entropy) == 1:  # none other was made
+        if len(self._entropy) == 1:  # no other generator was made
             return [] if self._numpy_seeded or not self._took_entropy(default) else [default]
         kind = bits.BitGenerator
         every = {id(one): one for one in gc.get_objects() if issubclass(type(one), kind)}
@@ -191,7 +189,7 @@ class _Watch:
         return found
 
     def _took_entropy(self, bits: Any) -> bool:
-        sequence = getattr(bits, "seed_seq", None) or getattr(bits, "_seed_seq", None)  # the latter before numpy 1.25
+        sequence = getattr(bits, "seed_seq", None) or getattr(bits, "_seed_seq", None)  # `_seed_seq` before numpy 1.25
         return getattr(sequence, "entropy", None) in self._entropy
 
     def stop_forking(self) -> None:
@@ -206,7 +204,7 @@ def renew() -> None:
 
 
 def _renew_bits(bits: Any) -> None:
-    if hasattr(bits, "_legacy_seeding"):  # of MT19937, in a twentieth of the time
+    if hasattr(bits, "_legacy_seeding"):  # MT19937 alone has it; it takes a twentieth of the time
         entropy = _urandom(_ENTROPY_BYTES)
         bits._legacy_seeding([int.from_bytes(entropy[at : at + 4], _byteorder) for at in _WORDS])  # noqa: SLF001
     else:

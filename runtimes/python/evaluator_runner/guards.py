@@ -57,7 +57,7 @@ _FORBIDDEN = {
         *(dataclasses.make_dataclass, functools.singledispatchmethod, copyreg.dispatch_table),
         *(abc.ABCMeta, enum.EnumMeta, getattr(enum, "global_enum", None), getattr(enum, "EnumDict", None)),
     )
-    if value is not None  # of a later Python
+    if value is not None  # None where only a later Python has it
 }
 _ADDED_BUILTINS = (
     *("all", "any", "ascii", "bin", "bytearray", "bytes", "classmethod", "dict", "enumerate", "filter", "format"),
@@ -211,7 +211,7 @@ class _Modules:
         module = _import(name, globals_, locals_, fromlist, level)
         if not fromlist:
             return module
-        guarded = ModuleType(module.__name__)  # its attributes are read without these guards
+        guarded = ModuleType(module.__name__)  # a copy, because its attributes are read without these guards
         for wanted in fromlist:
             value = self.read_attribute(module, wanted, _MISSING_ATTRIBUTE)
             if value is not _MISSING_ATTRIBUTE:

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from evaluator_runner.options import Options
 
-_OWN_PROCESSES = 4  # supervisor, zygote, the row, and for a moment the next row
-_RESERVED_BY_NODE = 1 << 30  # the sandbox as a whole has the limit, by cgroup or watchdog
+_OWN_PROCESSES = 4  # the runner's own: supervisor, zygote, the row, and for a moment the next row
+_RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves without using them; a cgroup or the watchdog limits its use
 _MB = 1024 * 1024
 _PATH = "/opt/commands:/usr/local/bin:/usr/bin:/bin"
 _LIBRARIES = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}  # the interpreter's own
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
 _NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # pyarrow without a thread, which no fork could copy
 _SAVED_OUT, _SAVED_ERR = 20, 21  # copies of the log pipes while loading, because user code may close 1 and 2
-_MOST_DESCRIPTORS = 1024  # far above what the runner opens, a dozen
+_MOST_DESCRIPTORS = 1024  # descriptors to close, far more than the dozen that the runner opens
 _streams: list[_Stream] = []
 wrote: dict[str, bool] = {}
 """Not empty once something was written to a stream of user code since a row last flushed both."""
@@ -48,7 +48,7 @@ class _CountingFile(io.FileIO):
 
 
 class _Buffer(io.BufferedWriter):
-    """The buffer of such a file; notes that something was written to it."""
+    """The buffer of a `_CountingFile`; notes that something was written to it."""
 
     def write(self, data: Any, /) -> int:
         wrote["any"] = True
@@ -56,7 +56,7 @@ class _Buffer(io.BufferedWriter):
 
 
 class _Text(io.TextIOWrapper):
-    """The text stream of such a buffer; notes that something was written to it."""
+    """The text stream of a `_Buffer`; notes that something was written to it."""
 
     def write(self, text: str, /) -> int:
         wrote["any"] = True
@@ -185,7 +185,7 @@ def _add_packages(directory: str) -> None:
 
 
 def started_more(pid: int) -> str | None:
-    """Return what loading left running in this process: `threads`, `processes` or None."""
+    """Return the kind of work that loading left running in this process: `threads`, `processes` or None."""
     try:
         tasks = len(_listdir("/proc/self/task"))
     except OSError:
@@ -222,7 +222,7 @@ def _has_state(fd: str, mapped: set[str]) -> bool:
         path = _readlink(f"/proc/self/fd/{fd}")
         regular = _fstat(int(fd)).st_mode & _FORMAT == _REGULAR
         flags = kernel.read_text(f"/proc/self/fdinfo/{fd}").partition("flags:")[2].split()[0]
-    except OSError:  # of the listing itself
+    except OSError:  # the descriptor of the listing itself
         return False
     return path not in _STATELESS and not (regular and path in mapped and int(flags, 8) & _ACCESS == 0)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_NUDGE_MS = 500  # without a reply for this long, the zygote may have been stopped by its row
-_NUDGES = 20  # nudges for a fork, which takes ms; counted, as the whole sandbox may have been stopped meanwhile
+_NUDGE_MS = 500  # milliseconds without a reply, after which a row may have stopped the zygote
+_NUDGES = 20  # nudges before a fork fails; not seconds, since the whole sandbox may have been stopped
 _SIGKILL, _SIGCONT = 9, 18
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
 _REPORT_BYTES = 8 * 1024 * 1024
@@ -240,7 +240,7 @@ class ZygoteHandle:
         arrived.register(self.fd, select.POLLIN)
         self._arrived = arrived.poll
         self._buffer = bytearray()
-        self._told = False  # the address of the listener
+        self._told = False  # whether the zygote knows the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
         """Return the outcome of loading or preparing: kind, description and body; None while it is unfinished.

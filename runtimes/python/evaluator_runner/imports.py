@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _MOST = 100
-_NAMES = 20  # names that are told of one module
+_NAMES = 20  # names listed for one module
 _NAME_CHARS = 100
 _NAMESPACES = frozenset(
     {"azure", "backports", "google", "google.cloud", "jaraco", "ruamel", "zope"}
 )  # namespaces that many packages share
 
-_FOLDERS = frozenset({"src"})  # never a module of its own
+_FOLDERS = frozenset({"src"})  # names that are folders of modules, never modules
 
 
 def missing_imports(
@@ -111,7 +111,7 @@ def _modules(tree: Any) -> Iterator[tuple[str, str]]:
 
 
 def _attributes(tree: Any) -> Iterator[str]:
-    """Yield what code reads by dots, `np.linalg.norm`."""
+    """Yield the dotted names that code reads, such as `np.linalg.norm`."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
@@ -183,7 +183,7 @@ def _imported_from(node: Any, package: str) -> Iterator[tuple[str, int, str]]:
     if node.level:
         above = package.split(".") if package else []
         if node.level > len(above):
-            return  # the interpreter says so
+            return  # the interpreter reports this error itself
         module = ".".join([*above[: len(above) - node.level + 1], *([module] if module else [])])
     if module in _NAMESPACES:
         yield from ((f"{module}.{alias.name}", node.lineno, "") for alias in node.names)

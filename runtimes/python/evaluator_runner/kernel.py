@@ -106,7 +106,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def _children_by_scan(pid: int) -> list[int]:
-    """Return the same by a scan of /proc, for kernels that lack the `children` file."""
+    """Return the child ids of a process by a scan of /proc, for kernels that lack the `children` file."""
     found = []
     for name in _listdir("/proc"):
         if not name.isdigit():

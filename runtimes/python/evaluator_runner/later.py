@@ -99,7 +99,7 @@ def is_placeholder(one: Any) -> bool:
 
 
 def is_client(module: str) -> bool:
-    """Return whether a module is of a client, which is made while code loads and may never be asked."""
+    """Return whether a module belongs to a client, which code may create at load and never use."""
     return module.partition(".")[0] in PACKAGES
 
 
@@ -140,7 +140,7 @@ class _Later:
         self.__dict__.update(_package=package, _path=path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return another such object; a decorator returns the function that it is given."""
+        """Return another placeholder; a decorator returns the function that it is given."""
         self._use()
         decorates = self._path.rpartition(".")[2].removesuffix("()") in _DECORATORS
         if decorates and len(args) == 1 and not kwargs and callable(args[0]):
@@ -306,7 +306,7 @@ def _record(module: str, name: str) -> type:
 
 
 def _base(package: str, path: str) -> type:
-    """Return a class to derive from, of which no object can be made."""
+    """Return a base class that cannot be instantiated."""
 
     def refuse(_cls: type, *_args: Any, **_kwargs: Any) -> Any:
         if _loading[0]:
@@ -409,7 +409,7 @@ def _importer() -> FrameType | None:
 
 
 def _lines_of_imports(code: str) -> set[int]:
-    """Return the lines of imports at the top level, without those of all names of a module."""
+    """Return the lines of imports at the top level, except `from … import *`."""
     found = [one for one in getattr(parsed(code), "body", ()) if type(one).__name__ in {"Import", "ImportFrom"}]
     plain = [one for one in found if all(alias.name != "*" for alias in one.names)]
     return {line for one in plain for line in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
@@ -424,7 +424,7 @@ def parsed(code: str) -> Any:
 
 
 def _caught_lines(code: str) -> list[tuple[int, int]]:
-    """Return the first and last lines of what runs where a failed import is caught."""
+    """Return the first and last lines of the blocks in which a failed import is caught."""
     tree = parsed(code)
     left, found = [] if tree is None else [tree], []
     while left:

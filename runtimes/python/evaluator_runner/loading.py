@@ -90,7 +90,7 @@ class Loading:
             self._supervisor.load_failed()
 
     def _starts_again(self) -> bool:
-        """Load in a new process after a failure on preimported packages, which may be its cause; return whether."""
+        """Load again in a new process if preimported packages may have caused the failure; return whether it does."""
         if not self._imported or self.patience_s() < self._timeout_s / 2:
             return False
         self._imported = False

@@ -101,7 +101,7 @@ def _folder(name: str, path: str) -> Any:
 
 
 def install(body: dict[str, Any], own_path: str) -> None:
-    """Make the modules of an evaluator importable in this process, itself too: a package above it may import it.
+    """Make an evaluator's modules, and the evaluator itself for packages above it, importable in this process.
 
     Args:
       body: That of its load: the code, and the texts that came with it, by path from their root.

@@ -45,10 +45,10 @@ class Held:
 
 
 def find_held(code: str, name: str | None, contract: str) -> Held | None:
-    """Return the evaluator that code holds; None when it has an entry of its own, or holds none or several.
+    """Return the only evaluator inside other code; None if there are none or several, or the code has its own entry.
 
     Args:
-      code: As it was pasted.
+      code: The pasted code.
       name: The entry that the caller asked for, or None.
       contract: The declared contract, or `auto`.
     """

@@ -142,7 +142,7 @@ class Relay:
         if not self._paused:
             self._supervisor.watch_writing(connection.fd, wanted=waits)
         if connection.closing and not waits:
-            try:  # not closed yet: the kernel would drop an answer that user code has not read
+            try:  # kept open, because a close would drop what user code has not read
                 connection.sock.shutdown(_socket.SHUT_WR)
             except OSError:
                 self._close(connection)

@@ -33,13 +33,13 @@ MORE, LAST = b"M", b"1"
 _read, _readv, _write, _exit, _clock = os.read, os.readv, os.write, os._exit, time.perf_counter_ns
 _getpid, _getrusage, _PEAK_KB = os.getpid, resource.getrusage, 2
 _mmap, _OWN_MEMORY, _LARGE_PAGES = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.MADV_HUGEPAGE
-_FIRST_BYTES = 4096  # most rows, in memory that malloc has at hand
+_FIRST_BYTES = 4096  # bytes that most rows fit into, from memory that malloc has at hand
 _READ_BYTES = 64 * 1024  # malloc would map a larger buffer anew for every read
-_LARGE_BYTES = 1024 * 1024  # fills half of a large page
+_LARGE_BYTES = 1024 * 1024  # bytes beyond which a row gets large pages; half of one
 _PAGE_BYTES = 2 * 1024 * 1024
 _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
-_PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # which nobody awaits
+_PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of values that cannot be awaited
 _absent, _unset, _wrote = absent.failed_imports, params.unset, guest_setup.wrote
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
@@ -84,7 +84,7 @@ class RowProcess:
             _exit(0)
 
     def rehearse(self) -> None:
-        """Answer rows without user code, before any is forked: what is looked up and specialised now, no row has to."""
+        """Answer rows without user code, before any row is forked, so that no row has to specialise code again."""
         try:
             ours, theirs = _socketpair()
         except OSError:
@@ -108,7 +108,7 @@ class RowProcess:
         self._replace(bind, call, convert)
 
     def _replace(self, bind: Any, call: Any, convert: Any) -> tuple[Any, Any, Any]:
-        """Have another function called; return what was called before."""
+        """Replace the function that is called; return the former one."""
         before = self._bind, self._call, self._convert
         self._bind, self._call, self._convert = bind, call, convert
         return before
@@ -128,7 +128,7 @@ class RowProcess:
         return more
 
     def _one_row(self, data: bytes | memoryview) -> bytes | memoryview:
-        """Return the next row, of whose bytes and those of later rows `data` were read."""
+        """Return the next row; `data` are bytes read of it, and perhaps of later rows."""
         buffer = self._left
         buffer += data
         self._fill(buffer, ORDER_BYTES)
@@ -136,7 +136,7 @@ class RowProcess:
         if end > _LARGE_BYTES:
             return self._mapped(buffer, end)
         self._fill(buffer, end)
-        if len(buffer) == end:  # which is the usual case, and saves a copy
+        if len(buffer) == end:  # the usual case, which saves a copy
             self._left = bytearray()
             return memoryview(buffer)
         with memoryview(buffer) as view:

@@ -23,8 +23,8 @@ _AHEAD_CALLS = 32  # calls that a shared process may hold unanswered
 _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # room for message and traceback as JSON
 _FORK_TRIES = 50
-_PASS_ON_S = 0.5  # a host or a row that takes longer for a large call is not waited for
-_EARLY_DEATHS = 3  # processes that died before their first call; after that the sandbox ends
+_PASS_ON_S = 0.5  # seconds that a host and a row get to pass a large call on
+_EARLY_DEATHS = 3  # processes that die before their first call, at which the sandbox ends
 _DYING_TRIES = 200  # tries, 1 ms apart; counted, because a busy machine takes longer for each
 _CANCELLED = ("cancelled", "the call was cancelled", None)
 
@@ -74,7 +74,7 @@ class Rows:
                 return False
             before = outgoing.size
             handle.flush()
-            if outgoing.size == before and not outgoing.full:  # the channel has ended
+            if outgoing.size == before and not outgoing.full:  # nothing came: the channel has ended
                 return False
         return True
 
@@ -302,7 +302,7 @@ class Rows:
             master.ask(zygote.REAP)
             self._supervisor.clean(keep=(master.pid,))
         else:
-            self._prepare()  # forks while the old process, already killed, still ends
+            self._prepare()  # forks the next row while the killed one still ends
             self._supervisor.wipe()
         self._logs.discard()
 

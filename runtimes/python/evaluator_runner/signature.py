@@ -70,7 +70,7 @@ class Signature:
             return False
         left = len(places) - len(named)
         if not self.positional and self.var_positional is None:
-            return True  # all of it is by name, and what it does not name is left out
+            return True  # all arguments go by name, and those without a parameter are left out
         return self.required <= left and (self.var_positional is not None or left <= len(self.positional))
 
     def without_first(self) -> Signature:

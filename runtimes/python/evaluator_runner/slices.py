@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ONLY_AST = 0x400
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
-_ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # what may need any name of the module
+_ANY_NAME = frozenset(("globals", "locals", "vars", "eval", "exec"))  # functions that may need any name
 _ANY_NAME_OF = frozenset(("__globals__", "modules"))  # attributes by which code may reach the module: sys.modules
 _SETTERS = frozenset(("setattr", "delattr"))
 _CHANGES = ("add", "append", "disable", "enable", "install", "patch", "register", "seed", "set", "update")
@@ -235,7 +235,7 @@ def _is_main_guard(node: Any) -> bool:
 
 
 def _is_constant(node: Any) -> bool:
-    """Return whether a statement binds what nothing can change: a number, a text, a compiled pattern."""
+    """Return whether a statement binds a value that nothing can change: a number, a text, a compiled pattern."""
     if type(node).__name__ not in {"Assign", "AnnAssign"} or any(
         type(target).__name__ != "Name" for target in getattr(node, "targets", [getattr(node, "target", None)])
     ):

@@ -57,7 +57,7 @@ class Supervisor:
     def run(self) -> None:
         """Serve until the channel ends."""
         _signal.signal(_signal.SIGTERM, _stop)
-        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # from a terminal; the host closes the channel instead
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # signal of a terminal; the host closes the channel instead
         try:
             while True:
                 self._turn()

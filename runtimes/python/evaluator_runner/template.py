@@ -73,7 +73,7 @@ def run(fd: int) -> None:
     from evaluator_runner import handles, supervisor  # noqa: F401 - imported once, for all sandboxes
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # one for each sandbox
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # each sandbox takes a descriptor
     gc.collect()
     gc.freeze()
     _Template(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fd)).serve()
@@ -94,7 +94,7 @@ class _Template:
         self._control = control
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._request = bytearray(_REQUEST_BYTES)
-        self._watched = select.epoll()  # the kernel keeps it, not memory that a fork has
+        self._watched = select.epoll()  # in the kernel, not in memory that forks copy
         self._watched.register(control.fileno(), select.EPOLLIN)
 
     def serve(self) -> None:
@@ -109,7 +109,7 @@ class _Template:
         ended = os.waitid(os.P_PIDFD, fd, os.WEXITED)
         code = 0 if ended is None else ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         self._watched.unregister(fd)
-        self._control.send(b"E %d %d" % (fd, code))  # before the next sandbox may have this number
+        self._control.send(b"E %d %d" % (fd, code))  # sent before the next sandbox may get this number
         os.close(fd)
 
     def _start(self) -> bool:
@@ -180,7 +180,7 @@ def _become(
             _make_user_namespace(order["own_user"], settings)
         channel = control.detach()
         os.closerange(3, channel)
-        _syscall(_CLOSE_RANGE, channel + 1, _LAST_DESCRIPTOR, 0)  # thousands, with many other sandboxes
+        _syscall(_CLOSE_RANGE, channel + 1, _LAST_DESCRIPTOR, 0)  # thousands, if there are many sandboxes
         os.chdir("/tmp")  # noqa: S108 - its own
         for kind, value in order["rlimits"]:
             hard = resource.getrlimit(kind)[1]

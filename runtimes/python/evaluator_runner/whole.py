@@ -49,13 +49,13 @@ class Whole:
         self._tree = tree
         self._slices = Slices(tree)
         self._flags = flags
-        self._stopped: dict[int, BaseException] = {}  # by the place of the statement
+        self._stopped: dict[int, BaseException] = {}  # errors by the position of their statement
 
     def run(self, namespace: dict[str, Any]) -> None:
         """Run the statements in the namespace."""
         for at, node in enumerate(self._tree.body):
             if at and type(node).__name__ == "Expr" and type(node.value).__name__ == "Constant":
-                continue  # a text, which would become the docstring
+                continue  # a text by itself, which would become the docstring
             try:
                 interpreter_hooks.call(exec, (self._compiled(node), namespace))
             except Exception as raised:
@@ -65,7 +65,7 @@ class Whole:
                 absent.forget(node)
 
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
-        """Raise what stops the entries of these names: an import that they need and that failed, or a statement."""
+        """Raise the error that stops the entries of these names: that of a failed import or statement they need."""
         for one in self._slices.needed_by(names):
             if id(one.node) in self._stopped:
                 raise self._stopped[id(one.node)]
@@ -75,7 +75,7 @@ class Whole:
                 raise ImportError(f"No module named {one.module!r}", name=one.module)
 
     def require_hidden(self, namespace: dict[str, Any]) -> None:
-        """Raise what keeps a function or class of the code from being one: a decorator that is not there."""
+        """Raise the error that hides a function or class of the code: an absent decorator replaced it."""
         for one in self._slices.statements:
             stopped = id(one.node) in self._stopped or any(
                 later.is_placeholder(namespace.get(name)) for name in one.binds
@@ -92,7 +92,7 @@ class Whole:
 
 
 def _is_absent(one: Statement) -> bool:
-    """Return whether a statement is an import of which a placeholder came."""
+    """Return whether a statement is an import that gave a placeholder."""
     return bool(one.module) and later.is_stand_in(sys.modules.get(one.module))
 
 

@@ -98,7 +98,7 @@ def run_row(job: Job, sock: int) -> None:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
             return
-        absent.take()  # the host has those of the first load
+        absent.take()  # the host has the failed imports of the first load
         guest_setup.restore_outputs()
         written = guest_setup.flush_streams()
         _send(sock, row.READY + bytes(32))
@@ -202,8 +202,8 @@ class _Nursery:
         self._row = row.RowProcess(loaded, result_bytes=job.result_bytes, written=guest_setup.flush_streams())
         self._row.rehearse()
         self._orphaned = not job.options.private_tmp
-        self._address = b""  # of the supervisor's listener
-        self._given = -1  # the next row's socket, where there is no listener
+        self._address = b""  # address of the supervisor's listener
+        self._given = -1  # descriptor of the next row's socket, where there is no listener
 
     def serve(self) -> None:
         """Execute the supervisor's commands until it is gone."""

@@ -8,7 +8,7 @@ from evaluator_host.engine.packages.tools import known_names
 from evaluator_host.engine.system.tree import walk
 from evaluator_host.types.json_values import decode_json
 
-_MANIFEST_BYTES: Final = 1024 * 1024  # a package.json has some kilobytes
+_MANIFEST_BYTES: Final = 1024 * 1024  # bytes of a package.json that are read; most have some kilobytes
 _SCRIPTS: Final = frozenset({"preinstall", "install", "postinstall"})
 
 
@@ -42,7 +42,7 @@ def has_install_script(root: Path, name: str) -> bool:
 
 
 def way_out(name: str) -> str:
-    """Return what to do about a package whose addon is not there."""
+    """Return advice on a package whose native addon is missing."""
     instead = known_names()["npm_instead_of_addon"].get(name)
     return (
         f"use {instead}, which works here"

@@ -192,7 +192,7 @@ async def adopt(
                 files, sorted(imports.sources), python=lock.target.runtime, backend=context.backend,
                 room_bytes=room_bytes,
             )  # fmt: skip
-            await context.backend.drop_environment(lock.digest)  # its copy was made before there was byte code
+            await context.backend.drop_environment(lock.digest)  # the backend's copy does not have the byte code
         record = Record(
             key=key,
             digest=lock.digest,
@@ -306,7 +306,7 @@ class Builds:
         await self._context.builder.close()
 
     def _begin_to_trim(self) -> None:
-        """Begin to bound locks and downloads, which builds that failed leave too; nobody waits for it."""
+        """Start to delete old locks and downloads, those of failed builds too, without waiting for the end."""
         if self._trimming is None or self._trimming.done():
             self._trimming = asyncio.get_running_loop().create_task(self._trim())
 

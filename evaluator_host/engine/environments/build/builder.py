@@ -47,11 +47,11 @@ from evaluator_host.types.errors import MachineExhausted, Misconfigured, Sandbox
 _log = logging.getLogger(__name__)
 
 _TRY_S: Final = 20.0
-_TRIALS: Final = 3  # runs of a command that something kills
+_TRIALS: Final = 3  # times to run a command, if something kills it
 _SIGNALLED: Final = 128  # exit code of a process that a signal ended inside, less the signal's number
 _TRIAL: Final = "a trial failed"
 _PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
-_WRITES: Final = 2  # times the ceiling of a set: once as downloaded, once unpacked
+_WRITES: Final = 2  # multiple of a set's ceiling that a build may write: downloaded, and unpacked
 # The user of every build where the host is root: one for all, since builds share downloads. Both lie below the users
 # that sandboxes draw from (`identity`); the second is for a container that has only 65,536 users.
 _UIDS: Final = (1_899_999_999, 19_999)
@@ -150,7 +150,7 @@ class Builder:
         sandbox = await self._find()
         if isinstance(sandbox, str):
             detail = f"packages are installed by plain processes with this host's rights: {sandbox}"
-            known = INSTALL in sandbox or sandbox.startswith(_TRIAL)  # what to do is in the detail
+            known = INSTALL in sandbox or sandbox.startswith(_TRIAL)  # the detail already says what to do
             return [Finding("builder", ok=False, detail=detail, fix=None if known else remedy(sandbox))]
         uid = _builder_uid()
         user = "in a user namespace" if uid is None else f"as user {uid}"
@@ -182,7 +182,7 @@ class Builder:
         return finished
 
     async def _find(self) -> BuildSandbox | str:
-        """Return the sandbox of builds, or why there is none; tried until one of both is known."""
+        """Return the sandbox of builds, or the reason why there is none; the next call repeats a failed search."""
         found = self._sandbox
         if found is None or (found.done() and (found.cancelled() or found.exception() is not None)):
             found = self._sandbox = asyncio.ensure_future(self._try())
@@ -200,7 +200,7 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
-            with contextlib.suppress(OSError):  # so that a later sandbox takes over what plain processes write
+            with contextlib.suppress(OSError):  # a later sandbox takes over files of this owner
                 os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
@@ -232,7 +232,7 @@ class Builder:
             await asyncio.to_thread(remove, self.work)
 
     def _sweep(self) -> None:
-        """Remove what builds of dead hosts left."""
+        """Remove the files that builds of dead hosts left behind."""
         try:
             sweep_cgroups(cgroup_mounts())
             for folder in self.work.parent.glob("host-*"):
@@ -243,13 +243,13 @@ class Builder:
 
 
 def build_view(
-    command: Command,  # its variables are kept
-    tools: Tools,  # where uv, node and npm lie
-    writable: Sequence[Bind],  # folders that it may write to
+    command: Command,  # command whose environment variables are kept
+    tools: Tools,  # paths of uv, node and npm
+    writable: Sequence[Bind],  # folders that the command may write to
     *,
-    compilers: bool = False,  # whether it sees all of the machine's programs
-    empty: Sequence[Path] = (),  # folders that it sees empty
-    scratch: Path | None = None,  # its folder for temporary files; None for `/tmp`
+    compilers: bool = False,  # whether the command sees all programs of the machine
+    empty: Sequence[Path] = (),  # folders that look empty to the command
+    scratch: Path | None = None,  # the command's folder for temporary files; None for `/tmp`
 ) -> BuildView:
     """Return the files that a build command sees: the tools, their libraries, and the DNS configuration."""
     python, libraries = find_python(), find_libraries()
@@ -315,7 +315,7 @@ def _take_back(used: Sequence[Path]) -> None:
 
 
 def _require_lasting(fault: BaseException | None) -> None:
-    """Check that what made a trial of the sandbox fail lasts: only then are packages installed without one.
+    """Raise if a trial of the sandbox failed for a passing reason: only a lasting one allows builds without a sandbox.
 
     Raises:
       MachineExhausted: the fault passes; the next build tries again.

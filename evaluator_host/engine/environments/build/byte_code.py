@@ -109,11 +109,11 @@ def _groups(files: Path, names: Sequence[str]) -> Iterator[list[tuple[str, str, 
 
 
 def _write(files: Path, group: Sequence[tuple[str, str, int, int]], said: Json, tag: str, room_bytes: int) -> int:
-    """Write what a sandbox said to be the byte code of some sources, and return how many bytes that took."""
+    """Write the byte code that a sandbox returned for some sources; return how many bytes were written."""
     written = 0
     for (name, *_), code in zip(group, said if isinstance(said, list) else (), strict=False):
         if isinstance(code, str) and len(code) // 2 <= room_bytes - written:
-            with contextlib.suppress(ValueError):  # it is not even hexadecimal
+            with contextlib.suppress(ValueError):  # the sandbox returned text that is not hexadecimal
                 written += _write_one(files, name, bytes.fromhex(code), tag)
     return written
 
@@ -125,10 +125,10 @@ def _write_one(files: Path, name: str, code: bytes, tag: str) -> int:
         with open_folder(files, above) as folder, contextlib.suppress(FileExistsError):
             os.mkdir("__pycache__", 0o755, dir_fd=folder)
         with open_folder(files, f"{above}/__pycache__") as folder:
-            with contextlib.suppress(FileNotFoundError):  # one that a wheel brought is linked to the downloads
+            with contextlib.suppress(FileNotFoundError):  # byte code from a wheel is hard-linked to the downloads
                 os.unlink(compiled, dir_fd=folder)
             file = os.open(compiled, _CREATE, 0o644, dir_fd=folder)
-    except OSError:  # the name is too long, or something else has it
+    except OSError:  # the name is too long, or taken
         return 0
     with os.fdopen(file, "wb") as opened:
         return opened.write(code)

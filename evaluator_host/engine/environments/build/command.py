@@ -49,8 +49,8 @@ _MB: Final = 1024 * 1024
 _NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3
-_FILES: Final = 2_000_000  # a large set has 100,000; each takes an inode, empty or not
-_RESERVE_MB: Final = 256  # left to the rest of the machine
+_FILES: Final = 2_000_000  # files of a build, which take inodes even if empty; a large set has 100,000
+_RESERVE_MB: Final = 256  # MB of disk left to the rest of the machine
 
 
 class DiskWatch:
@@ -76,7 +76,7 @@ class DiskWatch:
         """Check the disk use of a process and its descendants until cancelled; call `kill` when it is over a limit."""
         spent_s = 0.0
         while pid is not None and self.reached is None:
-            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # many files take at most half of a thread's time
+            await asyncio.sleep(max(_LOOK_EVERY_S, spent_s))  # at most half of a thread's time, even for many files
             started = time.monotonic()
             self.reached = await self._try_look(pid)
             spent_s = time.monotonic() - started
@@ -202,7 +202,7 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
     return ProcessLimits(
         file_mb=limits.file_mb,
         data_mb=None if MEMORY in counted else limits.memory_mb + _DATA_MARGIN_MB,
-        # Twice: two builds may have the same user, and the watchdog counts those of each.
+        # Twice the limit, because two builds may have the same user; the watchdog counts the processes of each build.
         processes=None if PIDS in counted else 2 * limits.processes,
     )
 
@@ -210,7 +210,7 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
 async def _limit(
     group: BubblewrapProcesses, inherited: InheritedFds, *, limits: BuildLimits, cgroups: Cgroups | None
 ) -> int | None:
-    """Return the first process once every limit holds for it; None when bubblewrap failed before that."""
+    """Put every limit on the first process and return its id; None if bubblewrap failed before that."""
     try:
         async with asyncio.timeout(_SETUP_S):
             pid = await inherited.first_process()
@@ -229,8 +229,8 @@ async def _limit(
         group.watch(Watch(pid, limits.memory_mb * _MB, limits.processes, group.kill))
     if made is not None:
         await group.limit(pid, made)
-    with contextlib.suppress(ProcessLookupError):  # it has failed meanwhile; its exit code will tell
-        for name, value in _process_limits(limits, cgroups).limits.items():  # now: the filter forbids it later
+    with contextlib.suppress(ProcessLookupError):  # the process has failed meanwhile; its exit code says why
+        for name, value in _process_limits(limits, cgroups).limits.items():  # now, since the filter forbids it later
             lower_rlimit(pid, getattr(resource, f"RLIMIT_{name}"), value)
     inherited.go()
     return pid
@@ -289,6 +289,6 @@ async def _remove(child: Child, group: BubblewrapProcesses) -> None:
             await child.exited.wait()
             await group.gone()
     except TimeoutError:
-        _log.error("a process of a build does not die")  # the kernel holds it
+        _log.error("a process of a build does not die")  # the kernel does not let it end
     await group.remove()
     child.close()

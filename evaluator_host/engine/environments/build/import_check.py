@@ -30,8 +30,8 @@ from evaluator_host.types.outcome import ErrorCode, Failed, Loaded, Logs, Return
 
 _IMPORT_S: Final = 30.0
 _GRACE_S: Final = 2.0
-_MOUNT: Final = PurePosixPath("/opt/packages")  # where backends show a set to a sandbox
-_TOTAL_S: Final = 240.0  # a set of a hundred packages takes a minute; the rest is not tried then
+_MOUNT: Final = PurePosixPath("/opt/packages")  # path of a set in a sandbox
+_TOTAL_S: Final = 240.0  # seconds for all imports of a set; a hundred packages take a minute
 _BUSY_TRIES: Final = 5  # tries of an import for which the machine has no processor time, each in a new sandbox
 _LIMITS: Final = Limits(timeout_s=_IMPORT_S, memory_mb=1024, processes=64)
 _HARMS: Final = {
@@ -64,12 +64,12 @@ def main(module):
 class ImportReport:
     """Import times in milliseconds by module, and a note for each module that cannot be imported."""
 
-    spent_s: float = 0.0  # by all imports, as `linux.work_clock` counts it
+    spent_s: float = 0.0  # seconds of all imports together, as `linux.work_clock` counts them
     import_ms: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     sources: set[str] = field(default_factory=set)  # Python files that these imports read, relative to the set
-    lacks: dict[str, str] = field(default_factory=dict)  # by note, the module that a well-known other package has
-    in_parts: bool = False  # some package offers sub-paths to import though its own name cannot be imported
+    lacks: dict[str, str] = field(default_factory=dict)  # by note, the missing module of another well-known package
+    in_parts: bool = False  # whether a package can be imported by sub-paths though not by its name
 
 
 async def check_imports(
@@ -210,7 +210,7 @@ def _own_sources(root: Path, said: Sequence[object]) -> Iterator[str]:
     names = (name for name in said if isinstance(name, str) and len(name) <= _PATH_CHARS and name.endswith(".py"))
     for name in itertools.islice((name for name in names if name.startswith(prefix)), _MOST_SOURCES):
         relative = PurePosixPath(name.removeprefix(prefix))
-        with contextlib.suppress(OSError, ValueError):  # no name that a file can have
+        with contextlib.suppress(OSError, ValueError):  # a name that a file cannot have
             if not {"/", ".."} & {*relative.parts} and stat.S_ISREG((root / relative).lstat().st_mode):
                 yield relative.as_posix()
 
@@ -251,14 +251,14 @@ async def _javascript(environment: Environment, names: Sequence[str], backend: B
 
 
 async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
-    """Return what an attempt returns; one that lacks processor time is made again, a killed one once."""
+    """Return the result of an attempt; repeat it while it gets no processor time, and once if it was killed."""
     killed = False
     for _ in range(_BUSY_TRIES - 1):
         try:
             return await attempt()
         except HostBusy:
             continue
-        except RunnerGaveUp as error:  # something else may have killed it; it does not do so twice
+        except RunnerGaveUp as error:  # something else may have killed it, but hardly twice
             if killed:
                 return error.failed
             killed = True

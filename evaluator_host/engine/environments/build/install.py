@@ -45,7 +45,7 @@ async def install(
     async with _watched(files, lock, index=index, ceiling_mb=ceiling_mb, tell=tell):
         work = _pip(lock, files, builder, index) if python else _npm(lock, files, builder, index)
         await work
-    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have ended between two checks
+    if await asyncio.to_thread(size_bytes, files) > ceiling_mb << 20:  # it may have grown since the last check
         raise _too_large(ceiling_mb)
     tell(BuildEvent(Step.INSTALLING, total, total))
 
@@ -67,7 +67,7 @@ async def _pip(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         finished = await Resolver(index, target, tools, run).attempt(argv, workspace)
     if finished.code != 0:
         raise _pip_failure(finished, index)
-    (files / ".lock").unlink(missing_ok=True)  # uv's own
+    (files / ".lock").unlink(missing_ok=True)  # uv's own lock file
     await asyncio.to_thread(remove, files / "bin")  # scripts that name this host's Python
 
 

@@ -57,19 +57,19 @@ class BuildView:
 
     seen: tuple[Bind, ...]  # read-only: interpreter, libraries, uv, node, npm, how names are resolved
     writable: tuple[Bind, ...]  # the stage, the download cache, the command's own folder
-    links: tuple[tuple[str, Path], ...] = ()  # as in `HostLibraries`
+    links: tuple[tuple[str, Path], ...] = ()  # symbolic links, as in `HostLibraries`
     # folders shown empty, whatever lies there: third-party packages of the interpreter, other builds' folders
     empty: tuple[Path, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all variables
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # all environment variables of the build
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
     """Limits of one process; None where a cgroup or the watchdog enforces the limit instead."""
 
-    file_mb: int  # greatest file
-    data_mb: int | None = None  # private memory of one process
-    processes: int | None = None  # of its user, all commands together
+    file_mb: int  # size of the largest file
+    data_mb: int | None = None  # private memory of each process
+    processes: int | None = None  # processes of its user, those of all commands together
 
     @property
     def limits(self) -> dict[str, int]:
@@ -89,7 +89,7 @@ def builder_args(view: BuildView, *, identity: Identity, descriptors: Descriptor
         *("--die-with-parent", "--new-session", "--hostname", "builder", "--clearenv"),
         *_environment(view),
         *_own_files(descriptors),
-        *_files(view),  # after them: its paths may lie below /tmp
+        *_files(view),  # after the folders above, because some of its paths lie below /tmp
         *("--remount-ro", "/", "--chdir", "/"),
         *("--seccomp", str(descriptors.seccomp)),
         *("--info-fd", str(descriptors.info), "--block-fd", str(descriptors.block)),

@@ -28,7 +28,7 @@ def lacking(failed: Failed, environment: Environment) -> str | None:
 
 
 def without_part(failed: Failed, environment: Environment) -> str | None:
-    """Say which package of a set is there in a version without the module that an import failed for, if one is."""
+    """Say which package of a set is installed in a version that lacks a module; None if the import failed otherwise."""
     found = _ABSENT.match(failed.error.message)
     if found is None or "." not in (module := found[1] or ""):
         return None

@@ -184,7 +184,7 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _below(pieces: Iterator[bytes], prefix: str) -> Iterator[bytes]:
-    """Yield a tar of what lies at a path in a layer, with names from its last part on; nothing if nothing does."""
+    """Yield a tar of the files at a path in a layer, named from the path's last part on; nothing if there are none."""
     base, some = PurePosixPath(prefix).name, False
     with tarfile.open(fileobj=as_file(pieces), mode="r|*", tarinfo=BoundedHeaders) as tar:
         for member in tar:
@@ -245,7 +245,7 @@ class _Registry:
                 read.update(piece)
                 yield piece
 
-        self._ask("HEAD", f"blobs/{digest}")  # with it comes the authorization
+        self._ask("HEAD", f"blobs/{digest}")  # this request obtains the authorization
         with self._client.stream("GET", self._url(f"blobs/{digest}"), headers=self._authorization) as answer:
             self._require(answer)
             found = pieces(answer)
@@ -354,7 +354,7 @@ def _opened(repository: str) -> Iterator[_Registry]:
 
 
 def _is_safe(realm: str, scheme: str) -> bool:
-    """Return whether a registry may have its tokens asked for there: over TLS, or on this machine as it is itself."""
+    """Return whether an address may be asked for tokens: over TLS, or on this machine with the registry's scheme."""
     url = httpx.URL(realm)
     return url.scheme == "https" or (url.scheme == scheme and _LOOPBACK.fullmatch(url.netloc.decode()) is not None)
 

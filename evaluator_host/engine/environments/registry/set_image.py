@@ -35,7 +35,7 @@ from evaluator_host.types.errors import InvalidRequest, PackagesFailed
 LABEL_SET: Final = "evaluator-host.package-set"
 RECORD_PATH: Final = "/opt/environment.json"
 FORMAT: Final = 1
-_RECORD_BYTES: Final = 64 * 1024**2  # the lock of a thousand packages has some megabytes
+_RECORD_BYTES: Final = 64 * 1024**2  # bytes of a record; the lock of a thousand packages has some megabytes
 _BUFFER_BYTES: Final = 1024 * 1024
 _ENTRIES: Final = 1_000_000
 
@@ -200,4 +200,4 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
     with path.open("xb") as file:
         shutil.copyfileobj(content, file, _BUFFER_BYTES)
     path.chmod(0o755 if member.mode & 0o100 else 0o644)
-    os.utime(path, (member.mtime, member.mtime))  # compiled Python names that of its source
+    os.utime(path, (member.mtime, member.mtime))  # compiled Python files record the time of their source

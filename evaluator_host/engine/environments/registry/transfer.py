@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 class RegistryTransfer:
     """Pushes and pulls the package sets of one host."""
 
-    context: BuildContext  # where sets are installed
+    context: BuildContext  # folders and settings for installing sets
     _: KW_ONLY
     find: Callable[[str], Record | None]  # returns the record of an installed set by its key or digest
     use: Callable[[Record], bool]  # marks a set as used here; returns False when another process is removing it
@@ -132,5 +132,5 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     if (record := context.folder.record(lock.digest)) is not None:
         await asyncio.to_thread(context.folder.keep_lock, key, lock)
         return record
-    await context.backend.drop_environment(lock.digest)  # the image of a removed or broken set
+    await context.backend.drop_environment(lock.digest)  # an image left by a removed or broken set
     return await adopt(context, stage, key=key, lock=lock, pulled=pulled.record)

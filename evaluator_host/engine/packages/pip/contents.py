@@ -24,7 +24,7 @@ from evaluator_host.engine.packages.pip.versions import File, fetched, newest_wh
 _BLOCK: Final = 64 << 10
 _READ_BYTES: Final = 48 << 20  # bytes read of one wheel; its list of files and some modules take a hundredth of that
 _TEXT_BYTES: Final = 4 << 20  # bytes of one module
-_MODULES: Final = 60  # looked into for the names of one import: `from .core import *` leads to others
+_MODULES: Final = 60  # modules to search for the names of one import: `from .core import *` leads to others
 _MEMORY_BYTES: Final = 2 << 30
 _BINARY: Final = (".so", ".pyd")
 _MODULE: Final = re.compile(r"(.+?)(?:/__init__)?(?:\.py|(?:\.[\w-]+)*\.(?:so|pyd))")
@@ -57,7 +57,7 @@ class Contents:
 
     def __init__(self, wheel: zipfile.ZipFile) -> None:
         self._wheel = wheel
-        self._files: dict[str, zipfile.ZipInfo | None] = {}  # by the path of their module; None for a folder alone
+        self._files: dict[str, zipfile.ZipInfo | None] = {}  # file of each module, by its path; None for a mere folder
         self._stubs: dict[str, zipfile.ZipInfo] = {}
         self._binary: set[str] = set()  # folders with a module that is not Python
         for info in wheel.infolist():
@@ -97,7 +97,7 @@ class Contents:
             return False
         seen.add(path)
         if info.filename.endswith(_BINARY) or info.file_size > _TEXT_BYTES:
-            return True  # no way to tell without running it
+            return True  # only running it would tell its names
         text = self._wheel.read(info).decode("utf-8", "replace")
         try:
             tree = ast.parse(text)
@@ -154,7 +154,7 @@ def _from(node: ast.ImportFrom, path: str, *, is_package: bool) -> str:
 
 
 class _Remote(io.RawIOBase):
-    """A file of the index, of which parts are fetched as they are read; all of it where the index gives no parts."""
+    """A file of the index. Parts are fetched as they are read; the whole file, if the index does not serve parts."""
 
     def __init__(self, url: str, asked: dict[str, Any]) -> None:
         self._url, self._asked = url, asked

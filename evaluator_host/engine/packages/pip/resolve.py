@@ -18,7 +18,7 @@ from evaluator_host.types.errors import HostError, Misconfigured, PackagesFailed
 from evaluator_host.types.evaluator import Language
 
 _SOURCE: Final = "set.in"
-_GLIBC_MINORS: Final = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)  # of glibc, for which uv has a platform
+_GLIBC_MINORS: Final = (17, 28, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40)  # minor versions of glibc that uv knows
 _PACKAGE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)\s*\\?")
 _HASH: Final = re.compile(r"\s+--hash=(?P<hash>sha(?:256|384|512):[0-9a-f]+)\s*\\?")
 _VIA: Final = re.compile(r"\s+#\s+(?:via\s+)?(?P<name>[A-Za-z0-9][\w.-]*)?.*")

@@ -24,7 +24,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-_PAGE_BYTES: Final = 64 << 20  # the largest have 10 MB
+_PAGE_BYTES: Final = 64 << 20  # bytes of an index page; the largest have 10 MB
 _INFLATED: Final = 31  # zlib's word for gzip
 _TIMEOUT_S: Final = 8.0
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, text/html;q=0.2"

@@ -54,10 +54,10 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 
 _ZONES: Final = Path("/usr/share/zoneinfo")
 _EXIT_S: Final = 1.0
-_SETUP_S: Final = 10.0  # bubblewrap answers within 5 ms
+_SETUP_S: Final = 10.0  # seconds for bubblewrap, which answers within 5 ms
 _MB: Final = 1024 * 1024
 _TEMPLATES: Final = 3  # templates that may fail before every sandbox starts anew
-_BACKENDS: Final = itertools.count(1)  # one process may have several, each with cgroups of its own
+_BACKENDS: Final = itertools.count(1)  # numbers of backends: a process may have several, each with its own cgroups
 
 _log = logging.getLogger(__name__)
 
@@ -87,13 +87,13 @@ class BubblewrapBackend(LocalBackend):
         pythons: Pythons | None = None,
         *,
         instance: str,  # name of this host process (`instance.this_instance`), part of the name of its cgroups
-        supervisor: Supervisor | None = None,  # of the host, for the tasks of this backend
+        supervisor: Supervisor | None = None,  # the host's, for the tasks of this backend
         start: SandboxStart = SandboxStart.FRESH,  # how sandboxes for Python start
     ) -> None:
         super().__init__(tools, pythons)
         self._start = start
-        self._templates: dict[str, Template] = {}  # by interpreter
-        self._failures = 0  # of templates
+        self._templates: dict[str, Template] = {}  # templates by interpreter
+        self._failures = 0  # templates that failed
         self.instance = f"{instance}.{next(_BACKENDS)}"  # name of the folder of its cgroups
         self._watchdog = Watchdog(supervisor)
         self._preparing: asyncio.Task[_Ready] | None = None
@@ -264,7 +264,7 @@ class BubblewrapBackend(LocalBackend):
         runner = runner_command(spec, ready.host, identity=identity)
         child = Child(
             [str(ready.bwrap.path), "--args", str(args), "--", *runner],
-            env={},  # of the first process in the sandbox too, where /proc/1/environ shows it
+            env={},  # empty, because the sandbox can read it in /proc/1/environ
             pass_fds=inherited.child_fds,
         )
         inherited.hand_over()
@@ -300,7 +300,7 @@ class BubblewrapBackend(LocalBackend):
         if not (ready.limits(MEMORY) and ready.limits(PIDS)):
             scope.watch(Watch(pid, spec.memory_mb * _MB, processes, scope.kill))
         if ready.cgroups is not None:
-            name = secrets.token_hex(6)  # a guest sees it: a count would tell it of its neighbours
+            name = secrets.token_hex(6)  # random, because the guest sees it and a count would reveal its neighbours
             group = ready.cgroups.create(name, memory_mb=spec.memory_mb, processes=processes)
             await scope.limit(pid, group)
         if link.ended:
@@ -316,7 +316,7 @@ class BubblewrapBackend(LocalBackend):
             raise SandboxSlow(
                 f"bubblewrap did not set up a sandbox within {_SETUP_S:g} s: the machine is busy"
             ) from error
-        except ProcessLookupError:  # it failed while it made its mounts
+        except ProcessLookupError:  # bubblewrap failed while it made its mounts
             return None
         return pid
 

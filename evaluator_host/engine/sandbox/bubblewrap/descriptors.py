@@ -86,7 +86,7 @@ class InheritedFds:
 
     def go(self) -> None:
         """Tell bubblewrap, which waits after setting up the sandbox, to start the runner."""
-        with contextlib.suppress(BrokenPipeError):  # it has failed meanwhile; the link will report that
+        with contextlib.suppress(BrokenPipeError):  # bubblewrap has failed meanwhile, which the link reports
             os.write(self._go, b"\n")
 
     def _pipe(self, *, reads: bool) -> tuple[int, int]:

@@ -39,7 +39,7 @@ class HostPython:
     executable: Path  # path inside the sandbox
     binds: tuple[Bind, ...]  # interpreter, standard library, its own shared libraries
     masked: tuple[Path, ...]  # folders inside it with the host's third-party packages, which a sandbox finds empty
-    library_path: Path | None  # for LD_LIBRARY_PATH, where the interpreter's run path names a folder of the host
+    library_path: Path | None  # value of LD_LIBRARY_PATH, if the interpreter's run path names a folder of the host
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Host:
 class Identity:
     """The user id of a sandboxed program, and who changes to it."""
 
-    uid: int = NOBODY  # its user and group
+    uid: int = NOBODY  # user id and group id
     drop: bool = False  # bubblewrap runs as root without a user namespace, and the runner itself changes to `uid`
 
 
@@ -78,9 +78,9 @@ class Identity:
 class Descriptors:
     """The numbers of the file descriptors that bubblewrap inherits."""
 
-    seccomp: int  # the compiled filter
-    info: int  # it writes the first process's id there
-    block: int  # it starts nothing in the sandbox before it reads a byte from there
+    seccomp: int  # for reading the compiled filter
+    info: int  # for bubblewrap to write the first process's id to
+    block: int  # for a byte that bubblewrap reads before it starts anything in the sandbox
     files: Mapping[str, int]  # contents of files under /etc, by name
 
 

@@ -82,7 +82,7 @@ class BubblewrapProcesses:
         """Wait until no process of the sandbox is left."""
         if self._init is not None:
             await readable(self._init)
-        else:  # something else may have killed the wrapper, and not what it had started
+        else:  # the wrapper may have been killed without its children
             await asyncio.to_thread(kill_orphans)
 
     def memory_events(self) -> int:
@@ -140,7 +140,7 @@ def kill_orphans() -> int:
     """
     killed = 0
     for process in _PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError):  # it has gone meanwhile, or is another user's
+        with contextlib.suppress(OSError, ValueError):  # the process has ended meanwhile, or is another user's
             if _is_orphan(process):
                 os.kill(int(process.name), signal.SIGKILL)
                 killed += 1
@@ -151,7 +151,7 @@ def _is_orphan(process: Path) -> bool:
     if _name(process) != _WRAPPER:
         return False
     facts = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
-    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]  # in a namespace below ours
+    is_first = facts["NSpid"].split()[1:][-1:] == ["1"]  # the first process of a namespace below ours
     if not is_first or _name(_PROC / facts["PPid"]) == _WRAPPER:
         return False
     return any(str(link.readlink()).startswith(_OURS) for link in (process / "fd").iterdir())

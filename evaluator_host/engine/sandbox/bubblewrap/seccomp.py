@@ -41,7 +41,7 @@ _NO_UNIX_SOCKETS: Final = (
         "args": [{"index": 0, "value": 1, "op": "SCMP_CMP_EQ"}],
     },
     {
-        "names": ["socketpair"],  # of datagrams: such a socket can be connected to another one
+        "names": ["socketpair"],  # pairs of datagram sockets, which can connect to other sockets
         "action": "SCMP_ACT_ERRNO",
         "errnoRet": 97,
         "args": [{"index": 1, "value": 15, "valueTwo": 2, "op": "SCMP_CMP_MASKED_EQ"}],

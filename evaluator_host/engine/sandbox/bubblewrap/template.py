@@ -51,8 +51,8 @@ class Template:
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}  # with its answer
-        self._by_descriptor: dict[bytes, bytes] = {}  # numbers of requests, by what the template calls their processes
+        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}  # by number of request
+        self._by_descriptor: dict[bytes, bytes] = {}  # numbers of requests, by the template's descriptors
         self.lost = self.works = self.silent = False
         try:
             with theirs, os.fdopen(memory_file(bubblewrap_words(arguments)), "rb") as words:
@@ -80,7 +80,7 @@ class Template:
         """
         if self.silent:
             raise TemplateLost("a template made no sandbox: it still does not answer")
-        number, child = secrets.token_hex(6).encode(), ForkedChild()  # a count would tell a guest of its neighbours
+        number, child = secrets.token_hex(6).encode(), ForkedChild()  # a count would reveal a guest's neighbours
         answer = asyncio.get_running_loop().create_future()
         try:
             for folder in folders:
@@ -90,7 +90,7 @@ class Template:
             socket.send_fds(self._socket, [request], child.given)
             async with asyncio.timeout(_START_S):
                 await answer
-            if child.pid == 0:  # which would mean this process to the kernel
+            if child.pid == 0:  # its process is gone; the kernel takes 0 for this process
                 raise TemplateLost("it ended at once")
         except BaseException as error:
             child.close()
@@ -145,7 +145,7 @@ class Template:
     def _on_answer(self, number: bytes, kind: bytes, rest: list[bytes], fds: list[int]) -> None:
         child, answer = self._children[number]
         if kind == b"S":
-            if fds:  # none when this process has no descriptor left
+            if fds:  # there is none when this process is out of descriptors
                 child.pidfd, child.pid = fds[0], _pid_of(fds[0])
         elif kind == b"B":
             self.works = child.confined = True

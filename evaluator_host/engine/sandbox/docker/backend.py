@@ -124,7 +124,7 @@ class DockerLink:
 
     async def _destroy(self) -> ExitStatus:
         inbox = self._channel.inbox
-        pids_hit = self._cgroup is not None and self._cgroup.forks_refused() > 0  # before it goes with the container
+        pids_hit = self._cgroup is not None and self._cgroup.forks_refused() > 0  # read before the container is removed
         end = await self._backend.remove_container(self._name, output_ended=inbox.closed)
         await self._channel.close()
         oom_killed = self.memory_events() > 0 or bool(end and self._backend.ran_out_of_memory(end))
@@ -276,7 +276,7 @@ class DockerBackend:
         try:
             async with asyncio.timeout(_LOOK_S):
                 return await self._engine.run(_look, container)
-        except (*ENGINE_ERRORS, KeyError, ValueError):  # no `ps` there, or not one that knows threads
+        except (*ENGINE_ERRORS, KeyError, ValueError):  # no `ps` on the engine's machine, or one that lists no threads
             return None
 
     def ran_out_of_memory(self, end: ContainerExit) -> bool:
@@ -331,9 +331,9 @@ class DockerBackend:
         try:
             return await self._engine.run(_create, body, name)
         except docker.errors.APIError:
-            raise  # the engine said no
+            raise  # the engine refused
         except requests.RequestException:
-            await self.remove_container(name, output_ended=False)  # it broke off, perhaps after the container was made
+            await self.remove_container(name, output_ended=False)  # the request broke off, perhaps after the creation
             raise
 
     async def _attach(self, container: str) -> Attachment:

@@ -26,12 +26,12 @@ _ORPHAN_AGE: Final = timedelta(minutes=10)  # a container that ended so long ago
 class ContainerExit:
     """The end of a container, as the engine reported it before the container was removed."""
 
-    found: bool = False  # the engine had it; otherwise somebody else has removed it
-    ended: bool = False  # it had ended by itself
+    found: bool = False  # whether the engine had it; otherwise somebody else has removed it
+    ended: bool = False  # whether it had ended by itself
     exit_code: int | None = None
     signal: int | None = None
     oom_killed: bool = False
-    gone: bool = True  # it is removed now
+    gone: bool = True  # whether it is removed now
 
     @property
     def was_killed(self) -> bool:
@@ -71,7 +71,7 @@ def force_remove(client: docker.APIClient, container: str) -> bool:
             client.remove_container(container, force=True, v=True)
         except docker.errors.NotFound:
             return True
-        except docker.errors.APIError:  # removal in progress, or a mount still busy: again
+        except docker.errors.APIError:  # tried again: another removal, or a busy mount, is in the way
             time.sleep(_POLL_S)
     return False
 

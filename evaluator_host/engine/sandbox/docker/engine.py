@@ -43,8 +43,8 @@ ENGINE_ERRORS: Final = (
 _NO_RUNTIME: Final = re.compile(r"(unknown|invalid) (or invalid )?runtime|oci runtime \S+ not found")
 # Docker 20.10: "Unknown runtime specified x", from 23 on: "unknown or invalid runtime name: x".
 
-REQUEST_TIMEOUT_S: Final = 60  # a start on a loaded machine takes seconds; what takes longer is not coming
-_OLDEST_API: Final = "1.41"  # Docker 20.10, Podman 3; only a placeholder until the engine has said its own
+REQUEST_TIMEOUT_S: Final = 60  # seconds; a start on a loaded machine takes several
+_OLDEST_API: Final = "1.41"  # version of Docker 20.10 and Podman 3, until the engine has reported its own
 _FORWARD: Final = (
     "an engine cannot be reached by {address}: forward its socket instead (`ssh -nNT -L "
     "/run/user/1000/engine.sock:/var/run/docker.sock USER@HOST`) and name that, "

@@ -32,8 +32,8 @@ _CONTEXT_DATA: Final = "data"
 
 _LOG: Final = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 32  # 128 bits: no two collide, and a list of images stays readable
-_BUILD_TIMEOUT_S: Final = 600  # an engine answers nothing while it copies a large set
-_BUILD_TIMES: Final = 3  # builds of an image that another process of this host may prune meanwhile
+_BUILD_TIMEOUT_S: Final = 600  # seconds in which an engine may be silent, as it copies a large set
+_BUILD_TIMES: Final = 3  # tries of a build, whose image another process of this host may prune meanwhile
 _NAMING_S: Final = 1.0  # a new image has no name for some milliseconds; without one after this, it lost it
 
 
@@ -115,7 +115,7 @@ class EnvironmentImages:
             return []
         tag = layer_tag(environment.digest)
         if not await self._engine.run(_is_current, tag, digest=environment.digest, image=self._image):
-            return []  # no sandbox starts from it
+            return []  # no sandbox starts from an image that is not current
         return await self._builder.run(_differences, tag, image=self._image, packages=environment.path)
 
     async def drop(self, digest: str) -> None:
@@ -150,7 +150,7 @@ class EnvironmentImages:
 
     def _ended(self, tag: str, task: asyncio.Task[str]) -> None:
         del self._building[tag]
-        if not task.cancelled() and task.exception() is not None:  # perhaps every caller has gone
+        if not task.cancelled() and task.exception() is not None:  # perhaps no caller is left to report it
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, layer: _Layer) -> str:
@@ -178,7 +178,7 @@ class EnvironmentImages:
         run_build(client, self._until_stopped(context), tag=tag, network_mode="none")
         after = find_image(client, tag)
         if before and after and before["Id"] != after["Id"]:
-            with contextlib.suppress(docker.errors.APIError):  # a sandbox still runs on it: `prune` finds it
+            with contextlib.suppress(docker.errors.APIError):  # a sandbox still uses it: `prune` removes it later
                 client.remove_image(before["Id"])
 
     def _until_stopped(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -221,7 +221,7 @@ def _layers(found: dict[str, Any] | None) -> list[str]:
 
 def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: frozenset[str]) -> list[str]:
     unwanted = _unwanted(client, owner=owner, live=live, busy=busy)
-    if any(name.startswith("sha256:") for name in unwanted):  # an id, of an image without a name
+    if any(name.startswith("sha256:") for name in unwanted):  # the id of an image without a name
         time.sleep(_NAMING_S)
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
@@ -240,7 +240,7 @@ def _unwanted(client: docker.APIClient, *, owner: str, live: frozenset[str], bus
         names = {name.removeprefix("localhost/") for name in image.get("RepoTags") or () if _is_layer(name)}
         if labels.get(LABEL_OWNER) != owner or (labels.get(LABEL_ENVIRONMENT) in live and names) or busy & names:
             continue
-        if names or not _is_named(image):  # else somebody gave it a name of their own
+        if names or not _is_named(image):  # an image that somebody else has named stays
             found |= names or {image["Id"]}
     return found
 

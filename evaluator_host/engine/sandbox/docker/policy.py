@@ -60,9 +60,9 @@ class EngineFacts:
     """Abilities of an engine, read from its `/info` and `/version`."""
 
     address: str
-    name: str = ""  # of its machine; "" when it does not say
+    name: str = ""  # name of the engine's machine; "" when the engine does not say
     version: str = ""
-    podman: bool = False  # it is Podman's service behind Docker's API
+    podman: bool = False  # whether it is Podman's service behind Docker's API
     local: bool = True  # reached by a Unix socket: files and processes of the host and the engine are probably the same
     cpus: int = 1
     arch: str = ""
@@ -74,7 +74,7 @@ class EngineFacts:
     seccomp: bool = True
     rootless: bool = False
     runtimes: tuple[str, ...] = ()  # names that `runtime` can take
-    unlimited_runtimes: tuple[str, ...] = ()  # of them, those configured to hold no limit (gVisor's `--ignore-cgroups`)
+    unlimited_runtimes: tuple[str, ...] = ()  # those that hold no limit (gVisor's `--ignore-cgroups`)
     default_runtime: str = ""
 
 
@@ -87,7 +87,7 @@ class ContainerPolicy:
     # value for `seccomp=`: a profile (Docker) or the path of one (Podman); None leaves the engine's own
     seccomp: str | None
     node_flags: tuple[str, ...]  # flags for Node, before the runner's name
-    labels: Mapping[str, str]  # by which `sweep` finds the container
+    labels: Mapping[str, str]  # labels by which `sweep` finds the container
     python_with_node: bool = False  # whether rows of Python may start the image's Node
 
 
@@ -147,7 +147,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     gvisor = is_gvisor(policy.runtime or engine.default_runtime)
     memory_bytes = (spec.memory_mb + gvisor * GVISOR_MEMORY_MB) * 1024 * 1024
     processes = process_limit(spec.language, spec.processes) + gvisor * GVISOR_PROCESSES
-    # where no cgroup counts, the user's count must do
+    # without a limit by cgroup the user's limit must do
     user_processes = USER_PROCESSES if engine.pids_limit else processes
     config: dict[str, Any] = {
         "NetworkMode": "default" if spec.network else "none",  # an engine's own: a bridge, or what Podman has for it
@@ -157,8 +157,8 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         "SecurityOpt": security_options(policy),
         "IpcMode": "private",
         "Memory": memory_bytes,
-        "MemorySwap": memory_bytes,  # memory and swap together: none of it swap
-        "OomScoreAdj": 500,  # a host short of memory loses a sandbox before anything of its own
+        "MemorySwap": memory_bytes,  # limit of memory and swap together, so that no swap is left
+        "OomScoreAdj": 500,  # when memory is short, a sandbox is killed before the host
         "PidsLimit": processes,
         "Tmpfs": {
             **dict.fromkeys(("/tmp", "/dev/shm"), _tmpfs(spec.disk_mb, engine)),  # noqa: S108
@@ -170,7 +170,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         ],
         "LogConfig": {"Type": "none", "Config": {}},
         "Init": False,  # the runner is process 1 and reaps
-        "AutoRemove": False,  # its exit code is read first
+        "AutoRemove": False,  # the exit code is read before the removal
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
     }
     if not spec.network:
@@ -179,7 +179,7 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
         config["NanoCpus"] = int(min(CPUS, engine.cpus) * 1e9)
     if engine.cgroup_version == "2" or (engine.cgroup_version == "1" and not engine.podman):
         config["CgroupnsMode"] = "private"
-    if not engine.podman:  # it takes such a list in another way, and has one of its own
+    if not engine.podman:  # Podman takes such a list in another form, and has its own
         config["MaskedPaths"] = docker_masked_paths()
     if policy.runtime:
         config["Runtime"] = policy.runtime
@@ -196,7 +196,7 @@ def security_options(policy: ContainerPolicy) -> list[str]:
 
 def _tmpfs(size_mb: int, engine: EngineFacts) -> str:
     options = f"rw,noexec,nosuid,nodev,mode=1777,size={size_mb}m"
-    if engine.podman:  # it knows no such option; inodes count towards the memory limit in any case
+    if engine.podman:  # Podman lacks the option `nr_inodes`; inodes count towards the memory limit anyway
         return options
     return f"{options},nr_inodes={size_mb * INODES_PER_MB}"
 

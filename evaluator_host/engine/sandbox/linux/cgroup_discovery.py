@@ -19,8 +19,8 @@ _HOST: Final = f"{PREFIX}host"  # the group of the host itself, where it has to 
 class Hierarchy:
     """One mounted cgroup hierarchy."""
 
-    mount: Path  # where it is mounted
-    own: Path  # the group of this process in it
+    mount: Path  # mount point of the hierarchy
+    own: Path  # folder of this process's group in the hierarchy
 
 
 def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:

@@ -27,8 +27,8 @@ _PROCESS: Final = {1: 1024, 2: 100}  # the weight of one ordinary process (versi
 _LEAST: Final = {1: 2, 2: 1}
 _GREATEST: Final = {1: 262_144, 2: 10_000}
 _PER_PROCESSOR: Final = 0.5  # weight of all sandboxes of a host on one processor, as a part of a process's
-GUEST: Final = 1.0  # the same of a sandbox beside the other sandboxes of its host, and nothing else
-_NICER: Final = 0.8  # factor of it for each nice value of the host, as the kernel weighs processes
+GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
+_NICER: Final = 0.8  # factor of a weight for each nice value of the host, as the kernel weighs processes
 _MB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 class Cgroups:
     """The folders in which this host creates cgroups."""
 
-    version: int  # of the kernel's interface, 1 or 2
+    version: int  # version of the kernel's interface, 1 or 2
     homes: Mapping[str, Path]  # folder per controller; with version 2 the same one for all
 
     @property
@@ -88,7 +88,7 @@ class Cgroup:
         self._version = version
         self._by_controller = by_controller
         self._usage_fd = -1
-        self._counts: dict[str, int] = {}  # as last read, by key
+        self._counts: dict[str, int] = {}  # counts as last read, by key
 
     @property
     def folders(self) -> tuple[Path, ...]:

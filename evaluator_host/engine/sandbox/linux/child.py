@@ -64,9 +64,9 @@ class Child(Pipes):
         self,
         command: Sequence[str],  # program and arguments
         *,
-        env: Mapping[str, str],  # its whole environment
+        env: Mapping[str, str],  # all environment variables of the child
         cwd: str | None = None,  # working directory; the host's own when None
-        pass_fds: Sequence[int] = (),  # descriptors it inherits besides 0, 1 and 2; no others
+        pass_fds: Sequence[int] = (),  # all descriptors that it inherits besides 0, 1 and 2
     ) -> None:
         """Start it.
 
@@ -129,9 +129,9 @@ class ForkedChild(Pipes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pid = 0  # as this machine numbers it
-        self.pidfd = -1  # refers to it; who takes the process over closes it
-        self.confined = False  # it has everything that makes a sandbox
+        self.pid = 0  # process id, as this machine numbers it
+        self.pidfd = -1  # pidfd of the process, for its next owner to close
+        self.confined = False  # whether its whole isolation is in place
         self.exited = asyncio.Event()  # set once it has ended
         self.returncode: int | None = None  # exit code, or 128 + the signal that ended it; < 0: its template died
 

@@ -17,9 +17,9 @@ _PERIOD_S: Final = 0.05
 _AT_ONCE: Final = 64  # sandboxes measured in a period: each takes most of a millisecond
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _KB: Final = 1024
-_INODE_BYTES: Final = 1024  # what the kernel keeps for an empty file on a tmpfs
-_SOCKET_BYTES: Final = 212_992  # net.core.wmem_default: unread bytes that one may hold
-_FREE_SOCKETS: Final = 64  # an event loop has two, the runner four
+_INODE_BYTES: Final = 1024  # bytes that the kernel keeps for an empty file on a tmpfs
+_SOCKET_BYTES: Final = 212_992  # unread bytes that a socket may hold (net.core.wmem_default)
+_FREE_SOCKETS: Final = 64  # sockets that do not count; an event loop has two, the runner four
 _TMPFS: Final = ("tmp", "dev/shm")  # tmpfs mounts of the sandbox, below /proc/<pid>/root
 
 
@@ -31,9 +31,9 @@ class Watch:
     memory_bytes: int  # limit of memory, files in /tmp and /dev/shm and buffers of sockets included
     processes: int  # limit of processes and threads together
     kill: Callable[[], None]  # ends the sandbox
-    over_memory: bool = False  # it was killed at its memory limit
-    over_processes: bool = False  # it was killed at its process limit
-    name: str = ""  # of the first process at the beginning: bubblewrap's
+    over_memory: bool = False  # whether it was killed at its memory limit
+    over_processes: bool = False  # whether it was killed at its process limit
+    name: str = ""  # first name of the first process, which is bubblewrap's
 
     def __post_init__(self) -> None:
         self.name = _name(self.init_pid)
@@ -57,7 +57,7 @@ class Watch:
     def _memory(self, pids: list[int]) -> int:
         held = _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
         most = sum(map(_resident_bytes, pids)) + held
-        if most <= self.memory_bytes:  # the cheap figure counts a shared page once per process
+        if most <= self.memory_bytes:  # the cheap sum counts a shared page once per process
             return most
         return sum(map(_own_bytes, pids)) + held
 
@@ -92,7 +92,7 @@ class Watchdog:
         while True:
             await asyncio.sleep(_PERIOD_S)
             looked_at, self._watches[:_AT_ONCE] = self._watches[:_AT_ONCE], []
-            self._watches += looked_at  # the others have their turn next
+            self._watches += looked_at  # to the end, so that the others are measured next
             for watch in looked_at:
                 if not (watch.over_memory or watch.over_processes):
                     watch.enforce()

@@ -37,7 +37,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D
 _STOPPED: Final = frozenset("Tt")
 _GONE: Final = frozenset("ZXx")
-_TIMES, _THREADS = slice(11, 15), 17  # of proc(5) stat from the state on: utime to cstime, num_threads
+_TIMES, _THREADS = slice(11, 15), 17  # fields of proc(5) stat, counted from the state: utime to cstime, num_threads
 
 _T = TypeVar("_T")
 
@@ -79,7 +79,7 @@ class WorkClock:
         self._credit_s = 0.0
         self._forgiven_s = STOPPED_FACTOR * limit_s if forgiving else 0.0
         self._stalled_since: float | None = None
-        self.worked_s = 0.0  # its own time up to the last look
+        self.worked_s = 0.0  # seconds of its own time up to the last look
 
     @property
     def next_look_s(self) -> float:
@@ -116,7 +116,7 @@ class WorkClock:
           waited_s: Seconds since then in which it waited for the host's answer from a model; of these only processor
             time counts.
         """
-        most_s = 2 * self.next_look_s  # the host slept, or was stopped, for the rest
+        most_s = 2 * self.next_look_s  # in a longer gap the host itself slept or was stopped
         now = time.monotonic()
         self._began += waited_s
         passed, self._looked = now - self._looked, now
@@ -150,7 +150,7 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
     clock = WorkClock(limit_s)
     try:
         while not (await asyncio.wait([task], timeout=clock.next_look_s))[0]:
-            clock.count(look_at(first_pid()))  # it may only be starting
+            clock.count(look_at(first_pid()))  # asked each time, since the process may still be starting
             if clock.starved:
                 raise Starved
             if clock.expired:
@@ -170,7 +170,7 @@ def look_at(first_pid: int | None) -> Look | None:
     for pid in process_tree(first_pid):
         fields = _stat(f"/proc/{pid}/stat")
         if len(fields) > _THREADS:
-            ticks += sum(map(int, fields[_TIMES]))  # its own and of children that it has reaped
+            ticks += sum(map(int, fields[_TIMES]))  # of the process and of children that it has reaped
             states = set(_states(pid)) if int(fields[_THREADS]) > 1 else {fields[0]}
             if pid == first_pid:
                 first = states
@@ -183,7 +183,7 @@ def look_at(first_pid: int | None) -> Look | None:
 
 
 def doing(states: set[str]) -> Doing:
-    """Return what a sandbox does whose processes are in these states, letters of proc(5): `R`, `S`, `T`."""
+    """Return the state of a sandbox from the states of its processes, letters of proc(5): `R`, `S`, `T`."""
     if states & _WANTS:
         return Doing.WANTS
     return Doing.STOPPED if states & _STOPPED and states <= _STOPPED else Doing.SLEEPS

@@ -257,7 +257,7 @@ class Structures:
                 after = _with_facts(top, around, around.entry)
                 return after._replace(outs=_join(around.outs, top.live), endless=around.endless or top.endless)
             case "loop" if self._strict and top.live is None and not top.continued and not top.full:
-                raise _Broken  # it ends in its first pass
+                raise _Broken  # the loop ends in its first pass
         return _with_facts(top, around, _out(top))
 
     def _after_function(self, top: _Frame, around: _Frame) -> _Frame:
@@ -267,7 +267,7 @@ class Structures:
             if name not in top.stores and name not in top.unit.parameters:
                 pending.add((name, True))
             elif not deferred and self._strict:
-                raise _Broken  # not bound on every way to its use
+                raise _Broken  # a name is not bound on every way to its use
         falls_through = top.returns and not top.yields and top.live is not None
         if self._strict and (falls_through or top.wanted - top.loads):
             raise _Broken
@@ -377,7 +377,7 @@ def _require_place(unit: Statement, frames: _Frames, *, forced: bool) -> None:
     if unit.is_method:
         allowed = frame.kind == "class" or forced
     elif unit.kind == "class" and unit.stores <= {"Config", "Meta"}:
-        allowed = forced or frame.kind in _SCOPES  # what pydantic and Django call so lies in a class
+        allowed = forced or frame.kind in _SCOPES  # pydantic and Django have such classes inside others
     elif unit.kind in ("def", "class"):
         allowed = forced or frame.kind == "module" or _scope(frames).kind == "def"
     elif unit.is_docstring:

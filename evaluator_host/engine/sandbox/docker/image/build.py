@@ -30,10 +30,10 @@ from evaluator_host.engine.sandbox.local import Tools
 from evaluator_host.engine.system.processes import Command, run
 from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
-_BUILD_TIMEOUT_S: Final = 600  # a remote engine receives 130 MB of context before it answers
+_BUILD_TIMEOUT_S: Final = 600  # seconds; a remote engine receives 130 MB before it answers
 _MACHINES: Final = {"amd64": 62, "arm64": 183}  # e_machine of ELF, by the engine's name of the architecture
 _ANSWER_S: Final = 20  # seconds for a registry to say that it has the image; firewalls that drop packets never answer
-_BOOTSTRAP_S: Final = 1800.0  # one and a half minutes over a good line
+_BOOTSTRAP_S: Final = 1800.0  # seconds for making a base, which takes 90 with a good connection
 _ENV: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
 
 Progress = Callable[[str], None]
@@ -77,7 +77,7 @@ def run_build(client: docker.APIClient, context: IO[bytes] | Iterator[bytes], *,
     ):
         lines.append(str(event.get("stream") or event.get("error") or ""))
         failed = failed or bool(event.get("error"))
-    if failed:  # only now: a response that is not read to its end keeps its connection open
+    if failed:  # after the loop, because an unread response keeps its connection open
         raise docker.errors.BuildError("".join(lines)[-2000:].strip(), iter(()))
 
 
