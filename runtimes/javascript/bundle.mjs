@@ -149,6 +149,7 @@ const COMMON = [
   '--bundle', '--platform=node', '--target=node24', '--charset=utf8', '--color=false', '--log-limit=0',
   '--supported:dynamic-import=false', '--main-fields=main,module', '--external:./node_modules/*.node', '--external:./node_modules/*.wasm',
   '--external:./node_modules/*.json',
+  ...builtinModules.filter((one) => one.includes('/')).map((one) => `--external:${one}`), // esbuild does not know `inspector/promises`
   ...DEFINED,
 ];
 

@@ -76,6 +76,10 @@ AT_RUN_TIME = {
     "an exports map": ('(await import("modern/sub/" + ["ten"][0])).ten', 10),
     "JSON": ('require("own-files/" + ["facts.json"][0]).eight', 8),
     "a builtin": ('require("node:" + ["path"][0]).basename("/a/b")', "b"),
+    "builtins with paths": (
+        '(await import("inspector/promises"), [typeof require("inspector/promises").Session, typeof require("path/posix").join].join())',
+        "function,function",
+    ),
 }
 
 
