@@ -22,7 +22,7 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
-_FOLDERS: Final = ("datasets", "filesets")  # copied after the database: a file that it refers to was there before it
+_FOLDERS: Final = ("datasets", "filesets")  # copied last, with each file that the database refers to
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
@@ -101,7 +101,7 @@ def _pack(file: Path, made: Path, data_dir: Path) -> None:
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
-    """Add a file or a folder with what is in it; leave out what is deleted meanwhile."""
+    """Add a file, or a folder with its contents, to an archive; skip files that are deleted meanwhile."""
     archive.add(path, name, recursive=False)
     if path.is_dir():
         with closing(walk(path)) as entries:

@@ -78,7 +78,7 @@ def check(
 
 
 def _write_fix(file: Path, report: CheckReport) -> None:
-    """Replace a file that lost its indentation by the one text that fits; leave any other as it is."""
+    """Restore the indentation that a file has lost, if only one indentation fits; else leave the file as it is."""
     fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
     if fix is None or fix.code is None:
         err.print(plain(f"{file} has no lost indentation that fits in one way only; it stays as it is"))

@@ -24,7 +24,7 @@ from evaluator_host.types.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """A test case of an evaluator and its outcome: `problem` says what is not as expected, None if all is."""
+    """A test case of an evaluator and its outcome: `problem` says how it differs from what was expected, if it does."""
 
     evaluator: str
     case: str

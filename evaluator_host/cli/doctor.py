@@ -46,7 +46,7 @@ _NOT_WORKING: Final = 3
 _NEEDED: Final = ("data directory", "database", "open files")  # checks without which no host starts
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
 _TRIED_BYTES: Final = 1 << 20
-_ANSWERS_S: Final = 30.0  # a host that is asked whether it is ready may start a sandbox first
+_ANSWERS_S: Final = 30.0  # seconds to wait for `/readyz`, for which a host may start a sandbox
 app = typer.Typer(name="images", no_args_is_help=True)
 
 
@@ -86,7 +86,7 @@ def is_working(findings: Iterable[Finding]) -> bool:
 
 
 def _checked(name: str, check: Callable[[], str]) -> Finding:
-    """Return the finding of a check that returns what it found, or raises."""
+    """Run a check, and return its finding: the text that it returned, or the error that it raised."""
     try:
         return Finding(name, ok=True, detail=check())
     except Misconfigured as error:
@@ -175,7 +175,7 @@ def _running_host(settings: Settings, name: str) -> Finding | None:
 
 
 def _table(found: dict[str, list[Finding]], *, serving: str | None) -> Text:
-    """Return all findings; those of a backend that does not work, and that no host needs here, are not faults."""
+    """Return a table of all findings; a backend that does not work is not a fault if no host here needs it."""
     made = Text()
     width = max(len(finding.name) for findings in found.values() for finding in findings)
     for name, findings in found.items():

@@ -88,7 +88,7 @@ class _Completion(NamedTuple):
 
 
 class _Group(TyperGroup):
-    """A group of commands that also takes the aliases of their names, and knows the nearest of a misspelt one."""
+    """A group of commands that also takes aliases of their names, and suggests the nearest name for a misspelt one."""
 
     aliases: Mapping[str, tuple[str, ...]] = _VERBS
 
@@ -130,7 +130,7 @@ class _CommandLine(_Group):
                 formatter.write_dl([(name, summaries[name]) for name in names])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return the commands, and of options the names, that begin with a text."""
+        """Return the commands, and the names of options, that begin with a text."""
         found = [
             _Completion(name, said) for name, said in help_texts()["summaries"].items() if name.startswith(incomplete)
         ]
@@ -214,7 +214,7 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
     for one in commands.registered_commands:
         name = one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
         one.epilog = one.epilog or _examples(f"{group} {name}")
-        one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]  # whole: click cuts its own
+        one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]  # click would shorten it
     return commands
 
 
@@ -238,7 +238,7 @@ def _before(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    gc.freeze()  # all modules of the command are imported
+    gc.freeze()  # the command's modules, now all imported, stay until the end
     gc.enable()
     cli_state.debug = debug
     if _resources().get(context.invoked_subcommand or "", {}).get("calls_host"):

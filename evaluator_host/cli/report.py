@@ -73,7 +73,7 @@ class ReportFiles:
         if self.max_drop is not None and self.baseline is None:
             raise InvalidRequest("--max-drop needs --baseline: the results of the run to compare with")
         if self.baseline is not None:
-            read_report(self.baseline, "baseline")  # a wrong file is told before the run
+            read_report(self.baseline, "baseline")  # a file that cannot be read fails before the run, not after it
 
     @property
     def wanted(self) -> bool:
@@ -198,7 +198,7 @@ def _table(rows: list[ReportedRow]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """Return a text that cannot leave its cell: what a caller's code says is not markup."""
+    """Escape a text for a cell of a Markdown table: texts of a caller's code are not markup."""
     plain = " ".join(text.split()).replace("\\", "\\\\")
     return "".join(f"\\{sign}" if sign in "|`*_<>[]#!&~" else sign for sign in plain)
 

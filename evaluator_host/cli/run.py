@@ -234,8 +234,8 @@ class Run:
     as_json: bool
     url: str | None
     _rows: RowFile = field(init=False)
-    _told: set[str] = field(init=False, default_factory=set)  # faults of lines that were printed
-    _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # read, and without a result yet
+    _told: set[str] = field(init=False, default_factory=set)  # messages about bad lines that were printed
+    _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # rows read that have no result yet
     _summary: Summary = field(init=False, default_factory=Summary)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
 
@@ -308,9 +308,9 @@ class Run:
                     progress.advance(self._rows.position, self._summary)
 
     async def _score_together(self, target: EvaluationService) -> None:
-        if self.shard is not None:  # its rows are not all
+        if self.shard is not None:  # a shard does not have all rows
             return
-        rows = self._open_rows(lambda _line, _message: None)  # its bad lines were reported before
+        rows = self._open_rows(lambda _line, _message: None)  # bad lines were reported at the first reading
         try:
             self._summary.together = await self._scored.score_corpus(target, self.given.evaluator, rows)
         except InvalidRequest as error:

@@ -18,7 +18,7 @@ from evaluator_host.platform.terminal.console import out
 from evaluator_host.types.errors import Misconfigured
 
 _BACKLOG: Final = 2048
-_FEWEST_DESCRIPTORS: Final = 64  # about what an idle host has open, and one sandbox
+_FEWEST_DESCRIPTORS: Final = 64  # about as many as an idle host and one sandbox have open
 _STOP_S: Final = 4.8  # seconds after the grace: to answer the calls under way, store results, end sandboxes
 
 
@@ -50,10 +50,10 @@ def serve(
     if not _is_loopback(settings.host):
         run_async(lambda: require_key(settings))
     faulthandler.enable()  # a crash of native code is in the log, too
-    atexit.register(_only_free_memory)  # as the first, so it is called last
+    atexit.register(_only_free_memory)  # registered first, so that it is called last
 
     def end_in_time() -> None:
-        """End the process after its grace, whatever does not end then: a thread that computes, a system call."""
+        """End the process after its grace, even if a thread still computes or a system call does not return."""
         faulthandler.dump_traceback_later(settings.stop_grace_s + _STOP_S, exit=True)
 
     with (
@@ -64,7 +64,7 @@ def serve(
 
 
 def _only_free_memory() -> None:
-    """End in any time: all is stored and no thread runs. On a busy machine the interpreter may take seconds to end."""
+    """Let the interpreter take its time to end, which may be seconds on a busy machine: all is stored by now."""
     faulthandler.cancel_dump_traceback_later()
     gc.freeze()
 

@@ -102,7 +102,7 @@ def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
     whole = {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
     if evaluator.judge is None:
         return whole
-    made = ("code", "language", "contract", "models")  # of the form, by the host
+    made = ("code", "language", "contract", "models")  # fields that the host makes from the judge's form
     return {"judge": evaluator.judge, **{name: value for name, value in whole.items() if name not in made}}
 
 
@@ -187,7 +187,7 @@ def _error_classes() -> dict[str, type[HostError]]:
     found, left = dict[str, type[HostError]](), [HostError]
     while left:
         kind = left.pop()
-        found.setdefault(kind.code, kind)  # a subclass of the same code may be made of something else
+        found.setdefault(kind.code, kind)  # of classes with one code, the base: a subclass may take other arguments
         left.extend(kind.__subclasses__())
     return found
 

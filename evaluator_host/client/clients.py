@@ -31,7 +31,7 @@ _V = TypeVar("_V")
 
 
 def _replay_body(replay: Replay) -> dict[str, Json]:
-    """Return the field, unless it has its default."""
+    """Return `{"replay": replay}`, or `{}` for the default."""
     return {} if replay is Replay.OFF else {"replay": replay}
 
 

@@ -30,7 +30,7 @@ from .calls import Call, decode, encode, evaluator_body, path_part, query
 from .transport import TransportT, Verbs, stream, verb
 
 _EVENT_DATA: Final = b"data:"
-_AGAIN_S: Final = 1.0  # seconds between two looks at a job whose events cannot be had
+_AGAIN_S: Final = 1.0  # seconds between two looks at a job whose events cannot be read
 _PAGE_ROWS: Final = 500
 
 
@@ -468,7 +468,7 @@ class JobVerbs(Verbs[TransportT]):
         last: JobReport | None = None
         while True:
             came = False
-            with suppress(HostError):  # the request below raises it again, unless it was the connection
+            with suppress(HostError):  # the request below raises it again, unless only the connection broke
                 async with aclosing(self._events(job_id)) as reports:
                     async for report in reports:
                         came, last = True, report
@@ -483,7 +483,7 @@ class JobVerbs(Verbs[TransportT]):
                 await self._transport.sleep(_AGAIN_S)
 
     async def _events(self, job_id: str) -> AsyncGenerator[JobReport, None]:
-        """Yield what the server sends of a job before it ends, until it ends or the connection breaks."""
+        """Yield the job at each event of the server, without its final state, until it or the connection ends."""
         call, rest = Call("GET", _path(job_id, "events"), JobReport), b""
         async with aclosing(self._transport.download(call)) as pieces:
             async for piece in pieces:

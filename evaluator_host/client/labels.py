@@ -75,7 +75,7 @@ class LabelVerbs(NamedVerbs[TransportT, LabelQueue]):
     async def set(
         self, name: str, index: int, label: Json, *, skip: bool = False, note: str = "", by: str | None = None
     ) -> LabelQueue:
-        """Label a row, skip it, or let it wait again, and return the queue after it.
+        """Label a row, skip it, or let it wait again; return the queue as it then is.
 
         Args:
           name: Name of the queue.

@@ -21,7 +21,7 @@ _OF_THE_HOST: Final = ("operator", "created_at")
 class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
     """Methods for the models that evaluators may be granted, in the workspace of the caller's key.
 
-    Evaluators that were granted a deleted one are refused from then on.
+    The host refuses evaluators that were granted a model once it is deleted.
     """
 
     _PATH = "/v1/models"
@@ -75,13 +75,13 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def forbid_host(self, host: str) -> None:
-        """Take back that evaluators may ask a host, which was allowed with `allow_host`.
+        """Forbid evaluators to ask a host that was allowed with `allow_host`.
 
         Args:
           host: Host and port, as `hosts` lists it.
 
         Raises:
-          NotFound: it was not allowed so.
+          NotFound: the host was not allowed with `allow_host`.
         """
         await self._transport.send(Call("DELETE", f"/v1/model-hosts/{quote(host, safe='')}", NoneType))
 

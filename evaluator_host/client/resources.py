@@ -221,7 +221,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
 
 
 class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
-    """Methods for the data sets in the workspace of the caller's key. Jobs keep the rows of a deleted one."""
+    """Methods for the data sets in the workspace of the caller's key. Jobs keep the rows of a deleted data set."""
 
     _PATH = "/v1/datasets"
     _REPORT = DatasetReport
@@ -253,7 +253,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
             return await self._upload(path, _lines(data), Format.JSONL)
         format_ = Format.of_name(str(data) if format is None else f"rows.{format}")
         with await self._transport.call_blocking(Path(data).open, "rb") as file:
-            size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # 0 of a pipe
+            size = (await self._transport.call_blocking(os.fstat, file.fileno())).st_size  # a pipe has size 0
             return await self._upload(path, pieces(self._transport, file), format_, size)
 
     @stream
@@ -415,7 +415,7 @@ class DataVerbs(NamedVerbs[TransportT, DataFile]):
 class SecretVerbs(NamedVerbs[TransportT, SecretReport]):
     """Methods for the secrets in the workspace of the caller's key. The host never shows a value again.
 
-    Jobs that still need a deleted one fail.
+    Jobs that need a secret fail once it is deleted.
     """
 
     _PATH = "/v1/secrets"

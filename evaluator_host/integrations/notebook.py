@@ -128,6 +128,5 @@ class _EvaluatorMagic:
         return [one if isinstance(one, Row) else to_row(decode_json(encode_json(one)), mapping) for one in records]
 
     def close(self) -> None:
-        """End the sandboxes."""
         if self._pool is not None:
             self._pool.close()

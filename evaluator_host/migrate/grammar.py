@@ -30,10 +30,10 @@ class Grammar:
       descends: Wrappers inside which text is converted too.
       texts: Literals of text.
       numbers: Literals of numbers.
-      is_text: Whether a literal of text is one by its source: bytes are not, nor is a blank one, which is not a number.
-      is_wrapped: Whether a call of a function returns something else than its body does: async, decorated.
+      is_text: Whether the source of a literal is that of text which may be a number: not bytes, and not blank.
+      is_wrapped: Whether a function is async or decorated, so that a call returns another value than its body.
       values: Statements that give a variable a value, each with the field of that value.
-      declares: Those that may leave the value out.
+      declares: Those of these statements that may leave the value out.
       tables: Statements that give a table its name, each with the field of the table.
       table_literals: Literals of tables.
       pairs: Entries of a table that have a field `value`.

@@ -176,9 +176,9 @@ class _Work:
     as_run: Callable[[str], str]
 
     async def other_contract(self) -> Contract | None:
-        """Return the contract for which the code is written, if that is none that migrates.
+        """Return the contract of the code if there is nothing to migrate from it; else None.
 
-        A sandbox tells. Code for `function`, whose names of parameters are free, may be legacy code all the same.
+        A sandbox finds the contract. Code for `function` may still be legacy code, as it names its parameters freely.
         """
         contract = self.evaluator.contract
         if contract is Contract.AUTO and not _LEGACY.search(self.evaluator.code):

@@ -70,7 +70,6 @@ class _Kinds:
         self._grammar = draft.grammar
 
     def of(self, node: Node, scope: Scope, depth: int = DEPTH) -> Kind:
-        """Return the kind of an expression."""
         grammar = self._grammar
         if depth == 0:
             return Kind.UNKNOWN

@@ -79,7 +79,7 @@ def _closure(first: int, statements: list[_Statement], binding: dict[str, set[in
 
 
 def _changes(statement: _Statement, found: set[int], binding: dict[str, set[int]]) -> bool:
-    """Whether a statement that defines nothing may change what a slice has, and needs nothing else."""
+    """Whether a statement defines nothing, and uses only names of the slice, whose values it may change."""
     if statement.binds or not statement.uses:
         return False
     needed = [binding[name] for name in statement.uses if name in binding]
@@ -211,7 +211,7 @@ def _declared_names(node: "Node") -> Iterator[str]:
 
 
 def _is_entry(node: "Node") -> bool:
-    """Whether a declaration is one of a function or class."""
+    """Whether a node declares a function or a class."""
     if node.type in _ENTRIES:
         return True
     if node.type not in _VARIABLES:

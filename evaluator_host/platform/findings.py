@@ -10,7 +10,7 @@ from evaluator_host.types.errors import HostError, Misconfigured, refusal_of
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_NAMED: Final = 3  # secrets that do not open and are named
+_NAMED: Final = 3  # secrets that a message names, of those that no key opens
 
 
 async def database_findings(settings: Settings) -> list[Finding]:

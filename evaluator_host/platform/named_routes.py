@@ -20,7 +20,7 @@ class Named(NamedTuple):
     report: Any
     get: Callable[[str, str], Awaitable[object]]
     delete: Callable[[str, str], Awaitable[None]]
-    verb: str  # of deletions in the audit log
+    verb: str  # verb of deletions in the audit log
     shows: str
     deletes: str
 

@@ -30,11 +30,11 @@ class Asked(Protocol):
     """A part of the host that has things, and may use things of others."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return a thing of its own by all its names; None if it has one name, or is another's."""
+        """Return a thing of its own by all its names; None if it has one name, or belongs to another part."""
         ...
 
     async def users_of(self, workspace_id: str, used: Used) -> list[str]:
-        """Return its own that use a thing."""
+        """Return those of its own things that use another one."""
         ...
 
 
@@ -49,11 +49,11 @@ class Users:
     ) -> None:
         """Check that nothing uses the thing of this kind and name (id of a job), unless `force`.
 
-        `get(workspace_id, name)` returns the thing, which is asked for when it has users.
+        `get(workspace_id, name)` is called if the thing has users: it raises if there is no such thing.
 
         Raises:
-          InUse: something does; the message names it.
-          NotFound: `get` says so.
+          InUse: something uses it; the message names it.
+          NotFound: `get` raises it.
         """
         if force:
             return

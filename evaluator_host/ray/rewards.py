@@ -34,7 +34,6 @@ class _RewardWorker:
         return None if report.ok else f"{node_name()}: the evaluator does not load: {report.problems[0].message}"
 
     def score(self, rows: Sequence[Row]) -> list[dict[str, Json]]:
-        """Return the reward of each row."""
         results = shared_pool(self._pool).evaluate_batch(self._evaluator, rows).results
         return [_reward(result) for result in results]
 
@@ -150,7 +149,7 @@ class RewardPool:
             self._ray.kill(worker)
 
     def _send(self, batch: Sequence[Mapping[str, Json]]) -> list[Any]:
-        """Divide a batch between the workers; return what the parts' rewards come from, in order."""
+        """Divide a batch between the workers; return the pending rewards of the parts, in order."""
         rows = [_row(sample) for sample in batch]
         size = max(1, min(_REWARDS_AT_ONCE, -(-len(rows) // len(self._workers))))
         sent = []

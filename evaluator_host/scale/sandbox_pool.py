@@ -29,7 +29,7 @@ from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationR
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_AHEAD: Final = 256  # rows that wait for a sandbox, and results that wait for a reader
+_AHEAD: Final = 256  # rows that may wait for a sandbox, and results that may wait for a reader
 _PART: Final = 64  # rows or results that cross between threads at once
 _END: Final = object()
 
@@ -221,7 +221,7 @@ def _require_finite(given: dict[str, Any]) -> None:
 
 
 def _finite(rows: AsyncIterable[Given] | Iterable[Given]) -> AsyncIterable[Given] | Iterable[Given]:
-    """Give rows on, an error in the place of one with NaN or an infinity, which would become null."""
+    """Pass rows on; one with NaN or an infinity, which would become null, is replaced by an error."""
     if isinstance(rows, AsyncIterable):
         return (_or_error(row) async for row in rows)
     return map(_or_error, rows)

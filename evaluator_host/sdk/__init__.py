@@ -15,13 +15,13 @@ from evaluator_host.sdk.exports import *  # noqa: E402, F403
 from evaluator_host.sdk.exports import __all__ as __all__  # noqa: E402
 from evaluator_host.vendors.nemo.sdk import runs  # noqa: E402
 
-Evaluator = runs.Evaluator  # in place of the one among the exports
+Evaluator = runs.Evaluator  # replaces the `Evaluator` of the exports
 
 _OF_A_HOST = {"NoSource": "source", "Sandboxes": "sandboxes", "Submission": "submission"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what few need, when it is asked for: it brings a whole host along."""
+    """Import a rarely used name when it is asked for, since it imports a whole host."""
     if name not in _OF_A_HOST:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - as above

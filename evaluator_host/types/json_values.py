@@ -18,10 +18,8 @@ VALUE_DEPTH: Final = 64  # levels a returned value may have (runtimes/PROTOCOL.m
 LARGE_BYTES: Final = 256 << 10  # work on more JSON than this is done in a thread
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56  # bytes that each takes in memory
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
-_LONG_NUMBER: Final = b"0" * 19  # once every digit is 0; orjson makes a float of an integer beyond 64 bits
-_STEP: Final = (
-    3  # of the first look for one: so many digits in a row have six at every third byte, whatever comes first
-)
+_LONG_NUMBER: Final = b"0" * 19  # digits, each replaced by 0, that may be over 64 bits: orjson returns a float
+_STEP: Final = 3  # bytes from one to the next in the first look: of 19 digits in a row it sees six, wherever they begin
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
 _MOST_WEIGHT: Final = 1 + _ENTRY  # greatest weight of one byte
 _KINDS: Final = bytes(
@@ -119,7 +117,7 @@ def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
 
 def not_finite(value: Any) -> str | None:
     """Return the path of a number that is NaN or infinite, which JSON does not have; None where there is none."""
-    if not _has_not_finite(value):  # a third of the time
+    if not _has_not_finite(value):  # takes a third of the time of the search below
         return None
     found = (path for path, one in places(value) if isinstance(one, float) and not math.isfinite(one))
     return next(map(render_path, found), None)
@@ -184,7 +182,7 @@ def require_single_keys(data: bytes, value: Any) -> None:
 
 
 def _has_long_number(data: bytes) -> bool:
-    """Whether so many digits follow each other; a third of the bytes decides for most texts."""
+    """Whether 19 digits follow each other; for most texts a look at every third byte is enough."""
     return _STEPPED in data[::_STEP].translate(_DIGITS) and _LONG_NUMBER in data.translate(_DIGITS)
 
 

@@ -20,7 +20,7 @@ def nearest_name(given: str, known: Iterable[str]) -> str | None:
 
 
 def what_was_meant(given: str, known: Iterable[str], *, otherwise: str) -> str:
-    """Return what to tell of a name that does not exist: `did you mean support?`, or else where the names are."""
+    """Return advice on a name that does not exist: `did you mean support?`, or else where the names are."""
     meant = nearest_name(given, known)
     return otherwise if meant is None else f"did you mean {meant}?"
 

@@ -47,5 +47,5 @@ class Redactor:
 def _forms(secret: str) -> set[str]:
     encoded = {base64.b64encode(text.encode()).decode().rstrip("=") for text in (secret, f"Bearer {secret}")}
     quoted = json.dumps(secret)[1:-1]
-    twice = json.dumps(quoted)[1:-1]  # in JSON that is a text of JSON, as the arguments of a tool
+    twice = json.dumps(quoted)[1:-1]  # as JSON within a text of JSON, such as a tool's arguments
     return {secret, quote(secret, safe=""), quote(secret), quoted, twice, *encoded}

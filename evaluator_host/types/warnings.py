@@ -184,7 +184,7 @@ class WarningTally:
     """Counts the warnings of rows by code, in memory that does not grow with the rows.
 
     Args:
-      known: What was counted before, to be continued.
+      known: Counts from before, to which it adds.
     """
 
     def __init__(self, known: Iterable[WarningCount] = ()) -> None:

@@ -133,7 +133,7 @@ async def _collected(processes: LimitedProcesses, wish: ImportWish, root: Path) 
 
 
 def _existing(root: Path, wanted: str) -> Iterator[Path]:
-    """Yield the files of a path, a pattern or a folder of tests; none that lies, or leads, out of the project."""
+    """Yield the files of a path, a pattern or a folder of tests; leave out files outside the project."""
     if wanted.startswith(("/", "..")):
         return
     paths = root.glob(wanted) if "*" in wanted else [root / wanted]

@@ -81,7 +81,7 @@ class _Adapter:
         self._is_main = False
         self._entry = draft.wish.entry
         self._new = self._entry
-        self._is_async = True  # unless the function can be seen to be another
+        self._is_async = True  # until the code shows that the function is not async
 
     def build(self) -> Rewritten | None:
         """Return the adapted program; None when it would not differ from one built without `method`."""
@@ -185,7 +185,7 @@ class _Adapter:
         return _Old(name, "", "export ")
 
     def _declared(self, name: str) -> _Old | None:
-        """Adapt a function that a script declares, under whichever form."""
+        """Adapt a function that a script declares, in any form."""
         if name not in self._draft.names.module.bound:
             return None
         writes = [one for one in self._draft.names.of(name, self._draft.names.module) if one.access is Access.WRITE]
@@ -203,7 +203,7 @@ class _Adapter:
         return any(one is not None and re.search(rf"\b{re.escape(self._entry)}\b", text(one)) for one in names)
 
     def _look(self, value: Node) -> None:
-        """Note whether a function is written without `async`, and returns what it returns at once."""
+        """Note whether a function is async, as far as the code shows."""
         if value.type in FUNCTIONS:
             self._is_async = any(one.type == "async" for one in value.children)
 

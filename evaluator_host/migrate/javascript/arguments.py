@@ -212,5 +212,5 @@ _ENDS: Final = ("variable_declarator", "return_statement", "arguments", "parenth
 
 
 def _is_object_of(node: Node, outer: Node) -> bool:
-    """Whether a member of a node is read; undefined has no members."""
+    """Whether `outer` reads a member of `node`, which fails for undefined."""
     return outer.type in ("member_expression", "subscript_expression") and child(outer, "object") == node

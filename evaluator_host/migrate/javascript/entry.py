@@ -131,7 +131,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     fourth = found[LEGACY - 1]
     optional = fourth.default is not None or fourth.node.type == "optional_parameter"
     if optional and _plain(found[0].name) not in _FIRST and _plain(fourth.name) not in _FOURTH:
-        raise Current  # three arguments and the author's own option
+        raise Current  # three arguments, and a fourth as an option of the author's own
     return Legacy(node, draft.names.scopes[node.id], tuple(found[:LEGACY]), names)
 
 

@@ -118,7 +118,7 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
         raise refuse(legacy.node, "it takes no arguments")
     named = positional[0].name.lstrip("_") in _FIRST or positional[3].name.lstrip("_") in _FOURTH
     if positional[3].default is not None and not named:
-        raise Current  # three arguments and the author's own option
+        raise Current  # three arguments, and a fourth as an option of the author's own
 
 
 def wrappers(draft: Draft, definition: Node) -> list[tuple[Node, Legacy]]:
@@ -183,7 +183,7 @@ def _with_four(draft: Draft, decorator: Node) -> list[Legacy]:
 
 
 def _passes_all_on(decorators: list[Node]) -> bool:
-    """Whether each decorator returns the function itself, or passes on all arguments and reads none by its place."""
+    """Whether each decorator returns the function itself, or passes on all arguments and reads none by position."""
     if not decorators:
         return False
     for one in decorators:

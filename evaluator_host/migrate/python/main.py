@@ -120,7 +120,6 @@ def _uses(draft: Draft, function: Legacy, parameter: Parameter) -> list[Use]:
 
 
 def _free_name(names: tuple[str, ...], taken: set[str]) -> str:
-    """Return the first name that is not taken."""
     return next((name for name in names if name not in taken), names[-1] + "_")
 
 

@@ -42,12 +42,12 @@ PUBLIC: Final = "public"  # word in EVALUATOR_HOST_WEBHOOK_HOSTS for every host 
 _MOST: Final = 100  # alerts of a workspace
 _LOOK_EVERY_S: Final = 5.0
 _JOBS_AT_ONCE: Final = 100
-_KEPT: Final = 20  # messages kept that are no longer to be sent
-_WAITING: Final = 100  # messages kept, with those to be sent
+_KEPT: Final = 20  # newest messages that are kept, even if they are sent
+_WAITING: Final = 100  # messages kept in all, with those that wait to be sent
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds between two attempts to send a message
 _SEND_S: Final = 10.0
 _NOT_SENT: Final = "the host ended before it was sent"
-_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run is told of by its time, before it is looked at
+_RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts by its time, which is before the look
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
 _LOCALHOST: Final = re.compile(r"(?:.+\.)?localhost\.?", re.IGNORECASE)  # loopback by its name (RFC 6761)
@@ -93,7 +93,7 @@ _STORED: Final = TypeAdapter(_Alert)
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """A figure, and what a message tells of it. `out`: whether it is out of bounds; None with too few rows to tell."""
+    """A figure with facts about it for a message. `out`: whether it is out of bounds; None if rows are too few."""
 
     out: bool | None
     value: float | None
@@ -102,7 +102,7 @@ class _Sample:
 
 @runtime_checkable
 class LiveScores(Protocol):
-    """Where live traces are scored."""
+    """The part of a host that scores live traces."""
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
         """Check that there is an evaluator of this name; raise `NotFound` if there is not."""
@@ -115,7 +115,7 @@ class LiveScores(Protocol):
 
 @runtime_checkable
 class MissedRuns(Protocol):
-    """Where schedules make jobs."""
+    """The part of a host that makes the jobs of schedules."""
 
     async def require_schedule(self, workspace_id: str, name: str) -> None:
         """Check that there is a schedule of this name; raise `NotFound` if there is not."""
@@ -156,9 +156,9 @@ class Alerts:
         self._schedules = schedules
         self._secrets = secret_store
         self._settings = settings
-        self._names = names  # looks up webhooks
+        self._names = names  # looks up the addresses of webhooks
         self._wake = asyncio.Event()
-        self._resting: dict[tuple[str, str], float] = {}  # by receiver, until when it is not asked after a failure
+        self._resting: dict[tuple[str, str], float] = {}  # by receiver, when to send again after a failure
 
     async def add_alert(self, workspace_id: str, name: str, rule: AlertRule) -> AlertReport:
         """Store an alert; it watches jobs that end from now on, and a job that its rule names even if that has ended.
@@ -223,7 +223,7 @@ class Alerts:
         async def turn(turns: Turns, key: tuple[str, ...], work: Coroutine[Any, Any, object]) -> None:
             try:
                 async with turns.turn(key[0]):
-                    with suppress(NotFound, StoreUnavailable):  # deleted meanwhile; or the next look tells
+                    with suppress(NotFound, StoreUnavailable):  # the alert was deleted, or the next look logs the fault
                         await work
             finally:
                 work.close()
@@ -278,7 +278,7 @@ class Alerts:
         messages = [(one, stored) for stored in alerts for one in _STORED.validate_json(stored.content).deliveries]
         due = [(one, stored) for one, stored in messages if one.next_at is not None and one.next_at <= now]
         for one, stored in sorted(due, key=lambda pair: pair[0].created_at):
-            with suppress(NotFound):  # it was deleted
+            with suppress(NotFound):  # the alert was deleted
                 if not await self._send_message(stored, one):
                     self._resting[receiver] = time.monotonic() + _WAITS_S[0]
                     return
@@ -312,7 +312,7 @@ class Alerts:
         rule = kept.rule
         if rule.schedule is None or (schedules := self._schedules()) is None:
             return kept
-        with suppress(NotFound):  # it was deleted
+        with suppress(NotFound):  # the schedule was deleted
             run = await schedules.missed_run(stored.workspace_id, rule.schedule)
             if run is not None and run[0] != kept.missed_at and run[0] > kept.since - _RUN_OVERLAP:
                 text = f"alert {stored.name}: schedule {rule.schedule} made no job: {run[1]}"
@@ -366,7 +366,7 @@ class Alerts:
             host, port = httpx.URL(to).host, parts.port or PORTS[parts.scheme]
             dial = partial(self._dial, workspace=workspace_id, listed=is_listed(parts, self._settings.webhook_hosts))
             async with asyncio.timeout(2 * _SEND_S):
-                if proxy_for(self._settings, host) is not None:  # which looks up the name once more
+                if proxy_for(self._settings, host) is not None:  # otherwise only the proxy would look up the name
                     await dial(host, port)
                 client = make_http_client(self._settings, to, timeout_s=_SEND_S, at_once=1, dial=dial)
                 async with client:
@@ -378,7 +378,7 @@ class Alerts:
         return None if answer.is_success else f"the webhook answered {answer.status_code}"
 
     async def _signature(self, workspace_id: str, rule: AlertRule, message: _Delivery) -> dict[str, str]:
-        """Return the headers of standardwebhooks.com."""
+        """Return the headers of a message, signed as standardwebhooks.com describes."""
         at = str(int(datetime.now(UTC).timestamp()))
         headers = {"webhook-id": message.id, "webhook-timestamp": at}
         if rule.secret is None:
@@ -388,7 +388,7 @@ class Alerts:
         return {**headers, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}"}
 
     def _require_form(self, given: str) -> SplitResult:
-        """Check a webhook as far as its URL tells, and split it.
+        """Check the URL of a webhook without a look-up of its name, and return its parts.
 
         Raises:
           InvalidRequest: it is not valid, or the operator does not allow the host.
@@ -416,7 +416,7 @@ class Alerts:
         return public
 
     async def _require(self, workspace_id: str, rule: AlertRule) -> None:
-        """Check a rule, and that what it watches exists."""
+        """Check a rule, and that the job, schedule or evaluator exists that it watches."""
         if sum(one is not None for one in (rule.job, rule.schedule, rule.live)) != 1:
             raise _refused("job", "an alert watches one of job, schedule and live", "name one of the three")
         if (rule.below is None) == (rule.above is None):

@@ -24,8 +24,8 @@ from evaluator_host.types.json_values import decode_json, encode_json
 from evaluator_host.types.stored import BadLine, DatasetFacts
 
 _SETTLED_S: Final = 3600.0
-_READ_BYTES: Final = 256 << 10  # long lines are read in few parts
-STRIDE: Final = 64  # finding a row reads at most so many lines
+_READ_BYTES: Final = 256 << 10  # bytes of one read, so that a long line takes few reads
+STRIDE: Final = 64  # rows from one place in the index to the next; finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
 _COLUMNS_KEPT: Final = 1000
 _PAGE_BYTES: Final = 16 << 20
@@ -276,7 +276,7 @@ class _Writer:
 def _place(index: Path, number: int) -> int:
     with index.open("rb") as file:
         if number * PLACE.size >= os.fstat(file.fileno()).st_size:
-            return (index.parent / ROWS).stat().st_size  # beyond the last row
+            return (index.parent / ROWS).stat().st_size  # the end of the file, where the next row would be
         file.seek(number * PLACE.size)
         return int(PLACE.unpack(file.read(PLACE.size))[0])
 

@@ -28,14 +28,14 @@ Check: TypeAlias = Callable[[Evaluator], Awaitable[CheckReport | None]]
 class FirstRows:
     """The first rows of a data set or a file, as its mapping makes them."""
 
-    name: str  # of the data set or the file
-    columns: tuple[str, ...]  # of all its records, as far as they are known
+    name: str  # name of the data set or the file
+    columns: tuple[str, ...]  # columns of all records, as far as they are known
     records: Sequence[dict[str, Any]]
-    rows: Sequence[Row]  # those that can be made, without what templates render
+    rows: Sequence[Row]  # rows of the records that fit, without fields from templates
     mapping: Mapping
     names_in_templates: dict[str, list[str]]  # columns that each template needs
     for_command: bool = False  # the mapping is given by `--map`, not as JSON
-    notes: Sequence[str] = ()  # on how the file was read
+    notes: Sequence[str] = ()  # notes on how the file was read
 
     @property
     def has(self) -> str:
@@ -160,7 +160,7 @@ def first_rows(
     mapping: Mapping,
     names: dict[str, list[str]],  # as `names_in_templates` returns them
     *,
-    columns: Iterable[str] = (),  # those that are known beside the records'
+    columns: Iterable[str] = (),  # known columns besides those of the records
     for_command: bool = False,
     notes: Sequence[str] = (),
 ) -> FirstRows:

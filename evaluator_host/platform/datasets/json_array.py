@@ -47,7 +47,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
     """Yield the text of each JSON object from the file's current position on; blanks and commas may be between them.
 
-    What stands before an object belongs to its text, and what follows the last one is an item of its own.
+    Text before an object belongs to the text of this object; text after the last object is an item of its own.
 
     Raises:
       ItemTooLong: an item has more than `max_item_bytes` bytes.
@@ -61,7 +61,7 @@ def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
 class _Cutter:
     """The state of the scan of an array."""
 
-    between = _BLANK  # what may stand beside an item
+    between = _BLANK  # characters that may stand between items
 
     def __init__(self, max_item_bytes: int) -> None:
         self._limit = max_item_bytes
@@ -95,7 +95,7 @@ class _Cutter:
             self._keep(chunk[start:])
 
     def _end(self, found: re.Match[bytes]) -> int:
-        """Return where an item ends that a sign ends."""
+        """Return where the item ends, given the structural character that ends it."""
         return found.start()
 
     def _take(self, sign: bytes) -> bool:

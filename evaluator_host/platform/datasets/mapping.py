@@ -21,7 +21,7 @@ from evaluator_host.types.evaluator import ROW_FIELDS, Row
 from evaluator_host.types.json_values import InvalidJson, decode_given, is_conversation, value_at
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
-_MISSING: Final = object()  # a column that is not there, where null is a value
+_MISSING: Final = object()  # stands for a column that is not there; null is a value
 
 _ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they hold an object
 _NULLABLE: Final = ("trace", "variables")
@@ -131,7 +131,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record whose fields of a row hold what they say when they are JSON as text; all else stays text.
+    """Return a record with those fields of a row decoded that are JSON as text; all other text stays text.
 
     Raises:
       BadRow: a trace, variables or criteria begin as an object does, and are not JSON.
@@ -147,7 +147,7 @@ def _object(name: str, text: str) -> Any:
         return None
     value = _json_of(text, ("{", "[") if name == "trace" else "{")
     if isinstance(value, BadRow):
-        if name != "inputs" and text.lstrip().startswith("{"):  # a text with brackets may be meant
+        if name != "inputs" and text.lstrip().startswith("{"):  # a list as text may be meant as text
             raise BadRow(f"{name} is {value}")
         return text
     return value
@@ -173,10 +173,10 @@ def has_nan(text: str) -> bool:
 
 
 def without_nan(text: str | bytes) -> Any:
-    """Return what such a text says, with null in place of NaN and Infinity.
+    """Decode JSON that may have NaN and Infinity, which become null.
 
     Raises:
-      InvalidJson: it is not JSON all the same.
+      InvalidJson: the text is not JSON, even with these.
     """
     try:
         finite = json.dumps(json.loads(text, parse_constant=lambda _: None))

@@ -33,7 +33,7 @@ _DAY_MS: Final = 86_400_000
 _DAYS: Final = 2_958_466  # days of Excel's calendar, which ends with the year 9999
 _DAYS_1904: Final = 1462  # days between the first days of both calendars
 _BEFORE_1900: Final = dt.date(1899, 12, 31)
-_NO_LEAP_DAY: Final = 60  # Excel's 29 February 1900
+_NO_LEAP_DAY: Final = 60  # number of 29 February 1900, which only Excel's calendar has
 
 
 class NotADate(ValueError):
@@ -41,7 +41,7 @@ class NotADate(ValueError):
 
 
 def built_in(number: int) -> Shows:
-    """Return what the number format shows that programs know by its number."""
+    """Return what a built-in number format shows, which files name by number only."""
     return _BUILT_IN.get(number, Shows.NUMBER)
 
 

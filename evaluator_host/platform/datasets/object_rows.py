@@ -17,7 +17,7 @@ from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 
 _CACHED_BYTES: Final = 64 << 20  # a larger data set is read by ranges, and not kept
 _RANGE_BYTES: Final = 4 << 20
-_AGAIN_WITHIN: Final = timedelta(seconds=20)  # a refusal is tried again; silence, 30 s of it (AWS_TIMEOUT), is not
+_AGAIN_WITHIN: Final = timedelta(seconds=20)  # to retry a refused request; one without an answer for 30 s fails
 
 
 class Bucket:

@@ -1,8 +1,8 @@
 """Removes rows and files from a data directory that no database refers to.
 
 A host leaves a note of its database in its data directory: a file `databases/<identity>` with the address. It removes
-orphans only where there is no note of another database. A directory from before these notes gets a note `unknown` when
-it has rows or files that its first database does not know.
+orphans only where there is no note of another database. A directory that was used before there were notes gets a note
+`unknown` if the first database to leave a note there does not know all of its rows and files.
 """
 
 import asyncio

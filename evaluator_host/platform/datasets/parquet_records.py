@@ -56,7 +56,7 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
     except (InvalidRequest, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:  # of this machine, not of the file
+        if isinstance(error, OSError) and error.errno is not None:  # a fault of this machine, not of the file
             raise
         message = f"the data file is not Parquet, or is damaged: {str(error)[:_SHOWN_CHARS]}"
         raise InvalidRequest(message) from error
@@ -68,7 +68,7 @@ def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidRequest(f"the file names a column twice: {', '.join(twice)[:_SHOWN_CHARS]}")
-    if not any("time64[ns]" in str(kind) for kind in batch.schema.types):  # of which Python leaves out nanoseconds
+    if not any("time64[ns]" in str(kind) for kind in batch.schema.types):  # Python leaves out the nanoseconds of these
         try:
             return [{name: _jsonable(value) for name, value in row.items()} for row in batch.to_pylist()]
         except MemoryError:
@@ -91,7 +91,7 @@ def _record(names: list[str], row: Any) -> dict[str, Any] | BadRow:
 
 
 def _scalar_value(scalar: Any) -> Any:
-    """Return a value of Arrow as JSON; where Python has no such value, by Arrow's number of it."""
+    """Return a value of Arrow as JSON; a value that Python cannot hold is computed from Arrow's number."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     if not scalar.is_valid:
@@ -132,7 +132,7 @@ def _by_number(scalar: Any) -> Any:
     seconds, fraction = divmod(scalar.value, per_second)
     digits = f".{fraction:0{len(str(per_second)) - 1}d}" if fraction else ""
     days, rest_s = divmod(seconds, _DAY_S)
-    if kind.unit == "ns":  # its years are those of Python
+    if kind.unit == "ns":  # 64 bits of nanoseconds are years that Python has
         second = str(_jsonable(pa.scalar(seconds, pa.timestamp("s", kind.tz)).as_py()))
         return second[:_SECOND_CHARS] + digits + second[_SECOND_CHARS:]
     time = _time(rest_s, fraction, digits=len(str(per_second)) - 1)

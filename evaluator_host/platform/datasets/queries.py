@@ -153,7 +153,7 @@ class _Lines:
 
 
 def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int | None]]:
-    """Yield the numbers of rows that differ; None for the one that is not there."""
+    """Yield `(old, new)` numbers of rows that differ; None on the side that lacks the row."""
     shorter = min(len(old), len(new))
     start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = next((at for at in range(shorter - start) if old[-1 - at] != new[-1 - at]), shorter - start)
@@ -201,7 +201,7 @@ class _Column:
         if kind == "null":
             return
         text = _text(value)
-        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"  # long ones that begin alike differ
+        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"  # long texts that begin alike stay apart
         if text in self.values or len(self.values) < _DISTINCT:
             self.values[text] += 1
         else:
@@ -275,7 +275,7 @@ def _sorted(keys: list[tuple[Any, ...]], *, descending: bool) -> Sequence[int]:
 
 
 def _order(value: Any) -> tuple[Any, ...]:
-    """Return what orders values: numbers before texts; empty for none."""
+    """Return the key by which values are sorted: numbers before texts; an empty key for no value."""
     if value is None:
         return ()
     number = _number(value)

@@ -34,7 +34,7 @@ _PEEKED: Final = 1 << 12
 
 _CHUNK_BYTES: Final = 1 << 16
 _ARRAY: Final = re.compile(rb"\s*\[\s*(\{|\Z)")
-_OBJECT: Final = re.compile(rb"\s*\{[ \t]*(\r?\n|\Z)")  # one that goes on in the next line
+_OBJECT: Final = re.compile(rb"\s*\{[ \t]*(\r?\n|\Z)")  # an object that goes on in the next line
 _ZIP: Final = b"PK\x03\x04"
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SEPARATOR_LINE: Final = re.compile(rb'(\xef\xbb\xbf)?"?sep=([^\r\n"])"?[ \t;,]*\r?\n', re.IGNORECASE)
@@ -217,7 +217,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
     csv.field_size_limit(max_row_bytes)
     named = _SEPARATOR_LINE.match(file.peek(_PEEKED))
     lines_before = 0
-    if named:  # a line that Excel understands; it names the separator of the others
+    if named:  # a first line `sep=;`, by which Excel knows the separator
         file.read(named.end())
         delimiter, lines_before = named[2].decode("latin-1"), 1
     elif (found := _delimiter(file.peek(_PEEKED), delimiter)) != delimiter:
@@ -308,7 +308,7 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
             yield line, cells
         elif not header:
             header = _header(cells, note)
-        else:  # a row ends with its last cell that has a value
+        else:  # a row may lack its last cells, which are empty
             yield line, _table_record(header, [*cells, *[None] * (len(header) - len(cells))], line, note)
 
 

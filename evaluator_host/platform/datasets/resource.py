@@ -17,7 +17,7 @@ from evaluator_host.platform.resource import Resource
 from evaluator_host.platform.users import Used
 from evaluator_host.types.errors import NotFound
 
-_UPLOADS: Final = 2  # read at once
+_UPLOADS: Final = 2  # uploads read at the same time
 
 
 class DatasetResource(Resource):
@@ -56,7 +56,7 @@ class DatasetResource(Resource):
             yield
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:
-        """Return a data set by all names of all versions that go with it."""
+        """Return a data set with the names and ids of all versions that are deleted with it."""
         if kind != "dataset":
             return None
         datasets = self.service.store
@@ -65,7 +65,7 @@ class DatasetResource(Resource):
         except NotFound:
             return Used(kind, name, frozenset())
         gone = [found]
-        if found.name is not None:  # the newest version goes with all others, see `Datasets.release`
+        if found.name is not None:  # deleting the newest version deletes all others, see `Datasets.release`
             gone = await datasets.list_versions(workspace_id, found.name)
         ids = frozenset(one.id for one in gone)
         names = {*ids, *(f"{one.title}@{one.version}" for one in gone), *([found.name] if found.name else [])}

@@ -77,7 +77,7 @@ class EditIn(Wire):
 
 @runtime_checkable
 class TraceRows(Protocol):
-    """Where live traces are stored."""
+    """The part of a host that stores live traces."""
 
     async def rows_of_traces(self, workspace_id: str, name: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Return traces of an evaluator as rows, by their numbers; raise `NotFound` for one that there is not."""
@@ -85,7 +85,7 @@ class TraceRows(Protocol):
 
 @runtime_checkable
 class JobRows(Protocol):
-    """Where jobs are stored."""
+    """The part of a host that stores jobs."""
 
     async def dataset_of_job(self, workspace_id: str, job_id: str) -> str:
         """Return the data set of a job; raise `NotFound` for one that there is not."""

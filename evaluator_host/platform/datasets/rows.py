@@ -77,7 +77,7 @@ class RowFile:
         max_row_bytes: int,  # size limit of a row
         limit: int | None,  # most rows to read; None for all
         report: Callable[[int, str], None],  # called with line and fault of each bad record
-        shard: Shard = Shard(),  # which of the rows to yield
+        shard: Shard = Shard(),  # shard of the rows to yield
         format_: Format | None = None,  # format of the file; None: by its suffix
         note: Note = lambda _: None,  # called with how the file was read, where that is not what its format says
     ) -> None:

@@ -147,7 +147,7 @@ class DatasetService:
         try:
             return _report(await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
         except Exception as error:
-            if not isinstance(error, StoreUnavailable):  # else it may be stored all the same: a sweep finds out
+            if not isinstance(error, StoreUnavailable):  # else the rows may be stored nevertheless; a sweep finds out
                 await asyncio.to_thread(self.folder.remove, dataset_id)
             raise
 
@@ -283,7 +283,7 @@ class DatasetService:
             write = partial(self._write_edited, workspace_id, args, before.facts.size_bytes)
             try:
                 report = await self._add(workspace_id, name, write, replace=before.id)
-            except NameTaken:  # it was changed meanwhile
+            except NameTaken:  # somebody else changed the data set meanwhile
                 continue
             await self._forget_unused()
             return report

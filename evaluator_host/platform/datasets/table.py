@@ -83,7 +83,7 @@ class Dataset:
     created_at: datetime
     # the name of all its versions; None for rows that came with a job, and once the name was released
     title: str | None = None
-    version: int = 1  # from 1
+    version: int = 1  # number of the version, from 1
 
     @property
     def label(self) -> str:
@@ -113,7 +113,7 @@ class Datasets(Repository):
           dataset_id: A new id, from `new_dataset_id`.
           workspace_id: Owner of the data set.
           name: Name of the data set; None for rows that come with a job.
-          facts: What was found in its rows when they were stored.
+          facts: Facts about its rows, found when they were stored.
           replace: Whether a data set that has the name now loses it and stays as an older version; an id limits this to
             the data set of that id.
 

@@ -102,7 +102,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             raise BadTemplate(f"the template takes longer than {RENDER_S:g} s")
 
     def _bounded(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter that checks the length of its result, which each `tojson` of a chain doubles."""
+        """Return a filter that checks the length of its result: each `tojson` in a chain may double it."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:

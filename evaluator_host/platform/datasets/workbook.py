@@ -1,6 +1,6 @@
 """Reads the first visible sheet of an Excel workbook (.xlsx), a row at a time.
 
-Only cells are read, and of their styles only which number formats show dates. Whatever else a program has written into
+Only cells are read, and of their styles only which number formats show dates. Anything else that a program wrote into
 the file (fills, properties, extensions, damaged or not) cannot make it unreadable. Rules: ECMA-376, part 1.
 """
 
@@ -63,7 +63,7 @@ def sheet_rows(file: BinaryIO, note: Notes) -> Iterator[Cells]:
         with zipfile.ZipFile(file) as archive:
             yield from _Book(archive, note).rows()
     except OSError as error:
-        if error.errno is not None:  # of this machine, not of the file
+        if error.errno is not None:  # a fault of this machine, not of the file
             raise
         raise _not_readable(str(error)) from error
     except _DAMAGES as error:
@@ -77,7 +77,7 @@ def _not_readable(why: str) -> InvalidRequest:
 @dataclass(frozen=True, slots=True)
 class _Sheet:
     name: str
-    target: str  # its part of the archive
+    target: str  # path of the sheet in the archive
     is_hidden: bool
 
 
@@ -95,7 +95,7 @@ class _Book:
         root = next((target for _, kind, target in self._relations("") if kind == "officeDocument"), "xl/workbook.xml")
         self._root = root
         self.since_1904 = False
-        self.is_uncalculated = False  # its writer left the values of formulas to the program that opens it
+        self.is_uncalculated = False  # whether formulas have no values yet: a program that opens the file computes them
         self._sheets: list[tuple[str, bool, str]] = []  # name, hidden, id of the relation
         for _, name, given in _elements(self._open(root)):
             if name == "sheet":
@@ -177,7 +177,7 @@ def _parser() -> expat.XMLParserType:
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     parser.buffer_size = _CHUNK_BYTES
-    parser.StartDoctypeDeclHandler = _refuse_doctype  # no office program writes one, and entities grow
+    parser.StartDoctypeDeclHandler = _refuse_doctype  # no office program writes one, and entities can fill memory
     return parser
 
 
@@ -296,7 +296,7 @@ class _SheetReading:
         for _ in _fed(self._parser, source):
             yield from self._found
             self._found.clear()
-            if self._is_over:  # what follows the cells is of no interest
+            if self._is_over:  # nothing after the cells is needed
                 return
 
     def _start(self, name: str, given: dict[str, str]) -> None:

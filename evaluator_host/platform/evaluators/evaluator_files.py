@@ -51,11 +51,11 @@ class LoadedEvaluator:
 
 
 def read_evaluator(
-    file: Path,  # the source
-    language: Language | None,  # none: by the suffix
+    file: Path,  # file with the source
+    language: Language | None,  # None: told by the suffix
     *,
-    host: Settings,  # where a pin that is not exact is looked up
-    project: Project | None = None,  # where its own files come from; None for the project that it lies in
+    host: Settings,  # says which indexes to ask for the versions of an inexact pin
+    project: Project | None = None,  # project of its own files; None for the project that it lies in
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
     folders: Sequence[Path] = (),  # folders of which all files are sent; one that has the file is the project's root
     alone: bool = False,  # leave the project's files out

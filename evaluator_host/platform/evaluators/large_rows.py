@@ -34,7 +34,7 @@ from evaluator_host.types.outcome import EvaluationError
 
 _LIMITS: Final = CallLimits(cpu_s=20, memory_mb=2048, result_bytes=128 << 20)
 _DECODED_MB: Final = 512  # MB of the child process: more than a body of 32 MB of ordinary text can take
-_CUT_BYTES: Final = 8 << 20  # bytes of a body cut in a thread of the host, for up to 40 ms, 8 of them at a stretch
+_CUT_BYTES: Final = 8 << 20  # largest body that a thread of the host cuts: 40 ms at most, 8 of them at a stretch
 _SHAPES: Final[dict[bytes, Any]] = {b"{": {}, b"[": [0], b'"': "", b"n": None}  # a value by the first byte of its text
 _PAGE_BYTES: Final = 2 << 20
 _MAPPED_BYTES: Final = _PAGE_BYTES // 2  # a smaller body would take more memory than is reserved for it
@@ -174,4 +174,4 @@ class RowsRoute(JsonRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
-        self.build()  # it is 20 ms of the first of these routes, and callers wait for it
+        self.build()  # now, or the first caller would wait 20 ms more

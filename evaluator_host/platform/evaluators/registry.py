@@ -39,11 +39,11 @@ Cases: TypeAlias = Sequence[dict[str, Any]]
 class ResolvedEvaluator:
     """A stored evaluator, found by a reference such as `exact-match@3`."""
 
-    evaluator: Evaluator  # with its name and version
+    evaluator: Evaluator  # the evaluator, with its name and version
     lock: str | None  # lock of its packages as JSON; None for a pasted evaluator, or without pins
-    evaluator_id: str = ""  # of a stored evaluator; empty for a pasted one
+    evaluator_id: str = ""  # id of a stored evaluator; empty for a pasted one
     sampling: float = 1.0  # share of live traces to score, 0 to 1
-    cases: Cases = ()  # rows with what it has to make of them
+    cases: Cases = ()  # rows, each with the expected result
 
 
 @dataclass(frozen=True, slots=True)

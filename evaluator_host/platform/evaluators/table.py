@@ -83,7 +83,7 @@ class VersionContent:
     packages: str  # the installed set: digest, runtime, and every package, requested or not; `null` without pins
     created_by: str | None  # id of the key that created it; None on a host without keys
     origin: str | None = None  # the version it was migrated from, and the proof; None for one that was not migrated
-    cases: str = "[]"  # rows with what it has to make of them
+    cases: str = "[]"  # rows, each with the expected result
     message: str = ""  # why it was made, for people
 
 
@@ -91,7 +91,7 @@ class VersionContent:
 class NameFacts:
     """Fields that all versions of an evaluator share; None leaves one unchanged, or at a new evaluator's default."""
 
-    description: str | None = None  # for people; empty for a new one
+    description: str | None = None  # text for people; empty for a new evaluator
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
     tags: Sequence[str] | None = None  # none for a new one
 

@@ -7,7 +7,7 @@ from evaluator_host.types.evaluator import Evaluator
 
 
 def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
-    """Return whether an evaluator uses a thing, as a function of the evaluator; None for what evaluators cannot use."""
+    """Return a function that tells whether an evaluator uses a thing; None for a thing that evaluators cannot use."""
     if used.kind == "secret":
         return lambda one: used.name in one.secrets.values()
     if used.kind == "data file":
@@ -18,4 +18,4 @@ def code_use(used: Used) -> Callable[[Evaluator], bool] | None:
 
 
 def _model_of(entry: str) -> str:
-    return entry.rpartition("=")[2]  # of `name-in-the-code=registered-name`
+    return entry.rpartition("=")[2]  # the registered name in `name-in-the-code=registered-name`

@@ -222,5 +222,4 @@ class _ResponseTransport:
             self._connection.transport.close()
 
     def is_closing(self) -> bool:
-        """Whether the connection is being closed."""
         return self._connection.transport.is_closing()

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 _FRAMES: Final = 30
-_LINES: Final = 10_000  # waiting to be written; more are dropped and counted
+_LINES: Final = 10_000  # lines that may wait to be written; more are dropped and counted
 _CHARACTERS: Final = 4000  # characters of one line
 _LAST_S: Final = 1.0  # seconds to write the lines that wait at exit
 _Fault: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -94,7 +94,7 @@ class NonBlockingHandler(logging.Handler):
     def _write(self) -> None:
         while True:
             rest = self._lines.get().encode("utf-8", "backslashreplace")
-            with contextlib.suppress(OSError):  # closed: nobody can be told
+            with contextlib.suppress(OSError):  # the log is closed, so nobody can be told
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             self._lines.task_done()

@@ -179,7 +179,7 @@ def invalid_request(faults: Sequence[Any]) -> InvalidRequest:
 
 
 def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
-    """Return a fault; a `bare` request lacks its evaluator."""
+    """Return the problem for one of pydantic's faults; a `bare` request lacks its evaluator."""
     path = ".".join(str(part) for part in fault["loc"] if part != "body" and not _is_tag(part))
     kind, message = fault["type"], str(fault["msg"])
     if kind == "extra_forbidden" and path == "code" and bare:
@@ -209,7 +209,7 @@ def _inner_field(above: str, name: str) -> str | None:
 
 
 def _meant_field(name: str) -> str | None:
-    """Return a hint with the field that a misspelt one is like."""
+    """Return a hint with the field that an unknown one was probably meant to be."""
     if (known := _OTHER_NAMES.get(name.lower())) is not None:
         return f"did you mean {known}?"
     if name in _FIELDS:

@@ -86,7 +86,7 @@ class AccessMiddleware:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # whose host name, origin and key nobody here would check
+        if scope["type"] != "http":  # nothing here checks the key or origin of a WebSocket
             raise NotImplementedError(f"this host speaks HTTP, not {scope['type']}")
         sending = _Sending(send, scope)
         try:
@@ -131,7 +131,7 @@ class AccessMiddleware:
         return self._upload_bytes if _is_upload(scope) else self._body_bytes, self._body_timeout_s
 
     def _check(self, headers: dict[bytes, str], ceiling: int) -> int:
-        """Return how many bytes the body has as far as the headers tell."""
+        """Check the headers; return the size of the body, as far as they have it."""
         host = headers.get(b"host", "").lower()
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
@@ -167,7 +167,7 @@ class AccessMiddleware:
         return caller.workspace
 
     def _counted(self, workspace: str, *, upload: bool) -> AbstractContextManager[None]:
-        """Return what counts a request of a workspace while it is under way."""
+        """Return a context that counts a request of a workspace while it is under way."""
         if self._access is None or not workspace:
             return nullcontext()
         return (self._access.uploads if upload else self._access.requests).hold(workspace)

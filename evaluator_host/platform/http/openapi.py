@@ -218,5 +218,5 @@ def _with_short_names(document: dict[str, Any]) -> dict[str, Any]:
         text = text.replace(f'"{name}"', f'"{short}"').replace(f'schemas/{name}"', f'schemas/{short}"')
     renamed: dict[str, Any] = json.loads(text)
     for name, schema in renamed["components"]["schemas"].items():
-        schema["title"] = name  # by which generators name classes
+        schema["title"] = name  # generators of clients name classes by it
     return renamed

@@ -55,7 +55,7 @@ def _lines(pins: str) -> Iterable[str]:
 
 
 def _language(given: Any) -> Any:
-    """Return the name of a language for what people call it."""
+    """Return the host's name of a language that people call by another name."""
     return _LANGUAGES.get(given.lower(), given) if isinstance(given, str) else given
 
 

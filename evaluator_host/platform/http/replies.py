@@ -1,4 +1,4 @@
-"""Answers of calls that run an evaluator: ended when the client hangs up, audited either way."""
+"""Answers calls that run an evaluator: a call ends when its client hangs up, and is audited in any case."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -64,7 +64,7 @@ class JobEstimates:
         return JobEstimate(total * len(figures), scored, sum(one.failed for one in figures), used, whole, tuple(over))
 
     async def _rest(self, workspace_id: str) -> ModelBudget:
-        """Return what is left of the workspace's day."""
+        """Return what the workspace may still use of models today."""
         if self._day == ModelBudget():
             return self._day
         days = await self._models.list_usage(workspace_id, since=datetime.now(UTC).date().isoformat())
@@ -77,7 +77,7 @@ class JobEstimates:
 
 
 def _over(whose: str, budget: ModelBudget, used: ModelUsage) -> list[str]:
-    """Return each way in which an estimate is over a budget."""
+    """Return a message for each limit of a budget that an estimate exceeds."""
     tokens = used.input_tokens + used.output_tokens
     found = []
     if budget.requests is not None and used.requests > budget.requests:

@@ -87,7 +87,7 @@ class RayExecutor:
         self._queue = queue
         self._owner = owner
         self._use = NodeUse({one.name: one for one in nodes_of(job)})
-        self._saved = -math.inf  # by `time.monotonic`
+        self._saved = -math.inf  # time of the last write, by `time.monotonic`
 
     @property
     def chunks_at_once(self) -> int:

@@ -104,13 +104,13 @@ class FirstRowsOfJobs:
         return (line for _, line in self._folder.lines(dataset.id))
 
     async def _report(self, evaluator: Evaluator, workspace_id: str) -> CheckReport | None:
-        with suppress(HostError):  # whatever is wrong, the job says it
+        with suppress(HostError):  # the job itself will report the fault
             return await self._service.check(evaluator, caller=Caller(workspace_id))
         return None
 
 
 def _at_most(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the first lines, until they have many bytes."""
+    """Yield the first lines, until they have `_BYTES` bytes together."""
     size = 0
     for line in islice(lines, FIRST_ROWS):
         yield line

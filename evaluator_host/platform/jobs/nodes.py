@@ -91,7 +91,7 @@ class RayNodes:
         try:
             frame = await asyncio.to_thread(_frame, ("chunk", number, evaluator, list(rows), isolation.value, lock))
             assert process.stdin is not None  # noqa: S101 - a pipe
-            with suppress(ConnectionError):  # then `done` says that it ended
+            with suppress(ConnectionError):  # if the driver has ended, `done` says so
                 process.stdin.write(frame)
                 await process.stdin.drain()
             found: list[EvaluationResult] = await done
@@ -146,7 +146,7 @@ class RayNodes:
             process.stdin.write(_frame(message))
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
-        """Take over what the driver says, until it ends; then every chunk that waits is told so."""
+        """Handle the driver's messages until it ends; then tell every waiting chunk that it has ended."""
         assert process.stdout is not None  # noqa: S101 - a pipe
         ended = (HostBusy.code, "the driver of the Ray cluster ended")
         try:
@@ -181,7 +181,7 @@ class RayNodes:
 
 
 def _error(code: str, detail: str) -> HostError:
-    """Return an error that the driver tells of; those that are not named here may pass by themselves."""
+    """Return the error that the driver reports by a code; any other code stands for a fault that may pass by itself."""
     kinds: dict[str, type[HostError]] = {one.code: one for one in (PackagesFailed, Misconfigured, HostBusy)}
     return kinds.get(code, SandboxUnavailable)(detail)
 

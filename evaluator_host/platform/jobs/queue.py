@@ -46,7 +46,7 @@ from evaluator_host.types.warnings import DOUBTFUL, WarningTally
 class StoredResult:
     """The stored result of one row and evaluator. `metrics` and `result` are JSON."""
 
-    position: int  # of the evaluator in its job, from 0
+    position: int  # place of the evaluator in its job, from 0
     row: int  # number of the row in its data set, from 0
     status: str  # see `model.outcome.Status`
     score: float | None  # None where there is none, or where it does not fit a float
@@ -108,7 +108,7 @@ class JobQueue(Repository):
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
-        values |= {"attempts": job.attempts + 1, "error": None}  # the error of a job that a host paused
+        values |= {"attempts": job.attempts + 1, "error": None}  # clears the error of a job that a host paused
         return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(
@@ -299,7 +299,7 @@ def _is_doubted(result: StoredResult, notes: Mapping[tuple[int, int], Sequence[N
 
 
 def _warnings_with(known: str, notes: Mapping[int, Sequence[Note]]) -> str:
-    """Return counts of warnings, as JSON, with those of further rows."""
+    """Add the warnings of further rows to counts of warnings, which are JSON."""
     tally = WarningTally(read_warnings(known))
     for row, found in notes.items():
         tally.add(row, found)

@@ -63,7 +63,7 @@ class ResultWriter:
         self._on_desired = on_desired
         self._results: list[StoredResult] = []
         self._parts: dict[int, SharedPart] = {}  # as many as there are pairs of evaluator and environment
-        self._notes: dict[tuple[int, int], tuple[Note, ...]] = {}  # of the results that have some
+        self._notes: dict[tuple[int, int], tuple[Note, ...]] = {}  # notes by evaluator and row
         self._outputs: list[StoredOutput] = []
         self._output_bytes = self._result_bytes = 0
         self._room = asyncio.Event()

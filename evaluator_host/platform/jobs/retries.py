@@ -36,7 +36,7 @@ class Retries:
         self._done += rows
 
     async def run(self, work: Callable[["Retries"], Awaitable[None]]) -> None:
-        """Run the work until it succeeds; it gets these retries, to tell of its progress.
+        """Run the work until it succeeds; it gets these retries, to report its progress.
 
         Raises:
           HostError: the work failed 40 times in a row without progress.

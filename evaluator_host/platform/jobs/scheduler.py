@@ -32,10 +32,10 @@ from evaluator_host.types.jobs import Executor, JobStatus
 LOOK_EVERY_S: Final = 2.0  # seconds between two looks for jobs of other hosts; this host wakes its scheduler itself
 SILENT_S: Final = 15.0  # an owner without a heartbeat for so long counts as dead
 
-TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be put back
-LONG_TURN_S: Final = 600.0  # seconds after which any running job may be put back
+TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
+LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again
 
-_ELSEWHERE_KEPT: Final = 1000  # data sets; looked up in every query of queued jobs
+_ELSEWHERE_KEPT: Final = 1000  # data sets without rows here; each query of queued jobs names them
 _TRIES: Final = 2  # hosts that died in a row while they ran a job, without storing anything for it
 _STOP_S: Final = 1.0  # seconds to store the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
@@ -95,7 +95,7 @@ class Scheduler:
                 self._wake.clear()
         finally:
             tasks = [task for _, _, task in self._running.values()]
-            for _ in range(2):  # the second time also what waits for the store
+            for _ in range(2):  # once to stop the runs, again to stop their waiting for the store
                 for task in tasks:
                     task.cancel()
                 if tasks:
@@ -149,7 +149,7 @@ class Scheduler:
         return [job for job in (*orphans, *queued) if job.id not in self._running and self._has_executor(job)]
 
     def _has_executor(self, job: Job) -> bool:
-        """Whether this host can run a job where it is to run: another host may have a Ray cluster."""
+        """Whether this host has the executor that a job asks for: not every host has a Ray cluster."""
         return self._context.nodes is not None or spec_from_json(job.request).config.executor is Executor.LOCAL
 
     async def _queued(self) -> list[Job]:
@@ -164,7 +164,7 @@ class Scheduler:
             self._elsewhere |= elsewhere
 
     async def _readable(self, datasets: set[str]) -> set[str]:
-        """Return the data sets whose rows can be read here. One machine alone has them all, or nobody ever will."""
+        """Return the data sets whose rows can be read here: all of them if the database is used by one machine only."""
         if not datasets or self._context.queue.one_machine:
             return datasets
         has_rows = self._context.folder.has_rows
@@ -181,7 +181,7 @@ class Scheduler:
         return min(may, key=lambda job: (*self._turn(job.workspace_id, at_work), job.created_at), default=None)
 
     def _turn(self, workspace: str, at_work: Counter[str]) -> tuple[int, int]:
-        """Return what orders workspaces: their running jobs, then whose last claim is longest ago."""
+        """Return the key by which workspaces take turns: fewest running jobs first, then the oldest last claim."""
         return at_work[workspace], self._served.get(workspace, 0)
 
     def _make_room(self, waiting: list[Job]) -> None:

@@ -163,7 +163,7 @@ class JobService:
 
     async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
-        _ = stored.shard  # refuses a text that is none
+        _ = stored.shard  # raises for a text that is not a shard
         if spec.config.executor is Executor.RAY and self.service.settings.ray_address is None:
             message = "this host has no Ray cluster; its operator sets EVALUATOR_HOST_RAY_ADDRESS"
             raise InvalidRequest.of("config.executor", message, "leave it out")
@@ -265,7 +265,7 @@ class JobService:
         """Return each watched job as it is half a second later, None for a deleted one; all watchers share a look."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
-            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps unread
+            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())  # marks errors as read
         return await asyncio.shield(self._looking)
 
     async def _look_later(self) -> dict[str, JobReport | None]:

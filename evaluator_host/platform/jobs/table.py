@@ -233,7 +233,7 @@ class Job:
     idempotency_key: str | None  # chosen by the caller; unique within the workspace
     owner: str | None  # the host that runs the job, see `jobs.scheduler.owner_name`; None while no host does
     heartbeat_at: datetime | None  # when the owner last wrote, by the database's clock
-    rows: int  # rows of the data set to score. The job is done after `rows` times evaluators results.
+    rows: int  # rows to score; the job is done when each evaluator has a result for each of them
     done: int  # results stored so far
     failed: int  # results stored so far whose status is `failed`
     running_s: float  # seconds during which a host ran the job
@@ -256,7 +256,7 @@ class Tally:
     judged: int  # rows with a verdict, `passed` true or false
     passed: int
     scores: int  # rows with a score
-    mean: float  # of these scores; 0 without one
+    mean: float  # mean of these scores; 0 if there are none
     numbers: int = 0  # rows with a score or a metric
     doubted: int = 0  # those of them with a warning that makes the score doubtful
     warnings: str = "[]"  # JSON, see `model.warnings.WarningCount`
@@ -287,7 +287,7 @@ class EvaluatorTally:
     # the newest job over the same rows that had completed before this one did; None without one
     previous_job: str | None
     previous: Tally | None  # what the same evaluator scored there; None when that job was deleted
-    together: bool = False  # it has a score over all rows together
+    together: bool = False  # whether it has a score over all rows together
 
     def doubt(self) -> str | None:
         """Return why no score of its rows so far can be relied on; None where one can."""
@@ -465,7 +465,7 @@ class Jobs(Repository):
     async def _tallies_of(
         self, connection: AsyncConnection, job_ids: Sequence[str]
     ) -> dict[str, tuple[EvaluatorTally, ...]]:
-        """Return the evaluators of jobs by job, in order."""
+        """Return the evaluators of each job, in order, by the job's id."""
         table = JobEvaluatorTable
         found: dict[str, list[EvaluatorTally]] = {job_id: [] for job_id in job_ids}
         query = _tallies().where(table.job_id.in_(job_ids)).order_by(table.job_id, table.position)
@@ -645,5 +645,5 @@ def _not_found(job_id: str) -> NotFound:
 _READ_WARNINGS: Final = TypeAdapter(tuple[WarningCount, ...]).validate_json
 _NEWEST_FIRST: Final = (JobTable.created_at.desc(), JobTable.id, JobEvaluatorTable.position)
 _DELETED_AT_ONCE: Final = 2000  # rows deleted at once
-_SILENT_S: Final = 10.0  # without a heartbeat; then nobody can tell how fast a job runs
+_SILENT_S: Final = 10.0  # seconds without a heartbeat, after which the speed of a job is unknown
 _UNENDED: Final = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED)

@@ -168,7 +168,7 @@ def _question(task: LabelTask) -> str:
 
 
 def _label(said: str, task: LabelTask) -> bool | float | str:
-    """Return the label that was typed; of choices also by their numbers."""
+    """Return the label that was typed; a choice may be typed as its number."""
     if task.kind is LabelKind.PASSED:
         return True if said.lower() in _YES else False if said.lower() in _NO else said
     if task.kind is LabelKind.CHOICE:

@@ -1,4 +1,4 @@
-"""Stores queues of rows that wait for labels of people, and the labels."""
+"""Stores queues of rows for people to label, and the labels."""
 
 import secrets
 from collections.abc import Iterable, Sequence

@@ -101,7 +101,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
         whole = whole and httpx.URL(base_url).host == parts.hostname  # httpx sends to the host that is checked here
-        _ = (parts.hostname or "").encode("idna")  # as the look-up does: a label has 1 to 63 characters
+        _ = (parts.hostname or "").encode("idna")  # fails as the look-up would: a label has 1 to 63 characters
     except (ValueError, httpx.InvalidURL) as error:
         raise refused("it is not an address", example) from error
     if not whole:
@@ -161,13 +161,12 @@ class _Dialling:
         except LookupFailed as error:
             raise httpx.ConnectError(str(error)) from error
         for address in addresses[:-1]:
-            with suppress(Exception):  # of httpcore, for this address
+            with suppress(Exception):  # any error of httpcore: the next address is tried
                 wait_s = _ADDRESS_S if timeout is None else min(timeout, _ADDRESS_S)
                 return await self._backend.connect_tcp(address, port, timeout=wait_s, **options)
         return await self._backend.connect_tcp(addresses[-1], port, timeout=timeout, **options)
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep."""
         await self._backend.sleep(seconds)
 
 

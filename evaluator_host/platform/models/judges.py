@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 32
 _NAME_CHARS: Final = 200
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
-_REFERENCE: Final = re.compile(  # or the address that NVIDIA's client makes of one
+_REFERENCE: Final = re.compile(  # a reference, or the address that NVIDIA's client makes of one
     rf"ref://{_NAME}/{_NAME}$|https?://[^/]+/apis/inference-gateway/v2/workspaces/{_NAME}/model/{_NAME}/-(?:/v1)?/?"
 )
 _SUFFIXES: Final = ("/chat/completions", "/completions")
@@ -196,7 +196,7 @@ def _estimated(request: Json, response: Json) -> tuple[int, int]:
 
 
 def _base_url(url: str) -> str:
-    """Return the address without the path of an endpoint."""
+    """Return an address without the path of an endpoint at its end."""
     base = url.rstrip("/")
     for suffix in _SUFFIXES:
         base = base.removesuffix(suffix)

@@ -46,7 +46,7 @@ def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:
     Raises:
       BadTemplate: the record does not fit a template.
     """
-    if is_row(record):  # templates reach the columns, which are one level down
+    if is_row(record):  # lets templates name the columns, which are in `inputs`
         record = {**(record.get("inputs") or {}), **record}
     rendered: list[Json] = _rendered(_messages(target), record)
     return rendered

@@ -95,7 +95,7 @@ class Models(Repository):
             await connection.execute(insert_unless_there(connection, ModelHostTable), {"host": host})
 
     async def forbid_host(self, host: str) -> None:
-        """Take back what was allowed.
+        """Forbid a host that was allowed on the pages.
 
         Raises:
           NotFound: the host was not allowed on the pages.
@@ -149,7 +149,7 @@ class Models(Repository):
         return more
 
     async def _begin_day(self, connection: AsyncConnection, workspace_id: str, day: str) -> None:
-        """Count what was made before the day had a budget as taken."""
+        """Count the requests that were made before the day had a budget as taken from it."""
         usage = ModelUsageTable
         mine = (usage.workspace_id == workspace_id) & (usage.day == day)
         made = int(await connection.scalar(select(func.sum(usage.requests)).where(mine)) or 0)

@@ -180,7 +180,7 @@ class Schedules:
         if kept.paused or kept.next_at is None:
             return
         following = next(_times(kept.cron, kept.timezone, now), None)
-        if kept.next_at > now:  # stored while the clock was ahead, if a time comes before it that has no run
+        if kept.next_at > now:  # set while the clock was ahead, if an earlier time has no run
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
             return

@@ -62,7 +62,7 @@ _POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several plat
 _SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameters
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
-_TO_DO: Final = (  # remedies by what a driver says
+_TO_DO: Final = (  # remedies by words in a driver's error
     ("unable to open database file", "see that its folder exists and that the user of this host may write to it"),
     ("readonly database", "let the user of this host write to the file, its folder, and the -wal and -shm beside it"),
     ("disk is full", DISK_FULL),
@@ -71,7 +71,7 @@ _TO_DO: Final = (  # remedies by what a driver says
     ("too many clients", _MORE_CONNECTIONS),
     ("connection slots are reserved", _MORE_CONNECTIONS),
     ("No space left on device", "make room on the disk of the database's server, then try again"),
-    ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection, authentication
+    ("failed", "start the server, or correct EVALUATOR_HOST_DATABASE_URL"),  # connection or login failed
 )
 
 
@@ -88,7 +88,7 @@ class Address:
 
     engine: Engine
     url: URL  # for SQLAlchemy, with an asynchronous driver
-    file: Path | None = None  # of SQLite; None for PostgreSQL
+    file: Path | None = None  # file of a SQLite database; None for PostgreSQL
 
     def __str__(self) -> str:
         if self.file:
@@ -405,7 +405,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
         )
         refuse_bytes(made.sync_engine)
         return made
-    there = {"mode": "rw", "uri": "true"}  # one that was removed is not made again, empty
+    there = {"mode": "rw", "uri": "true"}  # a removed file is not created again, empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
         **pool,
@@ -429,7 +429,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 def _roll_back(connection: Any, _: Any, error: BaseException | None) -> None:
     """Roll back what a cancelled caller began; SQLite keeps the lock of a closed connection while its cursors live."""
     if error is not None:
-        with suppress(Exception, asyncio.CancelledError):  # it is closed next
+        with suppress(Exception, asyncio.CancelledError):  # the connection is closed next
             connection.rollback()
 
 

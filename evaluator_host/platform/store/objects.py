@@ -39,7 +39,7 @@ class Objects(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}  # by kind, while the file is the same
+        self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}  # by kind, with the mark of the file
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
         """Store an object.
@@ -119,7 +119,7 @@ class Objects(Repository):
 
 
 def _noun(kind: str) -> str:
-    return kind.rpartition(" ")[2]  # of "registered model"
+    return kind.rpartition(" ")[2]  # `model` for "registered model"
 
 
 def _objects() -> Select[Any]:

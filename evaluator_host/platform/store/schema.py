@@ -237,7 +237,7 @@ def _alone(address: Address) -> Iterator[None]:
     lock = FileLock(address.file.with_suffix(".lock"))
     lock.acquire(wait=True)
     try:
-        os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # it holds hashes of keys
+        os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # private: it has hashes of keys
         _note_writer(address.file)
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has an effect on a new file only

@@ -28,8 +28,8 @@ _MB: Final = 1 << 20
 class Quota:
     """The operator's limits of storage."""
 
-    workspace_bytes: int = 0  # storage of one workspace; 0 for any
-    reserve_bytes: int = 0  # disk that stays free in the data directory
+    workspace_bytes: int = 0  # bytes that one workspace may store; 0 for no limit
+    reserve_bytes: int = 0  # bytes that stay free on the disk of the data directory
     data_dir: Path = Path()  # data directory of the host
 
     def require_disk(self, more_bytes: int = 0) -> None:
@@ -104,7 +104,7 @@ class StorageUsage:
         most = self._quota.workspace_bytes
         if not most:
             return
-        async with self._measuring[workspace_id]:  # once for those who ask at once: it takes a connection for long
+        async with self._measuring[workspace_id]:  # one long query serves all who ask at the same time
             at, held = self._measured.get(workspace_id, (-_MEASURED_S, 0))
             if time.monotonic() - at > (_MEASURED_S if held + more_bytes <= most else _REFUSED_S):
                 at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes

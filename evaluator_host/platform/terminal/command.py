@@ -107,7 +107,7 @@ def run_command(command: Callable[[], None]) -> None:
     except Exception as error:
         if cli_state.debug:
             raise
-        if _NO_THREAD in str(error):  # RuntimeError, of Python
+        if _NO_THREAD in str(error):  # Python raises a RuntimeError with this text
             error = OSError(errno.EAGAIN, _NO_THREAD)
         if isinstance(error, OSError):
             err.print(plain(f"error: this machine refused something: {refusal_of(error)}"))

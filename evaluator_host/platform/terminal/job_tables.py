@@ -99,7 +99,7 @@ def schedule_facts(one: ScheduleReport) -> object:
 
 
 def history_table(history: ScoreHistory) -> Text:
-    """Return a table of evaluators with their scores job by job, and how to compare the jobs where one fell last."""
+    """Return a table of evaluators with their scores job by job, and how to compare the jobs of each that fell last."""
     header = ("EVALUATOR", "JOBS", "TREND", "FIRST", "MEAN", "CHANGE")
     made = table(header, [_history_cells(line) for line in history.evaluators])
     for line in history.evaluators:

@@ -16,10 +16,10 @@ class Logins:
     """The content of the file of logins."""
 
     url: str | None = None  # the host of the last login
-    keys: dict[str, str] = field(default_factory=dict)  # by the URL of their host
+    keys: dict[str, str] = field(default_factory=dict)  # keys by the URL of their host
 
     def add(self, url: str, key: str) -> None:
-        """Make a host the default, with its key; an empty key is one that the host does not want."""
+        """Make a host the default, with its key; an empty key is for a host without keys."""
         self.url, self.keys[url] = url, key
         file = login_file()
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

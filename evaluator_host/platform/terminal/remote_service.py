@@ -34,7 +34,7 @@ class RemoteService:
         self._client = client
         self._info = info
         self._builds = builds
-        self._together: list[EvaluationResult | None] = []  # of each batch
+        self._together: list[EvaluationResult | None] = []  # corpus scores of each batch
 
     @property
     def together(self) -> EvaluationResult | None:

@@ -15,7 +15,7 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount
 
-_LINES_SHOWN: Final = 5  # of rows that did not pass
+_LINES_SHOWN: Final = 5  # lines that are shown of those whose rows did not pass
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
@@ -55,7 +55,7 @@ class Summary:
         self._verdicts: Counter[bool] = Counter()
         self._not_passed: list[int] = []  # the first lines whose row did not pass
         self._scores = 0
-        self._sum = 0  # in 1 / _UNIT: exact, so that the mean depends on no order
+        self._sum = 0  # in units of 1 / _UNIT, which is exact, so that the order of rows does not matter
         self._min = math.inf
         self._max = -math.inf
         self._run_ms = Percentiles()

@@ -35,8 +35,8 @@ class TraceSpans:
     """The spans of one trace, or of one session's traces, in one request."""
 
     trace_id: str  # in hex, or as it came
-    spans: int  # how many
-    rooted: bool  # one of them is a root
+    spans: int  # number of spans
+    rooted: bool  # whether one of them is a root
     groups: bytes  # one or more elements of `resourceSpans`, as JSON with commas between
     traces: tuple[str, ...] = ()  # ids of the traces of a session; empty for a trace
 

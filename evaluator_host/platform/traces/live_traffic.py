@@ -63,7 +63,7 @@ class _Pending:
     size: int = _OF_EACH_BYTES
     spans: int = 0
     rooted: bool = False
-    refused: bool = False  # it has become too large, and its spans are dropped
+    refused: bool = False  # whether it has become too large, so that its spans are dropped
     last: float = 0.0
     quiet_s: float | None = None  # for a session: seconds without a span after which it is complete
     traces: set[str] = field(default_factory=set)  # ids of the session's traces
@@ -96,7 +96,7 @@ class Traffic:
         self._usage = usage
         self._arrived = asyncio.Event()
         self._pending: dict[_Key, _Pending] = {}
-        self._sessions: dict[_Key, str] = {}  # of traces whose session is pending
+        self._sessions: dict[_Key, str] = {}  # pending session of each trace
         self._due: dict[str, deque[tuple[_Key, _Pending]]] = {}
         self._held: Counter[str] = Counter()  # bytes by workspace
         self._turns = Turns(_AT_ONCE)
@@ -164,7 +164,7 @@ class Traffic:
         return refused
 
     def _require_room(self, workspace: str, size: int) -> None:
-        """Check that a workspace may hold so many more bytes: three for each that stays free, or one request."""
+        """Check that a workspace may hold so many more bytes: at most three times what stays free, or one request."""
         own, free = self._held[workspace], _HELD_BYTES - self._held.total() - size
         if own and own + size > SANDBOXES_PER_FREE * free:
             raise Busy("too many spans wait to be scored; send them later, or a smaller sample", retry_after_s=2.0)
@@ -175,7 +175,7 @@ class Traffic:
         return key if spans.traces else key._replace(trace_id=self._sessions.get(key, spans.trace_id))
 
     def _join(self, key: _Key, session: _Pending, traces: Iterable[str]) -> None:
-        """Add the spans to a session that came before the span that names it."""
+        """Add to a session the spans that came before the span that names it."""
         for trace_id in traces:
             own = key._replace(trace_id=trace_id)
             self._sessions[own] = key.trace_id
@@ -189,7 +189,7 @@ class Traffic:
                 self._held[key.workspace] -= _OF_EACH_BYTES
 
     def _add(self, key: _Key, spans: TraceSpans, now: float, quiet_s: float | None = None) -> int:
-        """Add spans to their trace or session; return how many spans were refused, those that it had included."""
+        """Add spans to their trace or session; return how many were refused (all, once there are too many)."""
         pending = self._pending.get(key)
         if pending is None:
             pending = self._pending[key] = _Pending()
@@ -303,7 +303,7 @@ class Traffic:
             del self._held[workspace]
 
     async def _score(self, key: _Key, pending: _Pending) -> None:
-        """Score a trace and store its result; a store or a sandbox that is missing for a moment is asked again."""
+        """Score a trace and store its result; try again if the store or a sandbox is missing for a moment."""
         if pending.refused:
             self._drop(key, f"it has over {TRACE_SPANS} spans or {_TRACE_BYTES >> 20} MB")
             return

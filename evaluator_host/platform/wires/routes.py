@@ -82,7 +82,7 @@ class WireRequests:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; one to a wire with what the wire says of it."""
+        """Pass a request on; a request to a wire gets a `WireRequest`, and is counted."""
         found = self._find(scope["path"]) if scope["type"] == "http" else None
         if found is None:
             await self._app(scope, receive, send)

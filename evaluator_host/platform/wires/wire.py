@@ -114,14 +114,14 @@ class WireRequest:
         self._options = options
         self._workspace_of = workspace_of
         self._scope = scope
-        self.key = key  # from the path
+        self.key = key  # key in the path
         self._signature: str | None = None
         self.below = scope["path"].removeprefix(wire.path)
         self.ends_at = asyncio.get_running_loop().time() + wire.clock_s - MARGIN_S
         self.is_open = self.below in wire.open_paths
         self.body_bytes = options.body_kb << 10 if options.body_kb is not None else wire.body_bytes
         self.body_timeout_s = wire.clock_s / 2
-        self.has_secret = False  # proved the wire's secret, not a key of a workspace
+        self.has_secret = False  # whether the caller has the wire's secret, not a key of a workspace
 
     def refuse(self, error: HostError) -> Response:
         """Return the response for an error of the host, in the platform's terms."""

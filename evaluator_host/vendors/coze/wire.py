@@ -65,7 +65,7 @@ def _timeout_s(body: dict[str, Any]) -> float | None:
 
 
 def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Json]:
-    """Return a result: always for a 200, since any other status is sent three times more."""
+    """Return the body of a response, always with status 200: after any other, the request is sent three times more."""
     value, stdout = _returned(found.stdout, language)
     told: dict[str, Json] = {
         "output": {"stdout": stdout, "stderr": found.stderr, "ret_val": value},
@@ -85,7 +85,7 @@ def _told(found: ScriptResult, language: Language, began: float) -> dict[str, Js
 
 
 def _returned(stdout: str, language: Language) -> tuple[str, str]:
-    """Return the value that a program printed, and its output without it: in Python between two lines of their own."""
+    """Return the value that a program printed (in Python between two marked lines), and the rest of its output."""
     before, start, rest = stdout.partition(_START)
     if start:
         value, _, after = rest.partition(_END)

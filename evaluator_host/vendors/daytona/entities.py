@@ -33,7 +33,7 @@ _MOST: Final = 500  # objects of one workspace
 _FORGOTTEN: Final = timedelta(days=1)
 _NOTED: Final = timedelta(minutes=10)  # shortest time between two notes of a use
 _LEASE_S: Final = 0.25
-_LEASES_END_S: Final = _LEASE_S + 0.05  # clocks are read before the database is
+_LEASES_END_S: Final = _LEASE_S + 0.05  # a lease counts from before its record was read
 _LEASES: Final = 500  # leases of one process
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
@@ -178,7 +178,7 @@ class Records(Repository):
         return str(row.content)
 
     async def _opened(self, workspace: str, text: str) -> Record:
-        if len(text) < _SMALL and '"env":null' in text:  # nothing to open: a thread would cost more
+        if len(text) < _SMALL and '"env":null' in text:  # nothing to decrypt, so a thread would cost more
             return self._record(workspace, text)
         return await asyncio.to_thread(self._record, workspace, text)
 

@@ -69,7 +69,7 @@ class _Verbs:
         return json_response({**record.told(self._toolbox(request)), "state": "destroyed"})
 
     async def snapshots(self, request: Request) -> Response:
-        """List snapshots: any name is one, so those of the query, and a few."""
+        """List snapshots: any name is one, so list those of the query and a few more."""
         names = dict.fromkeys([*request.query_params.getlist("name"), *_SNAPSHOTS])
         own = {one.asked.get("snapshot") for one in await self._records.find(self._workspace(request), {})}
         items = [_snapshot(str(name)) for name in (*names, *sorted(str(name) for name in own - {None}))]

@@ -128,7 +128,7 @@ def _of(found: EvaluationResult | EvaluationError) -> dict[str, Json]:
         return {"scores": list(found.native)} if isinstance(found, EvaluationResult) else {}
     code = _CODES.get(error.code, "USER_CODE_ERROR")
     typescript = isinstance(found, EvaluationResult) and found.evaluator.language is not Language.PYTHON
-    # Langfuse's runner for TypeScript tells no line of what the code throws; that for Python does.
+    # Langfuse's runner for TypeScript gives no line of what the code throws; that for Python does.
     return _failure(code, described(error, with_line=not typescript or code != "USER_CODE_ERROR"))
 
 

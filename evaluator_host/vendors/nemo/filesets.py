@@ -140,7 +140,7 @@ class Filesets:
         try:
             kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
         except Exception as error:
-            if not isinstance(error, StoreUnavailable):  # else it may be stored all the same: a sweep finds out
+            if not isinstance(error, StoreUnavailable):  # else the file may be stored nevertheless; a sweep finds out
                 await asyncio.to_thread(self._blobs.remove, blob.id)
             raise
         if before is not None:

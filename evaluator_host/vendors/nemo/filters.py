@@ -171,7 +171,7 @@ def _value(shown: Any, path: list[str]) -> Any:
 
 
 def _comparable(value: Any, where: str, *, as_moment: bool) -> str | datetime | None:
-    """Return what may be compared with others of its field: query strings have texts only."""
+    """Return a value in the form in which its field is compared: query strings have only texts."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -106,7 +106,7 @@ class NemoJobs:
         except BaseException:  # the name was taken meanwhile, or nobody knows whether the database stored it
             found = await self._entities.find_entity(place, name)
             if found is None or found.content["job_id"] != job_id:
-                with suppress(InUse):  # it has ended
+                with suppress(InUse):  # the job has ended
                     await self._board.set_desired_state(workspace_id, job_id, DesiredState.CANCEL)
             raise
         return _shown(entity, await self.state(workspace_id, entity))
@@ -308,7 +308,7 @@ def _renamed(problem: Problem) -> Problem:
 
 
 def _with_model(spec: dict[str, Any], target: Target | None) -> dict[str, Any]:
-    """Return a spec as it is shown: a model by reference has become the model."""
+    """Return a spec as it is shown, with the model in place of a reference to it."""
     if target is None or not isinstance(spec.get("target"), str):
         return spec
     return {**spec, "target": {"url": target.base_url, "name": target.model, "format": "nim"}}

@@ -293,7 +293,7 @@ def generated_sample(row: JobRow) -> tuple[dict[str, Any], list[dict[str, Any]]]
     log = row.request or {}
     if log.get("response") is None:
         return {"output_text": None, "response": {}, "inference_error": log["error"]}, []
-    if "answer" in log:  # of an agent
+    if "answer" in log:  # the log of an agent
         own = {"output_text": row.output} if row.output and isinstance(row.output, str) else {}
         return sampled(log["response"]["agent"], own), [{"request": log["body"], "response": log["answer"]}]
     request = logged_request({"request": log["body"], "response": log["response"]})

@@ -115,10 +115,10 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
 
 
 def _grader(given: Any, path: str, *, inner: bool = False) -> dict[str, Any]:
-    """Return a grader whose fields are right.
+    """Check the fields of a grader, and return it.
 
     Raises:
-      InvalidRequest: one is not, or it needs what this host has not.
+      InvalidRequest: a field is not valid, or the grader needs what this host does not have.
     """
     if not isinstance(given, dict):
         raise _invalid(path, "is missing, or not an object")
@@ -165,7 +165,7 @@ def _sample(text: str) -> dict[str, Json]:
 async def _grade(
     calls: WireCalls, request: Request, grader: dict[str, Any], names: dict[str, Json]
 ) -> tuple[Graded, dict[str, Graded]]:
-    """Return what a grader makes of a sample, and what its parts make of it."""
+    """Return a grader's result for a sample, and the results of its parts by name."""
     if grader["type"] == "python":
         row = Row(variables=names)
         return _of(await calls.evaluate(request, _evaluator(grader), row), of_python=True), {}
@@ -240,7 +240,7 @@ async def _require_valid(calls: WireCalls, request: Request, grader: dict[str, A
     """Check that code loads and a formula can be computed.
 
     Raises:
-      InvalidRequest: one does not.
+      InvalidRequest: the code does not load, or the formula cannot be computed.
     """
     if grader["type"] == "python":
         report = await calls.check(request, _evaluator(grader))

@@ -61,8 +61,8 @@ class _Group:
     """Asserts of several tests that one evaluator scores.
 
     Attributes:
-      evaluator: Without a name and the value.
-      label: What it is called after.
+      evaluator: The evaluator, without its name and the value.
+      label: Text from which its name is made.
       configs: The value of each row that has it, by the row's number; empty for asserts with code.
     """
 
@@ -220,7 +220,7 @@ class _Reader:
             self._add_assert(one, place, rows, taken)
 
     def _asserts(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
-        """Yield each assert; references to templates are replaced, sets are opened."""
+        """Yield each assert, also those in sets, with templates in place of references to them."""
         for index, written in enumerate(_list(given)):
             place, one = f"{where}[{index}]", written
             if isinstance(written, dict) and isinstance(written.get("$ref"), str):

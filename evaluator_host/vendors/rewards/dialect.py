@@ -94,7 +94,7 @@ def _scored(rewards: list[dict[str, Any]], value: dict[str, Any]) -> Scored | Ev
 
 
 def _sum(rewards: list[dict[str, Any]], at: int) -> float | int | None:
-    """Return the weighted sum of a row's rewards; one that is None counts nothing, all of them are None."""
+    """Return the weighted sum of a row's rewards; rewards of None are left out, and the sum of no reward is None."""
     found = [(one["weight"], _number(one["values"][at])) for one in rewards]
     known = [(weight, number) for weight, number in found if number is not None]
     if len(known) == 1 and known[0][0] == 1:
@@ -110,7 +110,7 @@ def _mean(numbers: list[float | int | None]) -> float | int | None:
 
 
 def _native(one: dict[str, Any], count: int) -> dict[str, Json]:
-    """Return a function's reward as it gave it; of several rows all."""
+    """Return a function's reward as it returned it; a list of them for several rows."""
     weight = {} if one["weight"] == 1 else {"weight": one["weight"]}
     if count > 1:
         return {"name": one["name"], "rewards": one["values"], **weight}

@@ -102,7 +102,7 @@ class _Reading:
         self._named = named
         self.problems: list[Problem] = []
         self._notes: list[str] = []
-        self._older = False  # of before version 1.0, perhaps
+        self._older = False  # whether the set may be from before version 1.0
 
     def eval_set(self, value: Json) -> EvalSet | None:
         if not isinstance(value, dict):
@@ -196,7 +196,7 @@ class _Reading:
         )
 
     def _mocks(self, entry: dict[str, Any], path: str) -> tuple[Json, ...]:
-        """Read the behaviors of a strategy of type mockito; none for another one."""
+        """Read the behaviors of a mocking strategy of type mockito; other strategies have none."""
         name = next((name for name in _SIMULATED if isinstance(entry.get(name), dict)), "")
         strategy = entry[name] if name else {}
         if strategy.get("type") != "mockito":
@@ -272,7 +272,7 @@ class _Reading:
             self._fault(path, f"criteria are an object, or null for the evaluator's default, not {_kind(criteria)}")
 
     def _require_known(self, items: tuple[EvalItem, ...], refs: tuple[str, ...]) -> None:
-        """Note criteria that nobody reads: UiPath leaves them out without a word."""
+        """Add notes on criteria that no evaluator reads; UiPath ignores them silently."""
         for name in dict.fromkeys(name for item in items for name in item.criteria):
             if name not in refs:
                 meant = nearest_name(name, list(refs))

@@ -158,7 +158,7 @@ def _of_output(name: str, execution: dict[str, Any]) -> Execution:
 
 
 def _of_trace_file(spans: list[Any], named: str) -> list[Execution]:
-    """Sort the spans of `--trace-file` by test case; those of the evaluation itself are nobody's."""
+    """Sort the spans of `--trace-file` by test case; leave out those of the evaluation itself."""
     by_item: dict[str, list[Json]] = {}
     for span in spans:
         attributes = span["attributes"] if isinstance(span["attributes"], dict) else {}

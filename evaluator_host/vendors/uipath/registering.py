@@ -115,7 +115,7 @@ def _config(code: dict[str, Json], file: Json) -> tuple[dict[str, Json], list[st
 
 
 def _name_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
-    """Check what files are named after: the code says it, so that it may say anything."""
+    """Check the names of classes, after which files are named: they come from code that may contain anything."""
     seen: dict[str, str] = {}
     problems = []
     for one in classes:
@@ -153,7 +153,7 @@ def _require_own_ids(layout: Layout, classes: Iterable[EvaluatorClass]) -> None:
         try:
             other = read_json(file)
         except InvalidRequest:
-            continue  # a file that nobody can read claims no id; eval says so
+            continue  # a file that cannot be read has no id; `eval` reports it
         told = f"is the id in {layout.shown(file)} already"
         claimed = other.get("id") if isinstance(other, dict) else None
         problems += [Problem(one.name, f"{one.id!r} {told}", _ID_HINT) for one in ours.values() if one.id == claimed]

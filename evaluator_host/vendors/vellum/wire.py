@@ -48,7 +48,7 @@ _NAMES: Final = {"STRING": "str", "NUMBER": "float"}
 
 
 class _Refused(Exception):
-    """Says why a returned value is none of the output type."""
+    """Says why a returned value is not of the output type."""
 
 
 def routes(calls: WireCalls) -> list[BaseRoute]:

@@ -123,7 +123,7 @@ def _chosen(outline: Outline) -> list[str]:
         return []
     possible = candidates.public(outline)
     if not possible and not outline.classes:
-        possible = list(functions)  # an only function may be a private one
+        possible = list(functions)  # the only function may be private
     names = [name for name in possible if name in functions and is_by_name(functions[name])]
     whole = [name for name in names if set(functions[name].required) <= set(roles_of(functions[name].parameters))]
     return candidates.meant(outline, whole or names)

@@ -67,7 +67,7 @@ def _run(row: dict[str, Any], text: str, names: Any) -> dict[str, int]:
         return {"exit_code": _status(ended.code)}
     except BaseException as raised:  # noqa: BLE001 - a program may raise anything, and ends by it
         trace = raised.__traceback__
-        trace = None if trace is None else trace.tb_next  # without this function
+        trace = None if trace is None else trace.tb_next  # leaves this function out of the traceback
         sys.__excepthook__(type(raised), raised.with_traceback(trace), trace)
         return {"exit_code": 1}
     return {"exit_code": 0}

@@ -30,7 +30,7 @@ from evaluator_host.types.outcome import EvaluationError, EvaluationResult
 
 _CALLER = "evaluator_host.caller"
 
-_UPLOADS: Final = 32  # under way; each has a file open besides its connection
+_UPLOADS: Final = 32  # uploads at once; each has a file open besides its connection
 _BUCKETS_KEPT: Final = 10_000  # buckets; full ones are dropped when there are more
 
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class RateLimiter:
         self._burst = float(burst)
         self._clock = clock
         self._forget_at = 0.0
-        self._buckets: dict[str | None, tuple[float, float]] = {}  # (tokens left, time of that)
+        self._buckets: dict[str | None, tuple[float, float]] = {}  # (tokens left, time of the count)
 
     def count_request(self, key_id: str | None) -> None:
         """Count one request of a key; raise when the key is over its rate limit.

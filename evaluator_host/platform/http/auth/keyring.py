@@ -46,7 +46,7 @@ class _Known:
 
     credential: Credential
     caller: KeyHolder
-    confirmed: float  # by time.monotonic()
+    confirmed: float  # time of the last check, by time.monotonic()
     used: float
 
 
@@ -56,7 +56,7 @@ class Keyring:
     def __init__(self, keys: Keys) -> None:
         self.required = False
         self._keys = keys
-        self._mark: tuple[object, ...] | None = None  # of the database at the last refresh that asked it
+        self._mark: tuple[object, ...] | None = None  # mark of the database when it was last queried
         self._known: dict[str, _Known] = {}
         self._used: dict[str, datetime] = {}
         self._write_uses_at = 0.0

@@ -30,7 +30,7 @@ _PASSES: Final = 16  # passes over all results
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # rows for an interval: of fewer it says nothing that the rows do not
+FEWEST_ROWS: Final = 10  # minimum of rows for an interval: fewer rows say as much by themselves
 POINTS: Final = 2000
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 
@@ -222,7 +222,7 @@ def paired_difference(metric: str, pairs: Iterable[tuple[float, float]]) -> Diff
 
 
 def _interval(changes: "array[float]", mean: float, *, reachable: float) -> tuple[float, float] | None:
-    """Return the interval of a mean difference, none of which is beyond what is `reachable`; None for too few rows."""
+    """Return the interval of a mean difference, cut at `reachable` on both sides; None for too few rows."""
     n = len(changes)
     if n < FEWEST_ROWS:
         return None

@@ -210,7 +210,7 @@ class _Parquet:
 
 
 def _bits(flags: Sequence[Any]) -> bytes:
-    """Return flags as bits, the first one the lowest of its byte."""
+    """Return flags as bits, eight in a byte, the first of them in its lowest bit."""
     octets = (flags[at : at + 8] for at in range(0, len(flags), 8))
     return bytes(sum(1 << place for place, flag in enumerate(octet) if flag) for octet in octets)
 

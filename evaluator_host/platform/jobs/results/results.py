@@ -68,7 +68,7 @@ _read_result: Final = TypeAdapter(EvaluationResult).validate_json
 
 @runtime_checkable
 class HumanLabels(Protocol):
-    """Where people label the rows of jobs."""
+    """The part of a host in which people label the rows of jobs."""
 
     async def labels_of(self, job: Job, queue: str | None) -> dict[int, Json]:
         """Return the labels for the rows of a job by row, of one queue or of all that apply to it.
@@ -406,7 +406,7 @@ class JobResults:
 
 
 def _names(evaluators: Iterable[EvaluatorFigures]) -> int:
-    """Return of how many metrics there are figures."""
+    """Return the number of metrics that have figures."""
     return sum(len(one.metrics) for one in evaluators)
 
 

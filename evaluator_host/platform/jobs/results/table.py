@@ -106,7 +106,7 @@ class Results(Repository):
         return _Look(connection, job_id, which, tuple(every), order, columns=_light(brief=brief), bounded=bounded)
 
     async def _whole(self, job_id: str, rows: Sequence[Any]) -> AsyncGenerator[StoredResult, None]:
-        """Yield results from their light columns; a long one is read by itself."""
+        """Yield whole results, given rows without long texts; a result with a long text is read by itself."""
         parts = await self._parts(job_id, {one.shared for one in rows})
         for row in rows:
             one = row
@@ -226,7 +226,7 @@ class _Order:
     """An order and its cursors; a cursor holds the place of the last result of a page.
 
     Attributes:
-      column: What is sorted by first; None for rows.
+      column: Column by which results are sorted first; None for the order of rows.
       down: Whether large values come first.
       indexed: Whether an index of each evaluator's results has this order.
     """
@@ -239,7 +239,7 @@ class _Order:
         self.column: Any = None if sort is Sort.ROW else getattr(ResultTable, self._name)
 
     def value(self, one: Any) -> Any:
-        """Return what a result is sorted by first."""
+        """Return the value by which a result is sorted first."""
         return None if self.column is None else getattr(one, self._name)
 
     def cursor(self, last: StoredResult) -> str:
@@ -289,13 +289,12 @@ class _Look:
         return found + await self._first(limit - len(found), column.is_(None), after=last)
 
     async def of_row(self, row: int) -> list[Any]:
-        """Return the results of a row."""
         return await self._first(len(self.positions), ResultTable.row == row)
 
     async def _upwards(self, read: list[Any]) -> list[Any]:
-        """Return results that were read downwards with those of each value by row.
+        """Return results that were read downwards, with equal values in the order of their rows.
 
-        Of the last value others may come first.
+        Those of the last value are read again: some that come first by row may not be among the ones read.
         """
         if not read:
             return []
@@ -362,7 +361,7 @@ def _selected(job_id: str, which: Filter) -> Any:
         if value is not None:
             query = query.where(column == value)
     if which.passed is not None:
-        query = query.where(table.passed.is_not(None))  # as the index says
+        query = query.where(table.passed.is_not(None))  # lets the database use the index, which has this condition
     if which.min_score is not None:
         query = query.where(table.score >= which.min_score)
     if which.max_score is not None:

@@ -115,7 +115,7 @@ class RequestReader:
         """Return the host that a request is for, checked; None for this one.
 
         Raises:
-          Refused: it is for nobody that the row may ask, or two readers could understand it in two ways.
+          Refused: the row may not ask that host, or two readers could understand the request differently.
         """
         to = self._within if self._within is not None else _named(head) if self._admits is not None else None
         if to is None:
@@ -139,7 +139,7 @@ class RequestReader:
 class Tunnel:
     """A connection after CONNECT: the bytes from and to the row, not parsed.
 
-    `count` is told of bytes as they arrive; it raises Refused when they are more than the row may send.
+    `count` gets the number of bytes as they arrive, and raises Refused if they are more than the row may send.
     """
 
     def __init__(self, connection: "Connection", rest: bytes, count: Callable[[int], None]) -> None:
@@ -181,7 +181,7 @@ class Tunnel:
         Raises:
           Refused: they are not a valid request, or it is for another host.
         """
-        self._connection.began = False  # what is refused from here on is answered
+        self._connection.began = False  # from here on, a refusal is sent as a response
         reader = self._connection.reader(within=to)
         while (request := reader.feed(first)) is None:
             first = await self.read()
@@ -351,7 +351,7 @@ def _named(head: h11.Request) -> HostPort | None:
 
 
 def _check_head(head: h11.Request) -> None:
-    """Refuse what only a request to somebody else, or two readers of one request, would need.
+    """Refuse a request that is for another host, or that two readers could understand differently.
 
     Raises:
       Refused: it is such a request.

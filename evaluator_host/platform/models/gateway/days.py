@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 _PARTS: Final = 64  # beyond those that wait, a process takes at most a 64th of the requests that are left
-_PART: Final = 64  # and at most 64, which is what the day loses where a process is killed
+_PART: Final = 64  # and at most 64 requests, which the day loses if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written, and unused requests given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given back what it did not use
 _SPENT_S: Final = 5.0  # seconds until a spent day is asked again
@@ -39,10 +39,10 @@ class _Day:
     date: str
     meter: Meter
     read_at: float = float("-inf")  # when tokens and cost were read from the database
-    held: int = 0  # requests that were taken and not made yet
-    waiting: int = 0  # requests that wait until they are taken
+    held: int = 0  # requests taken from the budget, and not made yet
+    waiting: int = 0  # requests that wait to be taken from the budget
     spent_until: float = float("-inf")
-    waited: bool = False  # for the others to give back, since none were left
+    waited: bool = False  # whether it has waited for other processes to give requests back
     taking: asyncio.Task[None] | None = None
 
     @property

@@ -98,7 +98,7 @@ class Exchange:
         self._tell(Used())
 
     async def _respond(self) -> httpx.Response:
-        """Return the head of a response that no retry may improve."""
+        """Ask until a retry cannot help; return the response, without its body."""
         registered, tries = self._model.registered, 0
         while True:
             tries += 1
@@ -157,7 +157,7 @@ class Exchange:
             await connection.answer(200, [("content-type", JSON_TYPE)], text.encode())
 
     async def _whole(self, response: httpx.Response, place: AsyncExitStack) -> bytes:
-        """Return an answer, a byte more than it may have at most; a large one is read once it has a place."""
+        """Return the body of an answer, up to just over its limit; a large one waits for a place in memory first."""
         data, chunks = bytearray(), aiter(response.aiter_raw())
         left_s, now = self._model.registered.timeout_s, asyncio.get_running_loop().time
         has_place = False
@@ -213,7 +213,7 @@ class Exchange:
         return mask(text) if len(data) <= LARGE_BYTES else await asyncio.to_thread(mask, text)
 
     def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> Used:
-        """Tell what the request used; where the provider tells no tokens, they are estimated by the length."""
+        """Report the use of the request; tokens that the provider does not report are estimated by the length."""
         estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
         asked, answered = tokens or estimated
         return self._tell(Used(asked, answered, self._model.cost(asked, answered)))

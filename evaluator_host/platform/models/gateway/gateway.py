@@ -1,8 +1,8 @@
 """Answers the requests that rows make to granted models: checks, budgets, recorded answers, and the provider itself.
 
-Rows are untrusted code. What reaches a provider is built here: the URL and key of the registered model, and the JSON
-body with the model's own name in it. What comes back is bounded, and the key is masked in it. What is recorded has the
-evaluator's secrets masked too.
+Rows are untrusted code, so the gateway builds each request to a provider: the URL and key of the registered model, and
+the JSON body with the model's own name in it. Answers are bounded, and the key is masked in them. In recorded answers
+the evaluator's secrets are masked too.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ class Grant:
     models: dict[str, GrantedModel]
     hosts: list[HostPort]
     terms: ModelTerms
-    redactor: Redactor  # of the evaluator's secrets, for what is stored
+    redactor: Redactor  # masks the evaluator's secrets in what is stored
 
     def gate(self) -> "RowGate":
         """Return a new gate, which serves the requests of one row."""
@@ -227,7 +227,7 @@ class RowGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))  # it is in no sandbox
+        self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))  # the row is in no sandbox
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept
         self._wait(kept.number, waits=True)
@@ -262,14 +262,14 @@ class RowGate:
         connection.respond(error.status, headers, refusal(kind, error.status, str(error), error.code))
 
     def _cut_off(self, connection: Connection, error: Refused) -> None:
-        """Refuse what a connection carries, and end what is done for it."""
+        """Refuse the request on a connection, and end the work for it."""
         self._refuse(connection, error)
         del self._bodies[connection.number]
         if (task := self._tasks.pop(connection.number, None)) is not None:
             task.cancel()
 
     def _wait(self, number: int, *, waits: bool) -> None:
-        """Count the time in which a connection waits as the row's waiting."""
+        """Note whether a connection waits: the time counts as waiting of its row."""
         now = asyncio.get_running_loop().time()
         if waits and number in self._connections:
             self._waiting.add(number)
@@ -284,7 +284,7 @@ class RowGate:
             self._on_wait(False)  # noqa: FBT003 - as above
 
     async def _ready(self, number: int, limit: asyncio.Timeout | None = None) -> None:
-        """Return when the row may have an answer; the last that it waits for waits for its turn to run."""
+        """Return when the row may have an answer; if it waits for no other one, that is when it may run again."""
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         if self._waiting == {number}:

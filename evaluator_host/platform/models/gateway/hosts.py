@@ -27,9 +27,9 @@ _NOT_PUBLIC: Final = tuple(  # addresses that `is_global` of some or all version
             "192.175.48.0/24",
             "2001::/23",  # IETF protocols, Teredo among them
             "2002::/16",  # 6to4
-            "2620:4f:8000::/48",  # AS112
+            "2620:4f:8000::/48",  # AS112, name servers for private addresses
             "3ffe::/16",  # the former 6bone
-            "3fff::/20",  # documentation
+            "3fff::/20",  # addresses for examples in documents
         ),
     )
 )
@@ -98,7 +98,7 @@ def reachable(addresses: Iterable[str], private: Iterable[ipaddress.IPv4Network 
     def may_reach(text: str) -> bool:
         try:
             address = ipaddress.ip_address(text)
-        except ValueError:  # with a zone: a link-local one
+        except ValueError:  # an address with a zone, which is link-local
             return False
         plain = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped else address
         return is_public(address) or any(plain in network for network in private)

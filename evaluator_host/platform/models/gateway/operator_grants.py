@@ -45,7 +45,7 @@ class OperatorGrants:
         return granted_hosts(entries, allowed=_entries_for(self._settings.network_hosts, names))
 
     async def _names(self, workspace: str) -> frozenset[str]:
-        """Return id and name of a workspace: the operator writes either."""
+        """Return the id and the name of a workspace: settings may have either."""
         name = await self._workspaces.name_of(workspace) if self._workspaces is not None else None
         return frozenset({workspace, name or workspace})
 

@@ -90,7 +90,7 @@ def tokens_of(body: Any) -> tuple[int, int] | None:
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
     usage = body.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
     if not isinstance(usage, dict):
-        return (_count(body["input_tokens"]), 0) if "input_tokens" in body else None  # of messages/count_tokens
+        return (_count(body["input_tokens"]), 0) if "input_tokens" in body else None  # by messages/count_tokens
     cached = sum(_count(usage.get(f"cache_{what}_input_tokens")) for what in ("creation", "read"))
     asked = _count(usage.get("prompt_tokens", usage.get("input_tokens"))) + cached
     return asked, _count(usage.get("completion_tokens", usage.get("output_tokens")))
@@ -145,7 +145,7 @@ class EventStream:
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = b""
-        self.tokens: tuple[int, int] | None = None  # of request and answer, as far as they are known
+        self.tokens: tuple[int, int] | None = None  # tokens of request and answer, as far as known
         self.ended = False  # whether the last event has come, after which a client need not read on
 
     def feed(self, data: bytes) -> bytes:

@@ -22,7 +22,7 @@ _CONNECT_S: Final = 10.0
 _HELLO_S: Final = 10.0  # seconds until the first bytes of a tunnel say what it is for
 _HELLO_BYTES: Final = 64 << 10
 _READ_BYTES: Final = 64 << 10
-_UNSENT_BYTES: Final = 8 << 20  # bytes of a row that the other host has not taken
+_UNSENT_BYTES: Final = 8 << 20  # bytes that a row may have on their way to a slow host
 _HANDSHAKE: Final = 0x16
 _CLIENT_HELLO: Final = 1
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
@@ -38,7 +38,7 @@ class Waits(Protocol):
     """Callback that is told whether the row waits for an answer on a connection."""
 
     def __call__(self, *, waits: bool) -> None:
-        """Take it."""
+        """Note whether the row waits."""
         ...
 
 
@@ -129,11 +129,11 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             return
         inner = await tunnel.request(first, to)
         row.waits(waits=True)
-        await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))  # counted as it came
+        await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))  # its bytes are counted already
 
 
 async def _first_bytes(tunnel: Tunnel) -> bytes:
-    """Return the first bytes of a tunnel: a whole ClientHello, or what is none."""
+    """Return the first bytes of a tunnel: a whole ClientHello, or bytes that are not one."""
     data = b""
     async with asyncio.timeout(_HELLO_S):
         while not data or (data[0] == _HANDSHAKE and _hello_of(data) is None):
@@ -227,7 +227,7 @@ async def _pass_bytes(
             data = await tunnel.read()
 
     sending = asyncio.create_task(send())
-    sending.add_done_callback(lambda _task: writer.transport.abort())  # which ends the other direction
+    sending.add_done_callback(lambda _task: writer.transport.abort())  # ends the other direction, too
     try:
         while data := await _read(reader, row):
             row.count(len(data))

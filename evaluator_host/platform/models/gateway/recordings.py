@@ -64,7 +64,8 @@ class Recordings:
     ) -> None:
         """Record the answer to a request in canonical form (`protocols.canonical`).
 
-        `redactor` masks secrets in both. The digest is that of the request as it was sent, by which it is found again.
+        `redactor` masks secrets in what is stored, but the digest is that of the unmasked request, so that it
+        matches the same request when it comes again.
         """
         digest = digest_of(request)
         if redactor:

@@ -20,7 +20,7 @@ from evaluator_host.vendors.nemo.spec import EvaluateIn, OlderJobIn
 from evaluator_host.vendors.nemo.verbs import Nemo
 
 OLDER: Final = (
-    "/apis/evaluation/v2/workspaces/{workspace}",  # the one that is described
+    "/apis/evaluation/v2/workspaces/{workspace}",  # the prefix that the OpenAPI document has
     "/v2/workspaces/{workspace}/evaluation",
     "/v2/workspaces/{workspace}",
 )

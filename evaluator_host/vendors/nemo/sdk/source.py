@@ -111,7 +111,7 @@ def _first(statement: ast.stmt) -> int:
 
 
 def _always(statement: ast.stmt) -> bool:
-    """Whether a statement is needed whatever is used: it changes the language, or binds names that it does not say."""
+    """Whether a statement is always needed: it changes the language, or imports names that it does not list."""
     if not isinstance(statement, ast.ImportFrom):
         return False
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)

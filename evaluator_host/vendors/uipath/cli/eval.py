@@ -201,7 +201,7 @@ def _unrecorded(executions: dict[str, Execution]) -> list[str]:
 def _given(
     one: ProjectEvaluator, read: Callable[..., LoadedEvaluator], packages: list[str], limits: dict[str, Any]
 ) -> LoadedEvaluator:
-    """Return the program of an evaluator; one that is in the package `uipath` needs that pinned."""
+    """Return the program of an evaluator; one of the package `uipath` needs a pin of it."""
     if isinstance(one.code, str):
         if not any(pin.partition("==")[0].strip().lower() == "uipath" for pin in packages):
             raise InvalidRequest(
@@ -224,7 +224,7 @@ def _agent(layout: Layout, name: str | None, read: Callable[..., LoadedEvaluator
 
 
 def _explained(run: EvalRun, layout: Layout) -> EvalRun:
-    """Return a run whose errors say where a module was looked for that an evaluator lacks."""
+    """Return a run whose errors say where a missing module of an evaluator was looked for."""
     results = dict(run.results)
     for one in run.evaluators:
         for key, result in run.results.items():

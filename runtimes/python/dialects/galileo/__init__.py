@@ -141,7 +141,7 @@ def _annotated(function: Any) -> str:
 
 
 def _step(fields: Any, kind: str) -> Any:
-    """Return the step of a row's fields; those of a row of ours have no type and become the annotated kind."""
+    """Return the step of a row's fields; fields without a type, as the host makes them, become the annotated kind."""
     if not isinstance(fields, dict):
         return fields
     fields = dict(fields)

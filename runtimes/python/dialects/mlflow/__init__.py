@@ -108,7 +108,7 @@ class _Reader:
         self._name = name
 
     def plain(self, value: Any) -> Any:
-        """Return the feedback as plain values, or the type of a value that is none."""
+        """Return the feedback as plain values, or the type of a value that is not feedback."""
         kind = getattr(_modules.get("mlflow.entities"), "Feedback", ())
         if value is None:
             return {"feedbacks": []}

@@ -229,7 +229,7 @@ class Metric:
 
 
 def _rubrics(metric: Any) -> dict[str, list[str]]:
-    """Return the rubric labels of each of a judge's scores that is a rubric."""
+    """Return the labels of each rubric among a judge's scores, by the score's name."""
     scores = getattr(metric, "scores", None)
     levels = {score.name: score.rubric for score in scores if hasattr(score, "rubric")} if type(scores) is list else {}
     return {name: [level.label for level in rubric] for name, rubric in levels.items()}

@@ -141,7 +141,7 @@ class Reward:
 
 
 class _Parts:
-    """One row: the platform's own, or what is made of ours."""
+    """One row in a platform's form: as it was given, or made from the host's fields."""
 
     def __init__(self, native: Any, fields: Any, reward: Reward, namespace: dict[str, Any]) -> None:
         self._native = native

@@ -47,7 +47,7 @@ class InferenceFn(Protocol):
         default_headers: dict[str, str] | None = None,
         timeout: float | None = None,
     ) -> Awaitable[dict[str, Any]]:
-        """Ask it."""
+        """Ask the model."""
         ...
 
 

@@ -26,7 +26,7 @@ _JOB_TYPES = (SupportedJobTypes.ONLINE, SupportedJobTypes.OFFLINE)
 class MetricBase(BaseModel):
     """The fields of every built-in metric. Templates see `item` (the row) and `sample` (the output to score)."""
 
-    model_config = ConfigDict(defer_build=True)  # an evaluator uses few of them
+    model_config = ConfigDict(defer_build=True)  # built at first use, as an evaluator uses few models
 
     type: MetricTypeName
     description: str | None = None

@@ -22,7 +22,7 @@ class Rubric:
         self.weights.append(weight)
 
     def add_metric(self, func, weight=0.0):
-        """Add a function that counts nothing."""
+        """Add a function whose weight is 0 by default."""
         self.add_reward_func(func, weight)
 
     def add_class_object(self, name, obj):

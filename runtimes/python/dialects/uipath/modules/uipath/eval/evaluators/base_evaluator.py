@@ -87,7 +87,7 @@ class BaseEvaluator(BaseModel, ABC, Generic[T, C, J]):
     @model_validator(mode="before")
     @classmethod
     def _typed(cls, values: Any) -> Any:
-        """Fill in the types, and make the configuration of whatever it came as."""
+        """Fill in the types, and make the configuration from whichever form it was given in."""
         if not isinstance(values, dict):
             return values
         types = {name: cls._type_of(name) for name in _TYPES}
