@@ -258,35 +258,6 @@ async def test_no_function_is_silently_wrong(service: Service) -> None:
     assert silent == []
 
 
-COMPARES = (
-    (PYTHON, "def handler(input, output, expected):\n    return 1 if output == {} else 0\n", "expected"),
-    (TYPESCRIPT, "export function handler({{ output, expected }}) {{ return output === {} ? 1 : 0 }}", "expected"),
-)
-
-
-@BUBBLEWRAP
-@pytest.mark.parametrize(("language", "code", "name"), COMPARES)
-async def test_an_expected_answer_in_another_column_is_told(
-    service: Service, language: Language, code: str, name: str
-) -> None:
-    evaluator = Evaluator(code.format(name), language)
-    lacking, given = [
-        await service.evaluate(evaluator, Row({"question": "?", column: "Paris"}, "Paris"))
-        for column in ("expected", "correct_answer")
-    ]
-    told = [note.message for note in lacking.warnings if note.code == "missing_column"]
-    wanted = f"the code reads `{name}`, which is the column `correct_answer`: the row has `expected` instead"
-    assert (told, lacking.score) == ([wanted], 0)
-    assert ("missing_column" in {note.code for note in given.warnings}, given.score) == (False, 1)
-
-
-@BUBBLEWRAP
-async def test_an_expected_answer_that_code_does_not_read_is_not_missed(service: Service) -> None:
-    code = "def handler(input, output, expected=None):\n    return len(output) / 10\n"
-    result = await service.evaluate(Evaluator(code), Row({"question": "?", "expected": "Paris"}, "Paris"))
-    assert "missing_column" not in {note.code for note in result.warnings}
-
-
 READS = "def evaluate(row, said, trace):\n    {}\n"
 SCRIPT = "function evaluate(row, said, trace) {{ {} }}"
 UNASKED: list[tuple[Language, str]] = [

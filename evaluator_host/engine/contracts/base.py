@@ -73,7 +73,9 @@ class Dialect:
       unread: Fields of a row that `bind` passes on without reading them; in a large row they stay JSON text.
       takes: Further fields that it uses, for which the workbench shows inputs: `config`, `correct_answer_key` and
         `score_output` of the settings, `variables`, `criteria` and `messages` of a row.
-      truth: The name by which its evaluators get the ground truth, if no column of the row is given by that name.
+      truth: Names by which its evaluators get the ground truth, and never a column of the same name. `example.outputs`
+        is a key of the parameter `example`.
+      truth_or_column: Names by which its evaluators get the ground truth, or else a column of the same name.
       config_keys: Keys that it reads of `settings.config`; None for any, as those of a class.
       warnings: Warnings of its own, by code. Its page lists them; none of them makes a score doubtful.
       native_row: An example of the platform's own row, for a row's `variables`; empty if there is none.
@@ -95,7 +97,8 @@ class Dialect:
     languages: frozenset[Language] = frozenset(Language)
     unread: frozenset[str] = frozenset()
     takes: tuple[str, ...] = ()
-    truth: str | None = None
+    truth: tuple[str, ...] = ()
+    truth_or_column: tuple[str, ...] = ()
     config_keys: frozenset[str] | None = None
     warnings: Mapping[str, WarningKind] = field(default_factory=dict)
     native_row: Mapping[str, Json] = field(default_factory=dict)

@@ -4,15 +4,9 @@ import re
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from evaluator_host.engine.contracts.reads import (
-    BY_POSITION,
-    functions,
-    has_outputs,
-    output_names,
-    outputs_read,
-    truths_read,
-)
+from evaluator_host.engine.contracts.reads import BY_POSITION, has_outputs, output_names, outputs_read, truths_read
 from evaluator_host.engine.contracts.table import dialect_of
+from evaluator_host.engine.contracts.truth import missing_truth
 from evaluator_host.engine.contracts.words import EXPECTED, OTHER, meaning
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import FunctionFacts, Loaded, Note
@@ -85,10 +79,10 @@ def row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...
     if unasked and not has_outputs(row, loaded.contract, evaluator.language, output_names(loaded)):
         message = f"the code reads `{unasked}`, which is {_NOTHING[evaluator.language]}: the row has no outputs"
         return (Note("missing_outputs", message, "give `outputs`, or map the column that has them"),)
+    if loaded.contract not in (Contract.EVALUATE, Contract.MAIN):
+        return missing_truth(evaluator, loaded, row)
     if loaded.entry == "*":
         return ()
-    if loaded.contract not in (Contract.EVALUATE, Contract.MAIN):
-        return _missing_truth(evaluator, loaded, row)
     return _unfitting_output(loaded, row) or _missing_column(evaluator, loaded, row)
 
 
@@ -125,19 +119,6 @@ def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Not
     absent = "None or its default" if evaluator.language is Language.PYTHON else "undefined"
     message = f"the code reads {_quoted(wanted)} of the row, which has {_quoted(there)} instead: it is {absent}"
     return (Note("missing_column", message, "rename one of them, or map the column"),)
-
-
-def _missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the row has the expected answer in another column than the contract takes it from."""
-    key, name = evaluator.settings.correct_answer_key, dialect_of(loaded.contract).truth
-    there = [column for column in row.inputs if meaning(column) == EXPECTED]
-    if name is None or row.variables or key in row.inputs or not there:
-        return ()
-    parameters = [one for function in functions(loaded) for one in function.parameters]
-    if not any(name in one.keys or (one.read and one.name == name) for one in parameters):
-        return ()
-    message = f"the code reads `{name}`, which is the column `{key}`: the row has {_quoted(there)} instead"
-    return (Note("missing_column", message, f"map the column: {key}={there[0][:80]}"),)
 
 
 def _quoted(names: list[str] | tuple[str, ...]) -> str:

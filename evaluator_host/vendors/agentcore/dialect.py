@@ -98,6 +98,7 @@ DIALECT: Final = Dialect(
         "evaluationTarget": {"traceIds": ["1"]},
     },
     takes=("correct_answer_key", "variables"),
+    truth=("expected_response", "expected_response_text", "expectedResponse"),
     sdk=Sdk(
         module="bedrock_agentcore",
         stand_in=StandIn(

@@ -103,7 +103,7 @@ DIALECT: Final = Dialect(
         "metadata": {},
     },
     takes=("correct_answer_key", "variables"),
-    truth="expected",
+    truth=("expected",),
     sdk=Sdk(
         module="braintrust",
         stand_in=StandIn("dialects/braintrust/modules", preimport="braintrust"),

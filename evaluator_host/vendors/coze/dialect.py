@@ -86,4 +86,5 @@ DIALECT: Final = Dialect(
         "ext": {},
     },
     takes=("correct_answer_key", "variables"),
+    truth_or_column=("reference_output",),
 )

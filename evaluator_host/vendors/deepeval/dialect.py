@@ -132,6 +132,7 @@ DIALECT: Final = Dialect(
         "test_case": {"input": "What is the capital of France?", "actual_output": "Paris", "expected_output": "Paris"}
     },
     takes=("correct_answer_key", "config", "messages", "variables"),
+    truth=("expected_output",),
     sdk=Sdk(
         module="deepeval",
         stand_in=StandIn("dialects/deepeval/modules", preimport="deepeval.metrics"),

@@ -87,6 +87,7 @@ DIALECT: Final = Dialect(
         }
     },
     takes=("correct_answer_key", "messages", "variables"),
+    truth=("dataset_output", "ground_truth"),
     sdk=Sdk(
         module="galileo",
         stand_in=StandIn("dialects/galileo/modules", preimport="galileo"),

@@ -81,7 +81,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"outputs": "Paris", "inputs": {"question": "What is the capital of France?"}, "ground_truth": "Paris"},
     takes=("correct_answer_key", "variables"),
-    truth="ground_truth",
+    truth=("ground_truth", "ground_truths", "expected"),
     sdk=Sdk(
         module="honeyhive",
         stand_in=StandIn("dialects/honeyhive/modules", preimport="honeyhive"),

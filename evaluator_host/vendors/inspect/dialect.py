@@ -103,6 +103,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"input": "What is the capital of France?", "completion": "Paris", "target": "Paris"},
     takes=("correct_answer_key", "config", "messages", "variables"),
+    truth=("target",),
     sdk=Sdk(
         module="inspect_ai",
         stand_in=StandIn("dialects/inspect/modules", preimport="inspect_ai.scorer"),

@@ -137,4 +137,5 @@ DIALECT: Final = Dialect(
         "experiment": {"itemExpectedOutput": "Paris", "itemMetadata": None},
     },
     takes=("correct_answer_key", "variables"),
+    truth=("item_expected_output", "itemExpectedOutput"),
 )

@@ -203,6 +203,7 @@ DIALECT: Final = Dialect(
         "example": {"inputs": {"question": "What is the capital of France?"}, "outputs": {"answer": "Paris"}},
     },
     takes=("correct_answer_key", "messages", "variables"),
+    truth=("reference_outputs", "referenceOutputs", "example.outputs"),
     sdk=Sdk(
         module="langsmith",
         stand_in=StandIn("dialects/langsmith/modules", preimport="langsmith.evaluation"),

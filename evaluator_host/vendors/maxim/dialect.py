@@ -68,5 +68,6 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     native_row={"input": "What is the capital of France?", "output": "Paris", "expectedOutput": "Paris"},
     takes=("correct_answer_key", "variables"),
-    truth="expected_output",
+    truth=("expected_output",),
+    truth_or_column=("expectedOutput",),
 )

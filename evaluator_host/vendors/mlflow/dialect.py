@@ -80,6 +80,7 @@ DIALECT: Final = Dialect(
         "expectations": {"expected_response": "Paris"},
     },
     takes=("correct_answer_key", "config", "messages", "variables"),
+    truth=("expected_response",),
     sdk=Sdk(
         module="mlflow",
         stand_in=StandIn("dialects/mlflow/modules", preimport="mlflow.genai.scorers"),

@@ -73,4 +73,5 @@ DIALECT: Final = Dialect(
         "item": {"question": "What is the capital of France?", "reference": "Paris"},
     },
     takes=("correct_answer_key", "variables"),
+    truth_or_column=("reference",),
 )

@@ -88,6 +88,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"data": {"output": "Paris", "reference": "Paris"}},
     takes=("correct_answer_key", "config", "messages", "variables"),
+    truth_or_column=_TRUTH,
     sdk=Sdk(
         module="opik",
         stand_in=StandIn("dialects/opik/modules", preimport="opik.evaluation.metrics"),

@@ -57,6 +57,8 @@ DIALECT: Final = Dialect(
         "row": {"task_input": "What is the capital of France?", "task_output": "Paris", "gold_answer": "Paris"}
     },
     takes=("correct_answer_key", "config", "variables"),
+    truth=("gold_answer",),
+    truth_or_column=("expected",),
     sdk=Sdk(
         module="patronus",
         stand_in=StandIn("dialects/patronus/modules", preimport="patronus"),

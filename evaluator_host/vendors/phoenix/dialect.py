@@ -193,6 +193,7 @@ DIALECT: Final = Dialect(
     interpret=interpret,
     native_row={"output": "Paris", "reference": "Paris", "input": "What is the capital of France?", "metadata": {}},
     takes=("correct_answer_key", "config", "variables"),
+    truth_or_column=("reference", "expected"),
     config_keys=frozenset({"output_config", "output_configs"}),
     sdk=Sdk(
         module="phoenix",

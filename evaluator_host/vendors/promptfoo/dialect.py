@@ -159,4 +159,5 @@ DIALECT: Final = Dialect(
     positions=("output", "context"),
     native_row={"output": "Paris", "context": {"vars": {"expected": "Paris"}}},
     takes=("correct_answer_key", "config", "variables"),
+    truth_or_column=("expected",),
 )

@@ -69,6 +69,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"response": "Paris", "reference": "Paris"},
     takes=("correct_answer_key", "variables"),
+    truth_or_column=("reference",),
     sdk=Sdk(
         module="ragas",
         stand_in=StandIn("dialects/ragas/modules", preimport="ragas.metrics"),

@@ -126,6 +126,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"data_source": "capitals", "solution_str": "It is Paris", "ground_truth": "Paris", "extra_info": {}},
     takes=("config", "correct_answer_key", "messages", "variables"),
+    truth_or_column=("ground_truth", "ground_truths", "answer", "answers", "solution"),
     sdk=Sdk(
         module="verifiers",
         stand_in=StandIn("dialects/rewards/modules", preimport="verifiers"),

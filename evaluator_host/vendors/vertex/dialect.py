@@ -78,4 +78,5 @@ DIALECT: Final = Dialect(
         "reference": {"text": "Paris"},
     },
     takes=("correct_answer_key", "variables"),
+    truth_or_column=("reference",),
 )

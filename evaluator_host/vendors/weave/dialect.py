@@ -105,6 +105,7 @@ DIALECT: Final = Dialect(
     languages=PYTHON_ONLY,
     native_row={"output": "Paris", "example": {"question": "What is the capital of France?", "expected": "Paris"}},
     takes=("correct_answer_key", "config", "variables"),
+    truth_or_column=("expected", "target"),
     sdk=Sdk(
         module="weave",
         stand_in=StandIn("dialects/weave/modules", preimport="weave"),

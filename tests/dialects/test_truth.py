@@ -1,0 +1,361 @@
+"""The expected answer in a column from which a dialect does not take it: a warning, unless the code gets it anyway."""
+
+import textwrap
+
+import pytest
+
+from evaluator_host.engine.contracts.truth import missing_truth
+from evaluator_host.engine.service import Service
+from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.types.outcome import EvaluationResult, FunctionFacts, Loaded, ParameterFacts
+
+PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
+BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+COMPARES: list[tuple[str, Language, str]] = [  # each scores 1 if the output is the expected answer
+    ("agentcore", PYTHON, """
+        from bedrock_agentcore.evaluation.custom_code_based_evaluators import EvaluatorOutput, custom_code_based_evaluator
+
+        @custom_code_based_evaluator()
+        def handler(input, context):
+            said = input.session_spans[0]["attributes"]["gen_ai.output"]
+            wanted = [one.expected_response_text for one in input.reference_inputs]
+            return EvaluatorOutput(value=float(said in wanted), label="exact")
+    """),
+    ("agentcore", PYTHON, """
+        def lambda_handler(event, context):
+            said = event["evaluationInput"]["sessionSpans"][0]["attributes"]["gen_ai.output"]
+            wanted = [one["expectedResponse"]["text"] for one in event["evaluationReferenceInputs"]]
+            return {"value": float(said in wanted), "label": "exact"}
+    """),
+    ("braintrust", PYTHON, """
+        def handler(input, output, expected):
+            return 1 if output == expected else 0
+    """),
+    ("braintrust", TYPESCRIPT, """
+        export function handler({ output, expected }) { return output === expected ? 1 : 0 }
+    """),
+    ("coze", PYTHON, """
+        def exec_evaluation(turn):
+            fields = turn["evaluate_dataset_fields"]
+            said = turn["evaluate_target_output_fields"]["actual_output"]["text"]
+            return EvalOutput(float(said == fields.get("reference_output", {}).get("text", "")), "")
+    """),
+    ("coze", JAVASCRIPT, """
+        function exec_evaluation(turn) {
+          const said = turn.evaluate_target_output_fields.actual_output.text;
+          const wanted = turn.evaluate_dataset_fields.reference_output?.text;
+          return { score: said === wanted ? 1 : 0, reason: '' };
+        }
+    """),
+    ("deepeval", PYTHON, """
+        from deepeval.metrics import BaseMetric
+
+        class Exact(BaseMetric):
+            def __init__(self, threshold=0.5):
+                self.threshold = threshold
+            def measure(self, test_case):
+                self.score = 1.0 if test_case.actual_output == test_case.expected_output else 0.0
+                self.success = self.score >= self.threshold
+                return self.score
+            async def a_measure(self, test_case):
+                return self.measure(test_case)
+            def is_successful(self):
+                return self.success
+    """),
+    ("galileo", PYTHON, """
+        def scorer_fn(step_object, **kwargs):
+            return 1.0 if step_object.output == step_object.dataset_output else 0.0
+    """),
+    ("galileo", PYTHON, """
+        def scorer_fn(*, output, ground_truth, **kwargs):
+            return 1.0 if output == ground_truth else 0.0
+    """),
+    ("honeyhive", PYTHON, """
+        from honeyhive import evaluator
+
+        @evaluator()
+        def f(outputs, inputs, ground_truth=None):
+            return 1.0 if outputs == ground_truth else 0.0
+    """),
+    ("inspect", PYTHON, """
+        from inspect_ai.scorer import CORRECT, INCORRECT, Score, accuracy, scorer
+
+        @scorer(metrics=[accuracy()])
+        def exact():
+            async def score(state, target):
+                return Score(value=CORRECT if state.output.completion == target.text else INCORRECT)
+            return score
+    """),
+    ("langfuse", PYTHON, """
+        def evaluate(ctx):
+            expected = ctx.experiment.item_expected_output if ctx.experiment else None
+            right = ctx.observation.output == expected
+            return EvaluationResult(scores=[Score(name="exact", value=float(right), data_type="NUMERIC")])
+    """),
+    ("langfuse", TYPESCRIPT, """
+        function evaluate(ctx: EvaluationContext): EvaluationResult {
+          const expected = ctx.experiment?.itemExpectedOutput;
+          const value = ctx.observation.output === expected ? 1 : 0;
+          return { scores: [{ name: "exact", value, dataType: "NUMERIC" }] };
+        }
+    """),
+    ("langsmith", PYTHON, """
+        def exact(outputs: dict, reference_outputs: dict) -> bool:
+            return outputs == reference_outputs
+    """),
+    ("langsmith", PYTHON, """
+        def perform_eval(run, example):
+            return {"same": run["outputs"] == example["outputs"]}
+    """),
+    ("langsmith", TYPESCRIPT, """
+        export const evaluate = ({ outputs, referenceOutputs }) =>
+          ({ key: "exact", score: outputs.output === referenceOutputs?.output });
+    """),
+    ("langsmith", JAVASCRIPT, """
+        function performEval(run, example) { return { same: run.outputs.output === example.outputs?.output }; }
+    """),
+    ("maxim", PYTHON, """
+        def validate(input, output, expected_output):
+            return 1 if output == expected_output else 0
+    """),
+    ("maxim", JAVASCRIPT, """
+        function validate(output, expectedOutput) { return output === expectedOutput; }
+    """),
+    ("mlflow", PYTHON, """
+        from mlflow.genai import scorer
+
+        @scorer
+        def exact(outputs, expectations):
+            return outputs == expectations.get("expected_response")
+    """),
+    ("openai-grader", PYTHON, """
+        def grade(sample, item):
+            return 1.0 if sample["output_text"] == item.get("reference") else 0.0
+    """),
+    ("opik", PYTHON, """
+        from opik.evaluation.metrics import base_metric, score_result
+
+        class Exact(base_metric.BaseMetric):
+            def score(self, output, reference=None, **ignored):
+                return score_result.ScoreResult(name="exact", value=float(output == reference))
+    """),
+    ("patronus", PYTHON, """
+        from patronus import evaluator
+
+        @evaluator()
+        def exact(row, **kwargs):
+            return row.task_output == row.gold_answer
+    """),
+    ("phoenix", PYTHON, """
+        def evaluate(output, reference=None, input=None, metadata=None):
+            return 1 if output == reference else 0
+    """),
+    ("phoenix", TYPESCRIPT, """
+        export function evaluate({ output, reference }) { return output === reference ? 1 : 0 }
+    """),
+    ("promptfoo", PYTHON, """
+        def get_assert(output, context):
+            return output == context["vars"].get("expected")
+    """),
+    ("ragas", PYTHON, """
+        from ragas.metrics import numeric_metric
+
+        @numeric_metric(name="exact", allowed_values=(0, 1))
+        def exact(response, reference):
+            return float(response == reference)
+    """),
+    ("rewards", PYTHON, """
+        def compute_score(data_source, solution_str, ground_truth, extra_info=None):
+            return 1.0 if solution_str == ground_truth else 0.0
+    """),
+    ("rewards", PYTHON, """
+        def compute_score(reward_input):
+            return {"overall": float(reward_input["response"] == reward_input["ground_truth"])}
+    """),
+    ("rewards", PYTHON, """
+        def reward(completions, answer=("?",), **kwargs):
+            return [float(c == a) for c, a in zip(completions, answer)]
+    """),
+    ("rewards", PYTHON, """
+        import verifiers as vf
+
+        def exact(completion, answer, **kwargs):
+            return 1.0 if completion[-1]["content"] == answer else 0.0
+    """),
+    ("vertex", PYTHON, """
+        def evaluate(instance):
+            return float(instance["response"]["text"] == instance.get("reference", {}).get("text", ""))
+    """),
+    ("weave", PYTHON, """
+        import weave
+
+        @weave.op
+        def exact(output, target=None):
+            return output == target
+    """),
+]  # fmt: skip
+GETS_COLUMNS: list[tuple[str, str]] = [  # by their own names
+    ("braintrust", """
+        def handler(input, output, expected=None):
+            return float(output == (expected or input["expected"]))
+    """),
+    ("coze", """
+        def exec_evaluation(turn):
+            fields = turn["evaluate_dataset_fields"]
+            wanted = fields["expected"] if fields.get("expected") else fields["reference_output"]
+            said = turn["evaluate_target_output_fields"]["actual_output"]
+            return EvalOutput(float(said["text"] == wanted["text"]), "")
+    """),
+    ("langfuse", """
+        def evaluate(ctx):
+            wanted = ctx.experiment.item_expected_output if ctx.experiment else ctx.observation.input["expected"]
+            right = ctx.observation.output == wanted
+            return EvaluationResult(scores=[Score(name="exact", value=float(right), data_type="NUMERIC")])
+    """),
+    ("opik", """
+        from opik.evaluation.metrics import base_metric, score_result
+
+        class Exact(base_metric.BaseMetric):
+            def score(self, output, expected, reference="", **ignored):
+                return score_result.ScoreResult(name="exact", value=float(output in (expected, reference)))
+    """),
+    ("patronus", """
+        from patronus import evaluator
+
+        @evaluator()
+        def exact(actual, expected):
+            return actual == expected
+    """),
+    ("phoenix", """
+        from phoenix.evals import create_evaluator
+
+        @create_evaluator(name="exact")
+        def exact(output, expected):
+            return float(output == expected)
+    """),
+    ("promptfoo", """
+        def get_assert(output, context):
+            return output == context["vars"]["expected"]
+    """),
+    ("weave", """
+        import weave
+
+        @weave.op
+        def exact(output, expected):
+            return output == expected
+    """),
+]  # fmt: skip
+NEEDS_NONE: list[tuple[str, str]] = [  # it asks whether there is one, or reads none
+    ("braintrust", """
+        def handler(input, output, expected=None):
+            return 1 if expected is None else float(output == expected)
+    """),
+    ("braintrust", """
+        def handler(input, output, expected=None):
+            return len(output)
+    """),
+    ("deepeval", """
+        from deepeval.metrics import BaseMetric
+
+        class Exact(BaseMetric):
+            async_mode = False
+            def measure(self, test_case):
+                wanted = test_case.expected_output
+                if not wanted:
+                    self.score = 1.0
+                    return
+                self.score = float(test_case.actual_output == wanted)
+    """),
+    ("langfuse", """
+        def evaluate(ctx):
+            if ctx.experiment is None:
+                return EvaluationResult(scores=[Score(name="exact", value=1, data_type="NUMERIC")])
+            right = ctx.observation.output == ctx.experiment.item_expected_output
+            return EvaluationResult(scores=[Score(name="exact", value=float(right), data_type="NUMERIC")])
+    """),
+    ("mlflow", """
+        from mlflow.genai import scorer
+
+        @scorer
+        def size(outputs, expectations):
+            return len(outputs)
+    """),
+    ("openai-grader", """
+        def grade(sample, item):
+            return 1.0 if "reference" not in item else float(sample["output_text"] == item["reference"])
+    """),
+    ("vertex", """
+        def evaluate(instance):
+            return len(instance["response"]["text"])
+    """),
+]  # fmt: skip
+ASKS = (
+    "if item.get('reference') is None: return 0",
+    "x = item.get('reference')\nif not x:\n    return 1",
+    "x: str = item.reference or ''\nif x == None: return 1",
+    "if not item.reference:\n    return 1",
+    "if 'reference' not in item: return 1",
+    "return float(said == item['reference']) if item['reference'] else None",
+    "const r = item.reference;\nif (!r) return 1",
+    "return item.reference ? a : b",
+    "if (item.reference == null) return 0",
+    "if item is None:\n    return 0\nreturn item.reference == said",
+    "if said and item.reference:",
+)
+ASKS_NOT = (
+    "return said == item.get('reference')",
+    "return 1 if said == item['reference'] else 0",
+    "return said === item.reference ? 1 : 0",
+    "x = item.reference if item else None\nreturn x == said",
+    "x = item.reference or ''\nreturn x == said",
+    "if said == item.reference:\n    return 1",
+    "if(said===item.reference){return 1}",
+    "score = said == item.reference\nif score: return 1",
+    "if item.reference in said: return 1",
+    "return said == getattr(item, 'reference', None)",
+)
+
+
+def evaluator(contract: str, code: str, language: Language = PYTHON) -> Evaluator:
+    """Return the code as an evaluator of a contract."""
+    return Evaluator(textwrap.dedent(code).strip() + "\n", language, Contract(contract))
+
+
+def told(result: EvaluationResult) -> list[tuple[str, str | None]]:
+    """Return what a result says of missing columns, and what to do."""
+    return [(note.message, note.remedy) for note in result.warnings if note.code == "missing_column"]
+
+
+@BUBBLEWRAP
+@pytest.mark.parametrize(("contract", "language", "code"), COMPARES)
+async def test_an_expected_answer_is_never_silently_absent(
+    service: Service, contract: str, language: Language, code: str
+) -> None:
+    compares = evaluator(contract, code, language)
+    lacking, given, without = [
+        await service.evaluate(compares, Row({"question": "q", column: "a"}, "a"))
+        for column in ("expected", "correct_answer", "topic")
+    ]
+    if lacking.score != 1:
+        [(message, remedy)] = told(lacking)
+        assert message.endswith("which is the column `correct_answer`: the row has `expected` instead")
+        assert remedy == "map the column: correct_answer=expected"
+    assert (given.score, told(given), told(without)) == (1, [], [])
+
+
+@BUBBLEWRAP
+@pytest.mark.parametrize(("contract", "code"), [*GETS_COLUMNS, *NEEDS_NONE])
+async def test_an_expected_answer_that_is_not_missed_is_not_told(service: Service, contract: str, code: str) -> None:
+    result = await service.evaluate(evaluator(contract, code), Row({"question": "q", "expected": "a"}, "a"))
+    assert (result.score, told(result)) == (1, [])
+
+
+@pytest.mark.parametrize("code", [*ASKS, *ASKS_NOT])
+def test_code_that_asks_for_the_expected_answer_is_not_told(code: str) -> None:
+    parameters = (ParameterFacts("said", read=True), ParameterFacts("item", read=True, keys=("reference",)))
+    facts = (FunctionFacts("grade", 1, parameters=parameters),)
+    loaded = Loaded(Contract("openai-grader"), "declared", "", "grade", ("said", "item"), facts=facts)
+    row = Row({"expected": "a"}, "a")
+    assert bool(missing_truth(Evaluator(code), loaded, row)) == (code in ASKS_NOT)
+    assert missing_truth(Evaluator(code), loaded, Row({**row.inputs, "reference": "a"}, "a")) == ()
+    assert missing_truth(Evaluator(code), loaded, Row({}, "a", variables={"item": {}})) == ()
