@@ -12,13 +12,16 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import httpx
 import pytest
 
+from evaluator_host.engine.config.settings import Settings, WireOptions
+from evaluator_host.platform.host import Host
+from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.table import wires
+from evaluator_host.server.app import _Nothing
 from evaluator_host.web.workbench import Workbench
 from tests.described import described_app
 from tests.keyed import bearer, make_key
@@ -79,9 +82,16 @@ def code(**more: Any) -> dict[str, Any]:
     return {"code": CODE, **more}
 
 
+LIKE = [
+    Ask(code(models=["<model>"])),
+    Ask(code(secrets={"TOKEN": {"secret": "<secret>"}})),
+    Ask(code(data={"x.bin": "<data_file>"})),
+]
+
+
 def with_evaluators(**more: Any) -> list[Ask]:
-    """Bodies that name an evaluator, and whose code names models and secrets."""
-    named = ["<evaluator>", code(models=["<model>"]), code(secrets={"TOKEN": {"secret": "<secret>"}})]
+    """Bodies that name an evaluator, and whose code names models, secrets and data files."""
+    named = ["<evaluator>", *(one.body for one in LIKE)]
     judge = {"judge": {"model": "<model>", "prompt": "{{ outputs }}", "scale": {"min": 0, "max": 1}}}
     return [Ask({"evaluator": one, **more}) for one in (*named, judge)]
 
@@ -93,12 +103,11 @@ def of_job(evaluators: Any = None, dataset: Any = None, **more: Any) -> dict[str
 TARGET = {"base_url": "<url>", "model": "m", "prompt_template": "{{ inputs }}", "api_key": {"secret": "<secret>"}}
 JOBS = [
     Ask(of_job(["<evaluator>"])),
-    Ask(of_job([code(models=["<model>"])])),
-    Ask(of_job([code(secrets={"TOKEN": {"secret": "<secret>"}})])),
+    *(Ask(of_job([one.body])) for one in LIKE),
     Ask(of_job(dataset="<dataset>")),
     Ask(of_job(target=TARGET)),
 ]
-LATE = [one if one in (JOBS[0], JOBS[3]) else replace(one, free=True) for one in JOBS]
+LATE = [one if one in (JOBS[0], JOBS[4]) else replace(one, free=True) for one in JOBS]
 """The same where a name in code is looked up once a job runs."""
 SPEC = {"metrics": [BUNDLE], "dataset": [{"a": "x", "b": "x"}]}
 NAMED_SPECS = [
@@ -118,8 +127,6 @@ OLDER = [
     Ask({"spec": {**OLDER_SPEC, "dataset": "<space>/<fileset>#rows.jsonl"}}),
     Ask({"spec": {**OLDER_SPEC, "model": "<space>/<place_model>", "prompt_template": "x"}}),
 ]
-LIKE = [Ask(code(models=["<model>"])), Ask(code(secrets={"TOKEN": {"secret": "<secret>"}}))]
-
 ASKS: dict[str, list[Ask]] = {
     "POST /v1/evaluate": with_evaluators(**ROW),
     "POST /v1/evaluate/batch": with_evaluators(rows=[ROW]),
@@ -129,6 +136,7 @@ ASKS: dict[str, list[Ask]] = {
     ],
     "POST /v1/run": [Ask({"code": "print(1)"}, free=True)],
     "POST /v1/environments": [Ask({"packages": ["six==1.17.0"]}, free=True)],
+    "POST /v1/data": [Ask("of-alpha", headers={"Content-Type": "application/octet-stream"}, free=True)],
     "POST /v1/datasets": [
         Ask('{"outputs": 1}\n', {"name": "<dataset>"}, {"Content-Type": "application/x-ndjson"}, free=True)
     ],
@@ -170,7 +178,7 @@ ASKS: dict[str, list[Ask]] = {
     "PUT /v1/label-queues/{name}/rows/{index}": [Ask({"by": "ann", "label": True})],
     "POST /v1/schedules": [
         Ask({"name": "new-one", "cron": "0 3 * * *", "job": of_job(["<evaluator>"], "<dataset>")}),
-        *(Ask({"name": "new-one", "cron": "0 3 * * *", "job": one.body}, free=one.free) for one in LATE[:4]),
+        *(Ask({"name": "new-one", "cron": "0 3 * * *", "job": one.body}, free=one.free) for one in LATE[:5]),
     ],
     "PATCH /v1/schedules/{name}": [Ask({"paused": True})],
     "POST /v1/alerts": [
@@ -242,6 +250,7 @@ BY_PARAMETER = {
 }
 BY_COLLECTION = {
     "alerts": "alert",
+    "data": "data_file",
     "datasets": "dataset",
     "evaluators": "evaluator",
     "label-queues": "queue",
@@ -272,7 +281,7 @@ OF_NOBODY = {
 OF_THE_HOST = ("/metrics", "/openapi.json", "/v1/info")
 """Paths that answer everybody alike, and differently each time."""
 REFERENCES = {
-    *("dataset", "evaluator", "evaluators", "job", "live", "model", "models", "names", "queue", "schedule"),
+    *("data", "dataset", "evaluator", "evaluators", "job", "live", "model", "models", "names", "queue", "schedule"),
     *(
         "idempotency-key",
         "secret",
@@ -338,10 +347,13 @@ def operations() -> list[Operation]:
     pages = {getattr(one, "path", "") for one in Workbench().routes()}
     app = described_app()
     routes = [one for one in app.routes if getattr(one, "path", "") not in pages]
-    anything: Any = SimpleNamespace(database=None, secrets=SimpleNamespace(box=None))
+    nothing: Any = _Nothing()
+    nothing.settings = Settings()
+    host = Host(nothing, nothing)
+    host.open_resources()
     for found in wires().values():
         wire = found.load()
-        routes += wire.routes(SimpleNamespace(wire=wire, records=anything, options=None, service=None, settings=None))
+        routes += wire.routes(WireCalls(wire, WireOptions(), host, nothing))
     return [
         Operation(method, one.path)
         for one in routes
@@ -417,7 +429,7 @@ class Scene:
         }
         return {
             **made,
-            **{kind: ids[kind] for kind in ("job", "other_job", "set", "sandbox")},
+            **{kind: ids[kind] for kind in ("job", "other_job", "set", "sandbox", "data_file")},
             "url": self.url,
             "result": self.names["result"],
         }
@@ -472,7 +484,10 @@ def furnish(scene: Scene) -> None:
     make, text = scene.make, {"Content-Type": "application/x-ndjson"}
     make("PUT", f"/v1/secrets/{name['secret']}", json={"value": f"{MARK}-secret"})
     make("POST", "/v1/models", json={"name": name["model"], "url": scene.url, "model": "m", "secret": name["secret"]})
-    evaluator = {"name": name["evaluator"], "code": f"{CODE}# {MARK}\n", "sampling": 1.0}
+    octets = {"Content-Type": "application/octet-stream"}
+    name["data_file"] = make("POST", "/v1/data", content=MARK.encode(), headers=octets)["digest"]
+    data = {"x.bin": name["data_file"]}
+    evaluator = {"name": name["evaluator"], "code": f"{CODE}# {MARK}\n", "sampling": 1.0, "data": data}
     make("POST", "/v1/evaluators", json=evaluator)
     make("POST", f"/v1/evaluators/{name['evaluator']}/traces", json=SPANS)
     make("POST", f"/v1/datasets?name={name['dataset']}", content=lines, headers=text)
