@@ -75,7 +75,7 @@ def wheel(built: Path) -> Path:
 
 
 def test_it_has_the_pages_the_runners_and_a_bill_of_materials(built: Path) -> None:
-    assert wheel(built).stat().st_size <= 5 * MB
+    assert wheel(built).stat().st_size <= 5.5 * MB
     with zipfile.ZipFile(wheel(built)) as archive:
         names = archive.namelist()
         (bill,) = [name for name in names if "/sboms/" in name]
