@@ -135,7 +135,7 @@ async def test_one_row_has_inputs_outputs_results_and_its_trace_as_a_tree(page: 
     await page.get_by_role("link", name="Next").click()
     await expect(page.get_by_role("heading", name="Row 4")).to_be_visible()
     await page.goto(f"/jobs/{seeds.small}/rows/99")
-    await expect(page.get_by_role("alert")).to_contain_text("its rows are 0 to 11")
+    await expect(page.get_by_role("main")).to_contain_text("its rows are 0 to 11")
 
 
 @pytest.mark.long

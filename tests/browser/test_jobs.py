@@ -234,8 +234,8 @@ async def test_a_job_that_failed_may_go_on(page: Page, client: Client) -> None:
     await status(page, "failed")
     async with page.expect_response(f"**/v1/jobs/{job.id}/resume") as asked:
         await page.get_by_role("button", name="Resume").click()
-    assert (await (await asked.value).json())["status"] == "queued"
-    await expect(page.get_by_role("button", name="Resume")).to_be_visible()  # it has too many failures already
+    assert (await asked.value).ok
+    await status(page, "completed")  # it may have one more failure than it had
 
 
 @pytest.mark.long

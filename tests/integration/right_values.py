@@ -93,7 +93,7 @@ CASES: Final = [
     js("shape", "return new Error('x')", status="failed", said="a value of type Error"),
     js("shape", "return { score: 1, at: Symbol('a') }", status="failed", said="$.at"),
     # data that packages download
-    *(py("data", f"raise {error}", said="send it in `files`", unsaid="\x1b")
+    *(py("data", f"raise {error}", said="send it in `data`", unsaid="\x1b")
       for error in ("LookupError('\\x1b[93mResource punkt not found. Please use the NLTK Downloader\\x1b[0m')", "OSError(\"[E050] Can't find model 'en_core_web_sm'.\")", "OSError(\"We couldn't connect to 'https://huggingface.co' to load the files\")", "type('LocalEntryNotFoundError', (FileNotFoundError,), {})('LocalEntryNotFoundError: not in the cache')")),
     py("reason", "return {'score': 0.5, 'reason': ['a', 'b']}", reason="a; b"),
     py("reason", "return {'score': 0.5, 'reason': 7}", reason="7"),
@@ -143,7 +143,7 @@ CASES: Final = [
     py("nesting", "import copy\n    a = []\n    for _ in range(100_000): a = [a]\n    return len(copy.deepcopy(a))", status="failed"),
     py("nesting", "return evaluate(inputs, outputs, trace)", said="calls itself without end"),
     # syntax of later versions
-    *(Case("later syntax", code, said='"python": "3.12"', status="failed", evaluator={"python": "3.11"})
+    *(Case("later syntax", code, said="set `python` to 3.12", status="failed", evaluator={"python": "3.11"})
       for code in (PY + 'return len(f"{inputs["a"]}")', "type Score = float\n" + PY + "return 1", "class Box[T]:\n    pass\n" + PY + "return 1", "def first[T](items: list[T]) -> T:\n    return items[0]\n" + PY + "return 1")),
     # promises inside of a result
     ts("promise", "const grade = async () => 1;\nexport function evaluate(i: any, o: any, t: any) { return { score: grade() } }", said="write `await`"),

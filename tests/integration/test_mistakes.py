@@ -126,7 +126,7 @@ def test_a_body_that_is_no_json_and_a_wrong_method_say_what_to_do(server: Server
 def test_a_check_says_that_a_pin_alone_reaches_no_model(server: Server) -> None:
     for code, language, words in (
         ("import openai\n" + PY + "return openai.OpenAI()", "python", "reaches a model only if it is granted one"),
-        ("import axios from 'axios';\n" + JS + "return 1 }", "javascript", "no network"),
+        ("import axios from 'axios';\n" + JS + "return axios.get('/') }", "javascript", "no network"),
     ):
         report = server.client.post("/v1/check", json={"evaluator": {"code": code, "language": language}}).json()
         assert [words in one["message"] for one in report["notes"]] == [True]
