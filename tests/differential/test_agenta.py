@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
 ]
 
-DIFFERS: Final = "contracts.md#as-in-agenta"
+DIFFERS: Final = "contracts.md#the-older-signature"
 EXPLAINED: Final[dict[str, str]] = {
     r"(right|wrong), version 3: score": DIFFERS,
     r"(score|score and success|several), version [12]: .*": DIFFERS,

@@ -26,7 +26,7 @@ CLIENT: Final = "dialects/nemo.md#nvidias-own-client"
 RELATIVE: Final = {"client": 1e-12, "sdk": 0.0, "sandbox": 0.0, "submit": 0.0}
 AGENTS: Final = {
     r"(agent|toolkit)( failed| without output)?(, ignored)?: rows\[[01]\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
-    r"toolkit failed: rows\[0\]\.requests": "dialects/nemo.md#responses-of-models",
+    r"toolkit failed: rows\[0\]\.requests": "dialects/nemo.md#what-differs",
 }
 EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "client": {

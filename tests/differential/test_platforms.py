@@ -81,13 +81,13 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "weave": {
         "output and columns as variables: .*": "dialects/weave.md#the-row",
         "a name of the package that nothing uses: .*": UNPINNED,
-        "a snippet without imports: .*": "dialects/weave.md#recognised-by",
-        "a scorer that the code makes: .*": "dialects/weave.md#recognised-by",
+        "a snippet without imports: .*": "dialects/weave.md#weave-scorers",
+        "a scorer that the code makes: .*": "dialects/weave.md#weave-scorers",
     },
     "ragas": {},
     "mlflow": {
         "async: .*": "dialects/mlflow.md#different-from-mlflow",
-        "a snippet without imports: .*": "dialects/mlflow.md#recognised-by",
+        "a snippet without imports: .*": "dialects/mlflow.md#mlflow-scorers",
     },
 }
 

@@ -83,7 +83,7 @@ DIFFERENT: Final[dict[str, dict[str, Any]]] = {
 
 
 RELEASES: Final = "dialects/uipath.md#every-release-at-once"
-TRACES: Final = "dialects/uipath.md#traces"
+TRACES: Final = "dialects/uipath.md#rows"
 EXPLAINED: Final = {  # the page that explains each difference, by a pattern of its name
     r"(new|old) name written|execution by (new|old) names|made with (config|evaluatorConfig)|names on top|type id": RELEASES,
     r"error by error=|details of a dict|justified by a number|types of Unjustified|no justification|reduced|span as JSON|written .*": RELEASES,
