@@ -16,9 +16,8 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from evaluator_host.engine.config.settings import ModelEndpoint, Settings
-from evaluator_host.engine.sandbox.linux.instance import has_abandoned, this_instance
+from evaluator_host.engine.sandbox.linux.instance import instance_folder, remove_abandoned
 from evaluator_host.engine.system.lookups import resolve
-from evaluator_host.engine.system.tree import remove, temporary_folder
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.json_values import decode_json, encode_json
 
@@ -106,10 +105,8 @@ async def placed_canaries(data_dir: Path, *, engine: str | None) -> AsyncIterato
 def _folder(data_dir: Path) -> Iterator[Path]:
     """Make a folder that every user may look into, so that only the sandbox keeps a guest out."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    for left in data_dir.glob(f"{_PREFIX}*"):  # folders of selftests that were killed
-        if has_abandoned(left.name.removeprefix(_PREFIX).rpartition("_")[0], left):
-            remove(left)
-    with temporary_folder(data_dir, f"{_PREFIX}{this_instance()}_") as folder:
+    remove_abandoned(_PREFIX, data_dir)
+    with instance_folder(_PREFIX, data_dir) as folder:
         folder.chmod(0o755)
         yield folder
 

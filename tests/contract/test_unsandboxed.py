@@ -66,7 +66,7 @@ async def test_the_end_of_the_runner_is_seen_though_a_child_holds_its_pipes(back
 
 async def test_sweeps_what_a_dead_host_left_and_not_its_own(backend):
     dead = this_instance().rpartition("-")[0] + "-1"
-    left = tempfile.mkdtemp(prefix=f"evaluator-host-{dead}.")
+    left = tempfile.mkdtemp(prefix=f"evaluator-host-{dead}_")
     async with await Probe.start(backend) as probe:
         own = (await probe.run("import os; print(os.environ['TMPDIR'])")).strip()
         assert await backend.sweep() == 1

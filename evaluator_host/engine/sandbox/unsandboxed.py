@@ -11,7 +11,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.base import Finding, Weight
 from evaluator_host.engine.sandbox.bubblewrap.policy import ENVIRONMENT
 from evaluator_host.engine.sandbox.linux.child import Child
-from evaluator_host.engine.sandbox.linux.instance import has_abandoned, this_instance
+from evaluator_host.engine.sandbox.linux.instance import remove_abandoned, this_instance
 from evaluator_host.engine.sandbox.linux.watchdog import used_bytes
 from evaluator_host.engine.sandbox.local import LocalBackend
 from evaluator_host.engine.sandbox.pipe_link import PipeLink
@@ -31,7 +31,7 @@ class UnsandboxedBackend(LocalBackend):
     async def start(self, spec: SandboxSpec) -> PipeLink:
         """Start a runner as a plain process, and return its link."""
         await self._ensure_tools(spec.language)
-        scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_instance()}."))
+        scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_instance()}_"))
         environment = {**ENVIRONMENT, "HOME": str(scratch), "TMPDIR": str(scratch), "PATH": os.defpath}
         try:
             child = Child(self._command(spec), env=environment, cwd=str(scratch))
@@ -48,7 +48,7 @@ class UnsandboxedBackend(LocalBackend):
 
     async def sweep(self) -> int:
         """Remove temporary folders of dead hosts; return how many."""
-        return await asyncio.to_thread(_sweep)
+        return await asyncio.to_thread(remove_abandoned, _PREFIX)
 
     async def close(self) -> None:
         """Do nothing: this backend has nothing to release."""
@@ -72,14 +72,6 @@ class UnsandboxedBackend(LocalBackend):
         if spec.stand_in is not None:
             command += ["--sdk", str(runner / spec.stand_in.folder)]
         return command
-
-
-def _sweep() -> int:
-    removed = 0
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}host-*"):
-        if has_abandoned(folder.name.removeprefix(_PREFIX).partition(".")[0], folder):
-            removed += remove(folder)
-    return removed
 
 
 class _ProcessGroup:

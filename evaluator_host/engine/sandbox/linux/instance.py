@@ -63,17 +63,20 @@ def has_abandoned(instance: str, folder: Path) -> bool:
     return False
 
 
-def remove_abandoned(prefix: str) -> None:
-    """Remove the folders of `instance_folder` that killed processes have left."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}host-*"):
-        if has_abandoned(folder.name.removeprefix(prefix).rpartition("_")[0], folder):
-            remove(folder)
+def remove_abandoned(prefix: str, parent: Path | None = None) -> int:
+    """Remove the folders of `instance_folder` that killed processes have left; return how many."""
+    removed = 0
+    for folder in Path(parent or tempfile.gettempdir()).glob(f"{prefix}host-*_*"):
+        instance = folder.name.removeprefix(prefix).partition("_")[0]  # the random part may hold "_", too
+        if has_abandoned(instance, folder):
+            removed += remove(folder)
+    return removed
 
 
 @contextmanager
-def instance_folder(prefix: str) -> Iterator[Path]:
+def instance_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     """Yield a new folder for temporary files of this process; `remove_abandoned` removes it if this is killed."""
-    with temporary_folder(None, f"{prefix}{this_instance()}_") as folder:
+    with temporary_folder(parent, f"{prefix}{this_instance()}_") as folder:
         yield folder
 
 
