@@ -23,6 +23,7 @@ What a guest does (raise, hang, flood, die) is never an exception: it is a value
     ├── SandboxUnavailable    503  no backend can start a sandbox
     │   └── SandboxSlow       503  a sandbox did not start in time; the next one may
     ├── StoreUnavailable      503  the database does not answer
+    │   └── RowsElsewhere     503  the rows of a data set are at another host
     ├── IndexUnavailable      503  the package index does not answer
     ├── MachineExhausted      503  this machine lacks disk, descriptors or processes for it
     ├── PartFailed            503  a part of the host has failed and is started again
@@ -102,6 +103,10 @@ class HostError(Exception):
         super().__init__(detail)
         self.detail = detail
         self.problems = problems
+
+    def for_callers(self) -> "HostError":
+        """Return the error that an answer over HTTP shows: this one, or one without what only the operator may read."""
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what pickle makes the same error of, whatever its class is made from."""
@@ -198,7 +203,22 @@ class SandboxSlow(SandboxUnavailable):
 
 
 class StoreUnavailable(HostError, code="store_unavailable", status=503):
-    """The database does not answer, or cannot write."""
+    """The database does not answer, or cannot write; the detail may name its server, file and user."""
+
+    def for_callers(self) -> HostError:
+        """Return the error without the detail, which is in the log."""
+        return StoreUnavailable(
+            "this host cannot reach what it stores, and nothing was changed: try again in a while. The reason is in "
+            "the log of the host; `evaluator-host doctor` on its machine shows it, too"
+        )
+
+
+class RowsElsewhere(StoreUnavailable):
+    """The rows of a data set are in the data directory of another host; the detail names the data set alone."""
+
+    def for_callers(self) -> HostError:
+        """Return this error."""
+        return self
 
 
 class IndexUnavailable(HostError, code="index_unavailable", status=503):

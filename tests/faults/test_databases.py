@@ -65,6 +65,10 @@ def test_the_server_is_killed_and_started_again(
         assert_answered(host)
     refused = host.server.client.get(f"/v1/jobs/{job.id}")
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+    where = conninfo_to_dict(served[1])
+    for part in ("host", "dbname"):
+        assert str(where[part]) in host.server.log
+        assert str(where[part]) not in refused.text, "callers are not told where the database is"
     postgresql.start()
     recovery(until_listed(host))
     assert_whole(host, job)
@@ -124,7 +128,7 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
     read_only(postgresql, url, "on")
     host.until(lambda: readiness(host) == (503, "store_unavailable"))
     assert "read-only" in host.server.log
-    assert doctor(host, url).count("is read-only; let this host write to it") == 2  # it asks the database and the host
+    assert doctor(host, url).count("is read-only; let this host write to it") == 1  # callers of the host are not told
     refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
     read_only(postgresql, url, "off")

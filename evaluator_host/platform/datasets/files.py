@@ -18,7 +18,7 @@ from evaluator_host.engine.sandbox.linux.instance import has_abandoned, this_ins
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.readers import Record, read_records
-from evaluator_host.types.errors import InvalidRequest, MachineExhausted, StoreUnavailable, TooLarge
+from evaluator_host.types.errors import InvalidRequest, MachineExhausted, RowsElsewhere, TooLarge
 from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import decode_json, encode_json
 from evaluator_host.types.stored import BadLine, DatasetFacts
@@ -78,7 +78,7 @@ class RowsFolder:
         """Yield rows from row `first` on as JSON lines, each with its number, from 0.
 
         Raises:
-          StoreUnavailable: the rows are not here, but at another host of the same database.
+          RowsElsewhere: the rows are not here, but at another host of the same database.
         """
         folder = self._folder(dataset_id)
         with (folder / ROWS).open("rb") as rows:
@@ -98,7 +98,7 @@ class RowsFolder:
 
     def _folder(self, dataset_id: str) -> Path:
         if not self.has_rows(dataset_id):
-            raise StoreUnavailable(
+            raise RowsElsewhere(
                 f"the rows of data set {dataset_id} are not in this host's data directory: ask the host that took its "
                 "upload, or let all hosts of the database share their data directory"
             )
@@ -136,7 +136,7 @@ class RowsFolder:
         """Return the path of a data set's rows as JSON lines.
 
         Raises:
-          StoreUnavailable: they are not here.
+          RowsElsewhere: they are not here.
         """
         return self._folder(dataset_id) / ROWS
 

@@ -1,6 +1,7 @@
 """Builds error responses: RFC 9457 `application/problem+json`, naming every faulty field. A 500 has no user's data."""
 
 import difflib
+import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ from starlette.types import Scope
 
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest, NotFound, Problem, Unauthorized
 from evaluator_host.types.evaluator import EvaluatorSettings, Limits
+
+_log = logging.getLogger(__name__)
 
 SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -124,9 +127,12 @@ def problem_response(error: HostError) -> Response:
 
 def error_response(scope: Scope, error: HostError) -> Response:
     """Return the response for an error: in the platform's own format if its route was called, else problem+json."""
+    shown = error.for_callers()
+    if shown is not error:
+        _log.warning("%s %s: %s", scope.get("method"), scope.get("path"), error.detail)
     if (foreign := scope.get(FOREIGN)) is None:
-        return problem_response(error)
-    response: Response = foreign.refuse(error)
+        return problem_response(shown)
+    response: Response = foreign.refuse(shown)
     response.raw_headers += SECURITY_HEADERS
     return response
 

@@ -36,13 +36,8 @@ from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.models.access import ModelAccess
 from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import (
-    Busy,
     HostBusy,
-    IndexUnavailable,
-    MachineExhausted,
     Misconfigured,
-    SandboxLost,
-    SandboxUnavailable,
     StoreUnavailable,
 )
 from evaluator_host.types.evaluator import Evaluator, Row
@@ -56,7 +51,6 @@ _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
 _ROW_PATIENCE: Final = 10  # rounds in which a row failed by the host's fault; then its failure is stored
-_TRANSIENT: Final = (Busy, SandboxUnavailable, SandboxLost, IndexUnavailable, StoreUnavailable, MachineExhausted)
 
 _log = logging.getLogger(__name__)
 

@@ -321,7 +321,7 @@ class RowGate:
             message = f"{waited} (EVALUATOR_HOST_MODEL_WAIT_S)"
             self._refuse(connection, Refused(504, message, "model_wait_exceeded"), kind)
         except HostError as error:
-            self._refuse(connection, Refused(error.status, error.detail, error.code, again=True), kind)
+            self._refuse(connection, Refused(error.status, error.for_callers().detail, error.code, again=True), kind)
         except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
             _log.exception("the gateway to models has a fault")
             self._refuse(connection, Refused(500, "the host has a fault", "internal", again=True), kind)
