@@ -195,6 +195,7 @@ def _environments(settings: Settings, backend: Backend, pool: Pool, peers: Peers
         pins_for=queries.pins_for,
         allow_source_builds=settings.allow_source_builds,
         ceiling_mb=settings.environments_mb,
+        free_disk_mb=settings.free_disk_mb,
         packages_from=settings.packages_from,
     )
     return Environments(

@@ -28,7 +28,8 @@ async def database_findings(settings: Settings) -> list[Finding]:
     try:
         usage.Quota(reserve_bytes=settings.free_disk_mb << 20, data_dir=settings.data_dir).require_disk()
     except HostError as error:
-        disk = Finding(disk.name, ok=False, detail=f"uploads are refused and jobs pause: {error.detail}")
+        refused = "uploads and new packages are refused, jobs pause"
+        disk = Finding(disk.name, ok=False, detail=f"{refused}: {error.detail}")
     try:
         address = database.address(url, settings.data_dir)
         await asyncio.to_thread(watch.require_usable, address)

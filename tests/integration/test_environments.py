@@ -12,7 +12,7 @@ from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.engine.environments.record import Step
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
-from evaluator_host.types.errors import InvalidPin, NotFound, PackagesFailed
+from evaluator_host.types.errors import InvalidPin, MachineExhausted, NotFound, PackagesFailed
 from evaluator_host.types.evaluator import Evaluator, Language, Package, Row
 from evaluator_host.types.outcome import EvaluationResult
 from tests.server import index_environment
@@ -134,6 +134,29 @@ async def test_prune_takes_what_nobody_uses_and_a_rebuild_is_the_same(home: Path
         await service.environments.delete(str(digest))
         with pytest.raises(NotFound):
             await service.environments.find_report(str(digest))
+
+
+async def test_nothing_is_installed_on_a_disk_without_its_reserve_and_unused_sets_make_room_first(
+    tmp_path: Path,
+) -> None:
+    async with opened(settings(tmp_path)) as service:
+        report = await service.environments.request(["six==1.15.0"], PYTHON)
+        unused = (await service.environments.built(report.key)).digest
+    async with opened(settings(tmp_path)) as service:
+        used = await score(service, "import six\ndef evaluate(inputs, outputs, trace):\n    return 1\n", "six==1.17.0")
+    more_than_the_disk_has = 1 << 40
+    async with opened(settings(tmp_path, free_disk_mb=more_than_the_disk_has)) as service:
+        again = await score(service, "import six\ndef evaluate(inputs, outputs, trace):\n    return 1\n", "six==1.17.0")
+        assert again.environment.digest == used.environment.digest, "what is installed serves"
+        for ask in (
+            service.environments.request(["six==1.16.0"], PYTHON),
+            service.environments.require(("six==1.16.0",), PYTHON),
+        ):
+            with pytest.raises(MachineExhausted, match="EVALUATOR_HOST_FREE_DISK_MB"):
+                await ask
+        left = {one.digest for one in await service.environments.reports()}
+        assert unused not in left
+        assert used.environment.digest in left
 
 
 async def test_bad_pins_are_named_with_what_was_meant(service: Service) -> None:

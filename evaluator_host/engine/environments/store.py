@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from evaluator_host.engine.environments.build.build import Build, BuildContext, Builds
@@ -19,6 +20,7 @@ from evaluator_host.engine.environments.record import (
 )
 from evaluator_host.engine.environments.registry.transfer import RegistryTransfer
 from evaluator_host.engine.packages.lock import Lock, LockTarget, Pin, RawPin
+from evaluator_host.engine.system.disk import lacks_disk
 from evaluator_host.engine.system.files import hold_lock
 from evaluator_host.types.errors import HostError, InUse
 from evaluator_host.types.evaluator import Environment, Language
@@ -153,6 +155,7 @@ class Environments:
         while True:
             record = await self._installed(key)
             if record is None:
+                await self._make_room()
                 record = await asyncio.shield(self._builds.begin(key, pins, language, target, workspace=workspace))
             if self._use(record) and await asyncio.to_thread(self._folder.record, record.digest) is not None:
                 return self._folder.environment(record)
@@ -171,6 +174,7 @@ class Environments:
         target = self.queries.target(language, python)
         key = set_key(pins, language, target)
         if await self._installed(key) is None:
+            await self._make_room()
             _ = self._builds.begin(key, pins, language, target, workspace=workspace)
         return await self.find_report(key)
 
@@ -266,6 +270,25 @@ class Environments:
                 removed.append(record)
         await self._prune_backend()
         return removed
+
+    async def _make_room(self) -> None:
+        """Remove unused package sets, least recently used first, until the disk has its reserve.
+
+        Raises:
+          MachineExhausted: the disk has less, though no unused set is left.
+        """
+        lacks = partial(lacks_disk, self._folder.root, self._context.free_disk_mb << 20)
+        if await asyncio.to_thread(lacks) is None:
+            return
+        await self._folder.trim_downloads(-1)
+        for record in reversed(await asyncio.to_thread(self._folder.records)):
+            if await asyncio.to_thread(lacks) is None:
+                break
+            if not self._usage.is_used(record.digest):
+                await self._remove(record.digest)
+        await self._prune_backend()
+        if (error := await asyncio.to_thread(lacks)) is not None:
+            raise error
 
     async def verify(self, name: str | None = None) -> list[Verified]:
         """Compare every installed file with its recorded digest, and reinstall the package sets that differ.

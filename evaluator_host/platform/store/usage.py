@@ -1,7 +1,6 @@
 """Measures the storage of each workspace; refuses uploads over its quota or with too little free disk."""
 
 import asyncio
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
@@ -11,10 +10,11 @@ from typing import Final
 
 from sqlalchemy import literal, select, union_all
 
+from evaluator_host.engine.system.disk import lacks_disk
 from evaluator_host.platform.store.database import Database
 from evaluator_host.platform.store.schema import load_tables
 from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
-from evaluator_host.types.errors import MachineExhausted, OverQuota
+from evaluator_host.types.errors import OverQuota
 from evaluator_host.types.stored import UsageReport
 
 _KINDS: Final = [one.name for one in fields(UsageReport) if one.name.endswith("_bytes") and one.default == 0][1:]
@@ -38,16 +38,8 @@ class Quota:
         Raises:
           MachineExhausted: the disk has too little room.
         """
-        if not self.reserve_bytes:
-            return
-        with MachineExhausted.refused("look at its free disk"):
-            disk = os.statvfs(self.data_dir)
-        free = disk.f_bavail * disk.f_frsize
-        if free - more_bytes < self.reserve_bytes:
-            raise MachineExhausted(
-                f"{self.data_dir} has {free // _MB} MB of free disk, and {self.reserve_bytes // _MB} MB have to stay "
-                "free (EVALUATOR_HOST_FREE_DISK_MB); the operator has to make room"
-            )
+        if (error := lacks_disk(self.data_dir, self.reserve_bytes, more_bytes)) is not None:
+            raise error
 
 
 class StorageUsage:

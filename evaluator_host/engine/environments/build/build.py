@@ -49,6 +49,7 @@ class BuildContext:
     pins_for: PinsFor
     allow_source_builds: bool
     ceiling_mb: int
+    free_disk_mb: int = 0  # disk that stays free in the data directory
     packages_from: str | None = None  # repository of a registry, for sets whose lock is known
 
 

@@ -1,0 +1,27 @@
+"""Keeps a part of the data directory's disk free."""
+
+import os
+from pathlib import Path
+
+from evaluator_host.types.errors import MachineExhausted
+
+_MB = 1 << 20
+
+
+def lacks_disk(folder: Path, reserve_bytes: int, more_bytes: int = 0) -> MachineExhausted | None:
+    """Return the error if a disk cannot store `more_bytes` and keep its reserve free, else None. Blocking.
+
+    Raises:
+      MachineExhausted: the operating system cannot say how full the disk is.
+    """
+    if not reserve_bytes:
+        return None
+    with MachineExhausted.refused("look at its free disk"):
+        disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    if free - more_bytes >= reserve_bytes:
+        return None
+    return MachineExhausted(
+        f"{folder} has {free // _MB} MB of free disk, and {reserve_bytes // _MB} MB have to stay free "
+        "(EVALUATOR_HOST_FREE_DISK_MB); the operator has to make room"
+    )
