@@ -37,9 +37,11 @@ def backup(
     settings = load_settings(data_dir=data_dir)
     kept = address(revealed(settings.database_url), settings.data_dir)
     if kept.file is not None and not kept.file.exists():
-        raise InvalidRequest(f"there is nothing to back up: {kept.file} does not exist")
+        raise InvalidRequest(
+            f"there is nothing to back up: {kept.file} does not exist; name the folder of the host with --data-dir"
+        )
     if file.exists():
-        raise InvalidRequest(f"{file} exists; a backup is a new file")
+        raise InvalidRequest(f"{file} exists already; choose a file name that is not in use")
     partial = file.with_name(f"{file.name}.partial")
     try:
         with TemporaryDirectory(dir=file.parent) as folder:
@@ -56,7 +58,9 @@ def backup(
         partial.unlink(missing_ok=True)
     err.print(plain(f"{file}: {file.stat().st_size / 1e6:.1f} MB. It holds secrets and hashes of keys: keep it safe"))
     if settings.secrets_key is not None:
-        err.print("the key of the secrets is in EVALUATOR_HOST_SECRETS_KEY and not in the backup: keep it too")
+        err.print(
+            "the backup does not have the key that opens the secrets: keep the value of EVALUATOR_HOST_SECRETS_KEY too"
+        )
 
 
 def restore(
@@ -116,7 +120,9 @@ def _manifest(folder: Path, file: Path) -> dict[str, Any]:
         revisions = {str(package): str(revision) for package, revision in found["revisions"].items()}
         return {"revisions": revisions, **{name: str(found[name]) for name in ("database", "created_at")}}
     except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise InvalidRequest(f"{file} is not a backup of a host: it has no {_MANIFEST}") from error
+        raise InvalidRequest(
+            f"{file} is not a backup of a host: it has no {_MANIFEST}; give a file that `evaluator-host backup` wrote"
+        ) from error
 
 
 def _move(source: Path, target: Path) -> None:

@@ -47,7 +47,9 @@ def run_cases(
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     found = [pair for path in paths for pair in _pairs(path)]
     if not found:
-        raise InvalidRequest("there are no cases: put NAME.cases.jsonl beside NAME.py, one row with `expect` a line")
+        raise InvalidRequest(
+            "there are no cases: put NAME.cases.jsonl beside NAME.py; each of its lines is a row with `expect`"
+        )
     outcomes = run_async(lambda: _tested(found, settings, url))
     bad = [one for one in outcomes if one.problem is not None]
     if junit is not None:

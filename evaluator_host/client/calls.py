@@ -127,20 +127,20 @@ def encode(body: Mapping[str, Any]) -> bytes:
     """Return a request body encoded as JSON.
 
     Raises:
-      InvalidRequest: it has no JSON form, as NaN, which would become null.
+      InvalidRequest: it cannot be written as JSON, as NaN, which would become null.
     """
     try:
         require_finite(body)
         return encode_json(body)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest(f"the arguments have no JSON form: {error}") from error
+        raise InvalidRequest(f"the arguments cannot be written as JSON: {error}; pass plain values") from error
 
 
 def encode_line(record: Mapping[str, Json]) -> bytes:
     """Return a record of a data set as a line of JSON Lines; the host reads NaN as null, with a note.
 
     Raises:
-      InvalidRequest: it has no JSON form.
+      InvalidRequest: it cannot be written as JSON.
     """
     return (encode(record) if not_finite(record) is None else json.dumps(record).encode()) + b"\n"
 
@@ -159,7 +159,10 @@ def read_answer(call: Call[T], response: httpx.Response) -> T:
     try:
         return decode(call.answer, response.content)
     except ValidationError as error:
-        raise HostUnreachable(f"{response.url} does not answer as an Evaluator Host: {error}") from error
+        raise HostUnreachable(
+            f"{response.url} does not answer as an Evaluator Host: {error}; check its address, and that "
+            "client and host have the same version"
+        ) from error
 
 
 def error_of(response: httpx.Response) -> HostError:
@@ -169,7 +172,9 @@ def error_of(response: httpx.Response) -> HostError:
     except InvalidJson:
         body = None
     if not isinstance(body, dict) or "code" not in body:
-        return HostUnreachable(f"{response.url} answered {response.status_code}, and not as an Evaluator Host does")
+        return HostUnreachable(
+            f"{response.url} answered {response.status_code}, and not as an Evaluator Host does; check the address"
+        )
     detail = str(body.get("detail"))
     kind = _error_classes().get(body["code"], HostError)
     if issubclass(kind, Busy):
@@ -237,7 +242,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
     headers = {"Content-Type": "application/json"}
     if key is not None:
         if not key.strip().isascii() or not key.strip().isprintable() or " " in key.strip():
-            raise InvalidRequest("the key cannot be one: keys are a single word that begins with eh_")
+            raise InvalidRequest("this is not a key of a host: a key is one word that begins with eh_; copy it again")
         headers["Authorization"] = f"Bearer {key.strip()}"
     return {
         "base_url": url,

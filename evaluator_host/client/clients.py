@@ -270,7 +270,7 @@ class Client(HostVerbs[SyncTransport]):
     Raises:
       HostUnreachable: nothing answers at the URL, or something that is not an Evaluator Host.
       Unauthorized: the host wants a key, and this one is missing or not valid.
-      InvalidRequest: the arguments cannot be taken; `problems` has every fault.
+      InvalidRequest: the arguments are not valid; `problems` has every fault.
       Busy: the queue of the host stayed full for every retry.
       SandboxUnavailable: the host can start no sandbox.
       HostError: any other refusal of the host, see `model.errors`.

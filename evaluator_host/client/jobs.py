@@ -45,7 +45,7 @@ class JobVerbs(Verbs[TransportT]):
     Raises:
       NotFound: there is no such job.
       InUse: the method changes a job that has ended, or deletes one that has not.
-      InvalidRequest: a filter does not exist, or its value cannot be taken.
+      InvalidRequest: a filter does not exist, or its value is not valid.
     """
 
     @verb
@@ -90,7 +90,7 @@ class JobVerbs(Verbs[TransportT]):
 
         Raises:
           NotFound: there is no such evaluator, data set or secret.
-          InvalidRequest: an evaluator, the mapping or the target cannot be taken; `problems` says why.
+          InvalidRequest: an evaluator, the mapping or the target is not valid; `problems` says why.
         """
         body = job_body(
             evaluators,

@@ -88,7 +88,7 @@ class DataFiles:
         try:
             return _facts(self._path(workspace, digest))
         except (ValueError, FileNotFoundError):
-            listed = "`evaluator-host data list` has those there are"
+            listed = "`evaluator-host data list` shows the data files that there are"
             raise NotFound(f"there is no data file {digest[:80]}; {listed}") from None
 
     def delete_file(self, workspace: str, digest: str) -> None:

@@ -130,7 +130,7 @@ class AsyncSandboxPool:
           messages: A conversation, `[{"role": …, "content": …}]`.
 
         Raises:
-          InvalidRequest: the evaluator cannot be taken as it is, or the row has NaN or an infinity.
+          InvalidRequest: the evaluator is not valid, or the row has NaN or an infinity.
           PackagesFailed: its packages cannot be installed.
           SandboxUnavailable: no sandbox can be started.
         """

@@ -3,7 +3,7 @@
 What a guest does (raise, hang, flood, die) is never an exception: it is a value, see `model.Outcome`.
 
     HostError
-    ├── InvalidRequest        422  the request cannot be taken as it is
+    ├── InvalidRequest        422  the request is not valid
     │   ├── InvalidPin        422  a package is not pinned exactly
     │   └── LimitExceeded     422  working on the caller's data takes too much of this host
     │       ├── OutOfProcessorTime  422  … processor time
@@ -119,7 +119,7 @@ class InvalidRequest(HostError, code="invalid_request", status=422, exit_code=2)
     @classmethod
     def of(cls, field: str, message: str, hint: str | None = None, *, what: str = "") -> "InvalidRequest":
         """Return the error for one invalid field; `what` names the thing that is refused because of it: `target`."""
-        detail = f"the {what} cannot be taken: {message}" if what else message
+        detail = f"the {what} is not valid: {message}" if what else message
         return cls(detail, problems=(Problem(field, message, hint),))
 
 

@@ -277,7 +277,7 @@ def _plain(value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def is_conversation(value: Any) -> bool:

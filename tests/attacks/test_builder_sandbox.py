@@ -274,7 +274,7 @@ async def test_without_bubblewrap_it_is_a_plain_process_that_is_warned_about_and
     (finding,) = await builder.findings()
     assert not finding.ok
     assert "bubblewrap" in f"{finding.detail} {finding.fix}"
-    with pytest.raises(Misconfigured, match="Source builds need bubblewrap"):
+    with pytest.raises(Misconfigured, match="Building packages from source needs bubblewrap"):
         await inside(builder, home, "print(1)", sources=True)
     with pytest.raises(LimitReached, match="400 MB"):
         await inside(builder, home, "for n in range(99):\n    with open(f'{n}', 'wb') as f: f.write(bytes(50_000_000))")

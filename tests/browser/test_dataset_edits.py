@@ -111,7 +111,7 @@ async def test_a_row_that_others_changed_is_not_overwritten(page: Page, cities: 
     await dialog.get_by_role("button", name="Change").click()
     cities.datasets.edit("cities", remove=[0])
     await dialog.get_by_role("button", name="Save as version 2").click()
-    await expect(dialog.get_by_role("alert")).to_contain_text("version 1 is not the newest any more")
+    await expect(dialog.get_by_role("alert")).to_contain_text("version 1 is no longer the newest")
     assert len(rows_of(cities)) == 7
 
 

@@ -77,7 +77,7 @@ async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:
         await page.get_by_role("checkbox", name=job[4:12]).check()
     await page.get_by_role("button", name="Compare", exact=True).click()
     await expect(page.get_by_role("heading", name="3 jobs compared")).to_be_visible()
-    await expect(page.get_by_text("not over the same rows")).to_be_visible()
+    await expect(page.get_by_text("did not score the same rows")).to_be_visible()
     await expect(page.get_by_role("columnheader", name="length")).to_be_visible()
     assert await grave_findings(page) == []
     await page.goto(f"/compare?jobs={seeds.before},{seeds.after}")

@@ -78,11 +78,11 @@ PYTHON: Final[list[tuple[str, str]]] = [
     # what the code is, and where it runs
     (PY + "return true", "Python writes True"),
     (PY + "return False or null", "Python writes None"),
-    (PY + "return len(outputs) &gt; 1", "the code was copied with its markup"),
+    (PY + "return len(outputs) &gt; 1", "copied from the source of a web page"),
     (PY + "import locale; locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8')", "the locale C.UTF-8 alone"),
     (
         PY + "import subprocess; subprocess.check_call('gcc a.c', shell=True)",
-        "the shell found no such command; it has python3",
+        "the shell did not find the command; it has python3",
     ),
     (
         PY + "import subprocess; subprocess.run(['no-such-program'])",
@@ -111,7 +111,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return {'score': 1, 'b': b'\\xff'}", "hex"),
     (PY + "return {'score': 1, 'f': len}", "a pair of parentheses missing"),
     # what it returns
-    (PY + "print(1)", "what is printed goes to the log; return it"),
+    (PY + "print(1)", "printed text goes to the log, and is not a result"),
     (PY + "return 'nearly', 0.7", "the score comes first"),
     ('{"cells": [{"cell_type": "code", "source": ["def evaluate(i, o, t):"]}], "nbformat": 4}', "this is a notebook"),
     ('{"cells": [{"cell_type": "code", "execution_count": null}], "metadata": {}}', "this is a notebook"),
@@ -202,7 +202,10 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
         "import OpenAI from 'openai';\n" + JS + "return new OpenAI().chat.completions.create({}) }",
         "reaches a model only if it is granted one",
     ),
-    ("import _ from 'https://esm.sh/lodash';\n" + JS + "return 1 }", "addresses are not imported; add lodash@VERSION"),
+    (
+        "import _ from 'https://esm.sh/lodash';\n" + JS + "return 1 }",
+        "addresses cannot be imported; add lodash@VERSION",
+    ),
     ("import { score } from './utils.js';\n" + JS + "return 1 }", "is a file of yours: send it in `files`"),
     ("def evaluate(inputs, outputs, trace):\n    return 1", "this looks like Python"),
     ("import numpy\nfrom math import sqrt\n", "this looks like Python"),
@@ -243,7 +246,7 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
     ("const evaluate = (inputs) => 1", "takes one parameter"),
     ("export const evaluate = 1", "evaluate"),
     ('{"score": 1}', "this is data, not code"),
-    (JS + "return outputs.length &lt; 1 }", "the code was copied with its markup"),
+    (JS + "return outputs.length &lt; 1 }", "copied from the source of a web page"),
     (JS + "return { score: Promise.resolve(1) } }", "write `await` before the call"),
     (JS + "return require('child_process').execFileSync('git') }", "the sandbox has no command git; it has node"),
     (JS + "return 7 }", "outside 0..1"),

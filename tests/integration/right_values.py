@@ -89,7 +89,7 @@ CASES: Final = [
     js("reason", "try { null.x } catch (error) { return { score: 0, why: [error] } }", 0, warns="coerced", said="TypeError at $.why[0] taken as text"),
     # shapes that say nothing of a score
     py("shape", "return '{\"score\": 0.5}'", None, said="not its JSON as text"),
-    js("shape", "return 'abc'.match(/b/)", said="of a match, Boolean(…)"),
+    js("shape", "return 'abc'.match(/b/)", said="for a match, return Boolean(…)"),
     js("shape", "return new Error('x')", status="failed", said="a value of type Error"),
     js("shape", "return { score: 1, at: Symbol('a') }", status="failed", said="$.at"),
     # data that packages download
@@ -108,7 +108,7 @@ CASES: Final = [
     py("program", "import subprocess; return subprocess.run(['python3', '-c', 'print(1)'], capture_output=True, text=True).stdout.strip() == '1'", 1),
     py("program", "import subprocess; return subprocess.run('echo hi | wc -c', shell=True, capture_output=True, text=True).stdout.strip() == '3'", 1),
     py("program", "import subprocess; return subprocess.run(['git', 'status']).returncode", said="no command git; it has python3, python, sh"),
-    py("program", "import subprocess; return subprocess.check_call('gcc a.c', shell=True)", said="127 says that the shell found no such command; it has python3"),
+    py("program", "import subprocess; return subprocess.check_call('gcc a.c', shell=True)", said="exit status 127 means that the shell did not find the command; it has python3"),
     py("program", "import subprocess; return subprocess.run(['ls'], cwd='nowhere').returncode", said="only the files that come with it", unsaid="no command"),
     py("program", "import subprocess; return subprocess.run(['node', '-v']).returncode", said="EVALUATOR_HOST_PYTHON_WITH_NODE"),
     py("program", "import subprocess; return int(subprocess.check_output(['python', '-c', 'print(1)']))", 1),

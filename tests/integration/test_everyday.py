@@ -188,7 +188,7 @@ def test_rows_are_found_edited_and_kept_in_versions(client: Client, url: str) ->
         ("changed", 1, "Italy?"), ("changed", 2, "?"),
     ]  # fmt: skip
     assert '- 2  {"question":"Peru?"' in command(url, "datasets", "compare", "capitals@1", "capitals")
-    with pytest.raises(InUse, match="version 1 is not the newest"):
+    with pytest.raises(InUse, match="version 1 is no longer the newest"):
         client.datasets.edit("capitals", remove=[0], version=1)
     with pytest.raises(InvalidRequest, match="has no row 7"):
         client.datasets.edit("capitals", remove=[7])

@@ -114,7 +114,7 @@ def test_a_set_that_was_asked_for_has_a_sandbox_waiting(tmp_path: Path, index: I
     ("asked", "said"),
     [
         ({"python": "3.99"}, "uv python install 3.99"),
-        ({"python": OWN, "language": "javascript"}, "it is for Python only, not javascript"),
+        ({"python": OWN, "language": "javascript"}, "only Python has it, not javascript"),
         ({"python": "three"}, "3"),
     ],
     ids=["missing", "another language", "no version"],

@@ -66,7 +66,7 @@ def test_a_job_whose_scores_say_nothing_says_so_wherever_it_is_shown(url: str, c
         )
         assert done.returncode == 1, done.stdout + done.stderr
         flat = " ".join(done.stdout.split())
-        assert "completed, but its scores say nothing" in flat
+        assert "completed, but its scores cannot be relied on" in flat
         assert doubt in flat
         run = forked.run(["run", str(tmp_path / file), "--data", str(tmp_path / "pairs.jsonl"), "--url", url])
         assert run.returncode == 1

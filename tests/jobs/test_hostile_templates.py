@@ -97,7 +97,7 @@ async def test_what_no_check_foresees_fails_the_job_also_after_a_restart(
         before_s = time.process_time()
         ended = await desk.ended(job)
         assert (ended.status, ended.error and ended.error.code) == (JobStatus.FAILED, "limit_exceeded")
-        assert "templates cannot be rendered with the rows: it takes more than 1 s" in (
+        assert "templates cannot be rendered with the rows: reading the data takes more than 1 s" in (
             ended.error.message if ended.error else ""
         )
         assert time.process_time() - before_s < 1

@@ -383,8 +383,8 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
         ({"url": f"https://{'a' * 70}.com/hook"}, "is not an address"),
         ({"url": "https://..../hook"}, "is not an address"),
         ({"url": "https://[::1/hook"}, "is not an address"),
-        ({"url": "https://example.com", "schedule": "weekly"}, "watches one of"),
-        ({"url": "https://example.com", "above": 1.0}, "one bound"),
+        ({"url": "https://example.com", "schedule": "weekly"}, "watches a job, a schedule or live traces"),
+        ({"url": "https://example.com", "above": 1.0}, "exactly one bound"),
         ({"url": "https://example.com", "job": "job_0"}, "there is no job"),
     ],
 )
@@ -431,7 +431,7 @@ async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
     job = await desk.ended(await desk.start(["0"]))
     rule = AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2, secret="hook")
     await desk.store.secrets.set_secret(WORKSPACE, "hook", "whsec_abcdefghi")
-    with pytest.raises(InvalidRequest, match="no base64 follows"):
+    with pytest.raises(InvalidRequest, match="is not base64"):
         await alerts.add_alert(WORKSPACE, "low", rule)
     await desk.store.secrets.set_secret(WORKSPACE, "hook", "a-key-to-sign-with")
     await alerts.add_alert(WORKSPACE, "low", rule)
@@ -440,7 +440,7 @@ async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
     await check(desk, alerts, stored)
     (told,) = (await alerts.get_alert(WORKSPACE, "low")).deliveries
     assert told.status == "waiting"
-    assert "no base64 follows" in str(told.error)
+    assert "is not base64" in str(told.error)
 
 
 async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(

@@ -70,5 +70,5 @@ def test_what_an_agent_is_sent() -> None:
 
 @pytest.mark.parametrize("changed", [{"response_path": "$[?(@)]"}, {"body": 3}, {"more": 1}, {"response_path": ""}])
 def test_what_is_refused(changed: dict[str, object]) -> None:
-    with pytest.raises(InvalidRequest, match="target cannot be taken"):
+    with pytest.raises(InvalidRequest, match="target is not valid"):
         require({"body": {}, "response_path": "$.x", **changed})  # type: ignore[dict-item]

@@ -130,8 +130,12 @@ def test_nothing_is_clamped(score: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "kind", "expected"),
     [
-        ("$", "generator", "the evaluator returned a value of type generator, which has no JSON form; return a number"),
-        ("$.m", "set", "the value at $.m is a value of type set, which has no JSON form; return a number"),
+        (
+            "$",
+            "generator",
+            "the evaluator returned a value of type generator, which cannot be written as JSON; return a number",
+        ),
+        ("$.m", "set", "the value at $.m is a value of type set, which cannot be written as JSON; return a number"),
     ],
 )
 def test_values_without_a_json_form(path: str, kind: str, expected: str) -> None:

@@ -65,7 +65,7 @@ def test_a_value_without_a_json_form_leaves_out_its_row_alone() -> None:
     damaged = pa.StringArray.from_buffers(2, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"a\xff"))
     first, second = read(written(text=damaged, at=pa.array([NS, NS], pa.timestamp("ns"))))
     assert first == {"text": "a", "at": "2024-01-01T00:00:00.123456789"}
-    assert second.startswith("text has a value without a JSON form: ")
+    assert second.startswith("text has a value that cannot be written as JSON: ")
 
 
 def test_a_column_twice_is_refused() -> None:

@@ -156,7 +156,7 @@ def test_a_number_that_is_not_a_day_stays_a_number(serial: str) -> None:
     styles = '<cellXfs><xf numFmtId="14"/></cellXfs>'
     found, notes = read(packed(parts(f'<c r="A2" s="0"><v>{serial}</v></c>', styles=styles)))
     assert found == [{"a": int(serial), "b": None}]
-    assert notes == [f"cell A2 has the format of a date, and holds {serial}, which is none; it is a number"]
+    assert notes == [f"cell A2 has the format of a date, but {serial} is not a date; it was read as a number"]
 
 
 @pytest.mark.parametrize("number", [14, 17, 27, 57])

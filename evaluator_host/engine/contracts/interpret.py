@@ -84,7 +84,7 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
     if kind is Kind.ARRAY and _is_score_and_reason(value):
         return mapping(dict(zip(("score", "reason"), value, strict=True)), language, needs_score=needs_score)
     if kind is Kind.ARRAY or kind is Kind.UNSUPPORTED:
-        what = described(value, language) if isinstance(value, list) else "a value with no JSON form"
+        what = described(value, language) if isinstance(value, list) else "a value that cannot be written as JSON"
         return _invalid(f"the evaluator returned {what}", language, needs_score=needs_score)
     return contradiction()
 
@@ -244,9 +244,9 @@ def _unsupported(unsupported: tuple[str, str], language: Language, *, needs_scor
     path, kind = unsupported
     where = "the evaluator returned" if path == "$" else f"the value at {path[:_SHOWN]} is"
     if kind in _SHAPES:
-        return _invalid(f"{where} a {kind}, which has no JSON form", language, needs_score=needs_score)
+        return _invalid(f"{where} a {kind}, which cannot be written as JSON", language, needs_score=needs_score)
     return _invalid(
-        f"{where} a value of type {kind[:_SHOWN]}, which has no JSON form", language, needs_score=needs_score
+        f"{where} a value of type {kind[:_SHOWN]}, which cannot be written as JSON", language, needs_score=needs_score
     )
 
 

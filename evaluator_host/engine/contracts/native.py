@@ -146,10 +146,10 @@ def invalid(message: str, hint: str | None = None) -> EvaluationError:
 
 
 def unreadable(returned: Returned) -> EvaluationError | None:
-    """Return the error for a value that has no JSON form, or holds NaN or an infinity; None for any other."""
+    """Return the error for a value that cannot be written as JSON, or holds NaN or an infinity; None for any other."""
     if returned.unsupported is not None:
         path, kind = returned.unsupported
-        return invalid(f"the value at {path} is of type {kind}, which has no JSON form")
+        return invalid(f"the value at {path} is of type {kind}, which cannot be written as JSON")
     if returned.nonfinite:
         where = ", ".join(returned.nonfinite)
         return EvaluationError(ErrorCode.NON_FINITE, f"the value at {where[:_SHOWN]} is not a finite number")

@@ -76,7 +76,7 @@ def _require_plain(value: Any) -> None:
             elif isinstance(one, list):
                 below += one
             elif not isinstance(one, str | int | float | bool | None):
-                raise InvalidRequest(f"it has a value of type {type(one).__name__}, which has no JSON form")
+                raise InvalidRequest(f"it has a value of type {type(one).__name__}, which cannot be written as JSON")
             if len(below) > _MOST_VALUES:
                 break
         count += len(below)

@@ -60,7 +60,7 @@ class PackageQueries:
           InvalidRequest: this host has no such version, or the language is not Python.
         """
         if asked is not None and language is not Language.PYTHON:
-            message, hint = f"it is for Python only, not {language}", "leave it out"
+            message, hint = f"only Python has it, not {language}", "leave it out"
             raise InvalidRequest(f"python: {message}; {hint}", problems=(Problem("python", message, hint),))
         return await self.python(asked, field="python")
 

@@ -34,7 +34,10 @@ def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
       InvalidPin: one `Problem` per bad pin, `field` being `packages[i]` and `hint` the pin that was probably meant.
     """
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
-        raise InvalidPin("packages must be a list.", problems=(Problem("packages", "must be a list of pins"),))
+        raise InvalidPin(
+            "`packages` must be a list of pins, such as ['numpy==2.1.0'].",
+            problems=(Problem("packages", "must be a list of pins"),),
+        )
     if len(raw) > MAX_PINS:
         problem = Problem("packages", f"{len(raw)} pins; at most {MAX_PINS} are allowed")
         raise InvalidPin("Too many packages.", problems=(problem,))

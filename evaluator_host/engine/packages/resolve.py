@@ -44,10 +44,13 @@ async def resolve(
       Misconfigured: a tool or the CA file is missing, or source builds are allowed without a builder.
     """
     if allow_source_builds and builder is None:
-        raise Misconfigured("Source builds need a builder sandbox: resolving them runs code of packages.")
+        raise Misconfigured(
+            "Building packages from source needs a sandbox, because it runs code of the packages: install "
+            "bubblewrap, or turn allow_source_builds off."
+        )
     shared = Language.PYTHON if language is Language.PYTHON else Language.JAVASCRIPT
     if any((pin.language is Language.PYTHON) is not (shared is Language.PYTHON) for pin in pins):
-        raise InvalidRequest("Pip and npm pins cannot be in one set.")
+        raise InvalidRequest("Pins of pip and of npm cannot be in one package set: give them to two evaluators.")
     pins = tuple(sorted(replace(pin, language=shared) for pin in pins))
     resolver = Resolver(index, target, tools or installed_tools(), run)
     if not pins:

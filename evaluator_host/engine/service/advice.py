@@ -29,13 +29,13 @@ _TYPED: Final = re.compile(
     r"|^[ \t]*(export )?(interface|enum|type) \w+|\bas (any|const|string|number)\b",
     re.MULTILINE,
 )
-_NO_VARIABLES: Final = "evaluators see none of the host's environment variables; put what it needs into the row"
+_NO_VARIABLES: Final = "evaluators see none of the host's environment variables; put what the code needs into the row"
 _NO_COMMAND_LINE: Final = "nothing is passed on a command line: write `function evaluate(inputs, outputs, trace)`, whose arguments are the row"
 _ROW: Final = (
     "the arguments are inputs, outputs and trace; the expected value is in inputs, as in inputs['correct_answer']"
 )
 _BY_POSITION: Final = frozenset({Contract.AUTO, Contract.EVALUATE, Contract.EVALUATE_V1})
-_IS_UNDEFINED: Final = "a value is undefined: does the row have this name? JSON.stringify(inputs) in a throw shows it"
+_IS_UNDEFINED: Final = "a value is undefined: does the row have this name? You can see the row with `throw new Error(JSON.stringify(inputs))`"
 
 _Made = str | Callable[["re.Match[str]", str], str | None]
 
@@ -57,7 +57,7 @@ class _Advice:
 
 def _address(match: "re.Match[str]", _: str) -> str:
     last = re.sub(r"[?#].*", "", match[1]).rstrip("/").rpartition("/")[2].partition("@")[0]
-    return f"addresses are not imported; add {last or 'the package'}@VERSION to `packages`, and import it by its name"
+    return f"addresses cannot be imported; add {last or 'the package'}@VERSION to `packages`, and import it by its name"
 
 
 def _no_program(_: "re.Match[str]", code: str) -> str | None:
@@ -89,13 +89,15 @@ def _of_class(_: "re.Match[str]", code: str) -> str | None:
     if found is None or re.search(r"\bfunction\b|=>", code):
         return None
     made = f"const evaluate = (...row) => new {found[1]}().evaluate(...row)"
-    return f"it defines only {found[1]}, and a class is not called; add `{made}`"
+    return f"the code defines only the class {found[1]}, which the host does not call; add `{made}`"
 
 
 _OF_PARTS: Final = {  # advice for parts of a result without a JSON form, by type
     **dict.fromkeys(("map", "filter", "zip", "range", "generator"), "write list(…)"),
-    **dict.fromkeys(("bytes", "bytearray"), "they are not UTF-8: write .hex(), or base64.b64encode(…).decode()"),
-    "re.Match": "write bool(…) of it, or take its text, .group()",
+    **dict.fromkeys(
+        ("bytes", "bytearray"), "these bytes are not UTF-8: return .hex(), or base64.b64encode(…).decode()"
+    ),
+    "re.Match": "return bool(match), or its text, match.group()",
     "datetime.timedelta": "write .total_seconds()",
     "Map": "write Object.fromEntries(…)",
     "Set": "write [...values]",
@@ -157,10 +159,10 @@ def _entity(match: "re.Match[str]", code: str) -> str | None:
     entity = f"&{match[1]};"
     if entity not in code:
         return None
-    return f"{entity} is how a web page writes a character: the code was copied with its markup; copy it as plain text"
+    return f"{entity} is how HTML writes a character: the code was copied from the source of a web page; copy it again as plain text"
 
 
-_NO_VALUE: Final = "a value is None: outputs and trace are, where the row has none; test for that first"
+_NO_VALUE: Final = "a value is None, as outputs and trace are if the row has none; test for None first"
 
 _TABLE: Final = (
     _Advice(r"", _no_program, code="entry_not_found", over=True),
@@ -187,7 +189,7 @@ _TABLE: Final = (
         code="syntax_error",
     ),
     _Advice(r"inconsistent use of tabs", "indent with spaces only, or with tabs only", code="syntax_error"),
-    _Advice(r"was never closed", "close this bracket; the line that it names is where it opens", code="syntax_error"),
+    _Advice(r"was never closed", "close this bracket, which opens in the line named", code="syntax_error"),
     _Advice(r"expected ':'", "end the line with a colon", code="syntax_error"),
     _Advice(
         r"invalid syntax|expected 'else'|invalid decimal|unterminated",
@@ -215,7 +217,7 @@ _TABLE: Final = (
         code="load_error",
         language=Language.PYTHON,
     ),
-    _Advice(r"(returned|is) a value of type (\S+), which has no JSON form", _no_form),
+    _Advice(r"(returned|is) a value of type (\S+), which cannot be written as JSON", _no_form),
     _Advice(
         r"recursion depth exceeded (while (decoding|encoding|pickling|getting)|in comparison)",
         "the value is nested too deeply for Python: give such a row a score of its own, with `except RecursionError`",
@@ -255,7 +257,7 @@ _TABLE: Final = (
     _Advice(
         r"returned a list",
         lambda _, code: (
-            "of a pair, the score comes first: return 0.5, 'why'"
+            "in a pair, the score comes first: return 0.5, 'why'"
             if re.search(r"return \(?f?['\"][^'\"\n]*['\"], ?-?[\d.]+\b", code)
             else None
         ),
@@ -264,7 +266,7 @@ _TABLE: Final = (
     _Advice(
         r"returned nothing",
         lambda _, code: (
-            "what is printed goes to the log; return it, and end every branch in a return statement"
+            "printed text goes to the log, and is not a result; return the score, in every branch"
             if re.search(r"\b(print|console\.log)\(", code) and not re.search(r"\breturn\b", code)
             else None
         ),
@@ -272,7 +274,7 @@ _TABLE: Final = (
     ),
     _Advice(
         r"returned an array",
-        "return one number, or an object: { score: 0.5, precision: 0.7 }; of a match, Boolean(…)",
+        "return one number, or an object: { score: 0.5, precision: 0.7 }; for a match, return Boolean(…)",
     ),
     _Advice(r"returned a list", "return one number, or a dict: {'score': 0.5, 'precision': 0.7}"),
     _Advice(r"'(dict|list|str)' object has no attribute '(\w+)'", _attribute),
@@ -300,7 +302,7 @@ _TABLE: Final = (
     _Advice(r"is not defined", "is it misspelt, or not imported?"),
     _Advice(
         r"returned non-zero exit status 127\b",
-        lambda *_: f"127 says that the shell found no such command; {commands_of(Language.PYTHON)}",
+        lambda *_: f"exit status 127 means that the shell did not find the command; {commands_of(Language.PYTHON)}",
     ),
     _Advice(
         r"No such file or directory|ENOENT",

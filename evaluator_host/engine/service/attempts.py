@@ -152,9 +152,14 @@ async def answered(
 ) -> Row | EncodedRow | EvaluationError:
     """Return the row with the answers to its model requests added, or the error that it fails with."""
     if models is None:
-        return _failed("this host asks no models for evaluators", "score such rows on a running host")
+        return _failed(
+            "this evaluator asks a model, and only a running host asks models",
+            "name one with --url, or start one with `evaluator-host serve`",
+        )
     if len(row.answers) + len(asks) > _ANSWERS:
-        return _failed(f"the evaluator asks models more than {_ANSWERS} times for one row", "ask less")
+        return _failed(
+            f"the evaluator asks models more than {_ANSWERS} times for one row", "combine questions, or ask about less"
+        )
     try:
         found = await asyncio.gather(
             *(

@@ -23,7 +23,7 @@ from evaluator_host.types.outcome import MissingImport
 
 _KEPT: Final = 512  # evaluators whose pins are kept
 _NEWEST_S: Final = 3600.0  # how long chosen versions count as the newest
-_FORBIDDEN: Final = "this host chooses no packages: pin them, as POST /v1/check names them"
+_FORBIDDEN: Final = "this host does not choose packages: pin them exactly; POST /v1/check says which"
 
 MissingOf = Callable[[Evaluator, str], Awaitable[tuple[MissingImport, ...]]]
 """Takes an evaluator and a workspace; loads the code in a sandbox and returns the imports that nothing provides."""
@@ -60,7 +60,9 @@ class AutoPackages:
         if AUTO_PACKAGES not in evaluator.packages:
             return evaluator
         if not self._allowed:
-            raise InvalidRequest(_FORBIDDEN, problems=(Problem("evaluator.packages", "this host chooses no packages"),))
+            raise InvalidRequest(
+                _FORBIDDEN, problems=(Problem("evaluator.packages", "this host does not choose packages"),)
+            )
         own = tuple(pin for pin in evaluator.packages if pin != AUTO_PACKAGES)
         evaluator = replace(evaluator, packages=own)
         key = workspace, evaluator_digest(evaluator)

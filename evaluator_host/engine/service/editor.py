@@ -42,7 +42,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
     """
     evaluator = prepared.evaluator
     if evaluator.language is not Language.PYTHON:
-        raise InvalidRequest(f"questions about Python are answered, not about {evaluator.language}")
+        raise InvalidRequest(f"questions about code are answered for Python only, not for {evaluator.language}")
     named = {"code": evaluator.code, "files": evaluator.files, **question}
     body = await asyncio.to_thread(encode_json, {"named": named, "exact": True})
     if len(body) > _QUESTION_BYTES:
@@ -62,7 +62,16 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
     try:
         return replace(_ANSWER.validate_python(outcome.value), **facts)
     except ValidationError:  # packages of the set run in the same process
-        return EditorAnswer(error=EvaluationError(ErrorCode.INVALID_RESULT, "a package spoiled the answer"), **facts)
+        return EditorAnswer(
+            error=EvaluationError(
+                ErrorCode.INVALID_RESULT,
+                (
+                    "a package changed the answer, so that it cannot be read; remove packages that the question "
+                    "does not need"
+                ),
+            ),
+            **facts,
+        )
 
 
 @cache

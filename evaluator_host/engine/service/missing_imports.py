@@ -8,7 +8,9 @@ from evaluator_host.engine.service.files import SUFFIXES, module_path
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import EvaluationError, Failed, MissingImport, Note, Outcome
 
-NO_NETWORK: Final = "an evaluator has no network; put what it needs into the row, or grant it the host (`network`)"
+NO_NETWORK: Final = (
+    "an evaluator has no network; put what the code needs into the row, or grant it the host (`network`)"
+)
 NO_MODEL: Final = (
     "an evaluator has no network, and reaches a model only if it is granted one: register it and name it in `models` "
     "(docs/models.md)"

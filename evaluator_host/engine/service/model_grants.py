@@ -72,16 +72,19 @@ class Meter:
         if budget.requests is not None and self.requests >= budget.requests:
             return self.too_many(budget.requests)
         if budget.tokens is not None and tokens >= budget.tokens:
-            return f"{self.whose} may use {budget.tokens} tokens of models, and has used {tokens}"
+            return f"{self.whose} may use at most {budget.tokens} tokens of models, and has used {tokens}"
         if budget.cost is not None and not priced:
-            return f"{self.whose} may cost {budget.cost:g}, and the model has no price by which to count"
+            return (
+                f"{self.whose} may cost at most {budget.cost:g}, and the model has no price, so that its cost "
+                "cannot be counted"
+            )
         if budget.cost is not None and (self.cost or 0.0) >= budget.cost:
-            return f"{self.whose} may cost {budget.cost:g}, and has cost {self.cost:g}"
+            return f"{self.whose} may cost at most {budget.cost:g}, and has cost {self.cost:g}"
         return None
 
     def too_many(self, most: int) -> str:
         """Return the refusal of a request beyond `most`."""
-        return f"{self.whose} may ask models {most} times"
+        return f"{self.whose} may ask models at most {most} times"
 
     def begin(self) -> None:
         """Count a request that is about to be made."""

@@ -94,7 +94,7 @@ def require_fit(evaluator: Evaluator, settings: Settings) -> None:
     """
     problems = [*_limit_problems(evaluator, settings), *_other_problems(evaluator, settings)]
     if problems:
-        raise InvalidRequest("the evaluator cannot be taken as it is", problems=tuple(problems))
+        raise InvalidRequest("the evaluator is not valid", problems=tuple(problems))
 
 
 def prepare(
@@ -219,7 +219,11 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
     if size_kb > settings.code_kb:
         files = " with its files" if evaluator.files else ""
         found.append(
-            Problem("evaluator.code", f"{size_kb:.0f} KB{files} is over this host's ceiling of {settings.code_kb} KB")
+            Problem(
+                "evaluator.code",
+                f"{size_kb:.0f} KB{files} is over this host's ceiling of {settings.code_kb} KB",
+                "move data into rows or data files (`data`)",
+            )
         )
     found += file_problems(evaluator)
     if not is_text(evaluator.code):
@@ -229,10 +233,12 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
         found.append(Problem("evaluator.code", "there is no code", "paste a function evaluate(inputs, outputs, trace)"))
     if evaluator.policy is Policy.RESTRICTED and evaluator.language is not Language.PYTHON:
         found.append(
-            Problem("evaluator.policy", f"restricted is for Python only, not {evaluator.language}", 'use "none"')
+            Problem(
+                "evaluator.policy", f"only Python has the policy restricted, not {evaluator.language}", 'use "none"'
+            )
         )
     if evaluator.python is not None and evaluator.language is not Language.PYTHON:
-        found.append(Problem("evaluator.python", f"it is for Python only, not {evaluator.language}", "leave it out"))
+        found.append(Problem("evaluator.python", f"only Python has it, not {evaluator.language}", "leave it out"))
     contract = evaluator.contract
     if contract is not Contract.AUTO and evaluator.language not in (known := dialect_of(contract).languages):
         names = ", ".join(language.title() for language in Language if language in known)

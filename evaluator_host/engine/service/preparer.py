@@ -152,7 +152,7 @@ class Preparer:
         packages; without one this host resolves the pins.
 
         Raises:
-          InvalidRequest: a limit is over its ceiling, or the code cannot be taken.
+          InvalidRequest: a limit is over its ceiling, or the code is not valid.
           InvalidPin: a package is not pinned exactly.
           PackagesFailed: the set cannot be resolved or installed.
           IndexUnavailable: the set is new, and the index does not answer.

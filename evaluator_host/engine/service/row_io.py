@@ -139,7 +139,7 @@ async def bind_together(
             body += b","
         body += part
         if len(body) + 2 > BODY_BYTES:
-            return Bound(_too_long("the rows together have over", BODY_BYTES, hint="take fewer rows"))
+            return Bound(_too_long("the rows together have over", BODY_BYTES, hint="send fewer rows"))
     return Bound(bytes(body + b"]}")) if len(body) > empty else None
 
 
@@ -407,7 +407,7 @@ def _without_score(native: tuple[dict[str, Json], ...], error: EvaluationError |
 
 
 def _value(returned: Returned) -> Json:
-    """Return a refused value to be shown in the result; None when it has no JSON form or is nested too deeply."""
+    """Return a refused value to be shown in the result; None if it cannot be written as JSON or nests too deeply."""
     if returned.kind in (Kind.MISSING, Kind.UNSUPPORTED) or not nests_within(returned.value, VALUE_DEPTH):
         return None
     return returned.value

@@ -76,7 +76,7 @@ class Service:
     A failure of the user's code is a result, never an exception. Every verb that runs code may raise the errors below.
 
     Raises:
-      InvalidRequest: the evaluator cannot be taken as it is.
+      InvalidRequest: the evaluator is not valid.
       InvalidPin: a package is not pinned exactly.
       PackagesFailed: its package set cannot be resolved or installed.
       IndexUnavailable: the set is new, and the index does not answer.
@@ -166,9 +166,15 @@ class Service:
             return prepared, None
         if self._models is None or self.pool.backend.name == SandboxChoice.NONE:
             raise InvalidRequest(
-                "this host grants no models, hosts or secrets: it runs code without a sandbox"
+                (
+                    "this host runs code without a sandbox, and so grants no models, hosts or secrets: leave "
+                    "them out, or set EVALUATOR_HOST_SANDBOX to bubblewrap or docker"
+                )
                 if self._models is not None
-                else "this host grants no models, hosts or secrets: `evaluator-host serve` and `run` grant them"
+                else (
+                    "models, hosts and secrets are granted by `evaluator-host serve` and `evaluator-host run` "
+                    "only: use one of them, or leave the grants out"
+                )
             )
         secrets = await self._models.reveal(evaluator, caller.workspace) if evaluator.secrets else {}
         if secrets:

@@ -251,13 +251,19 @@ def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
             problems = tuple(Problem(**problem) for problem in refused["problems"])
             raise _REFUSALS.get(refused["code"], InvalidRequest)(refused["detail"], problems=problems)
         case Kind.PROCESSOR_TIME:
-            raise OutOfProcessorTime(f"it takes more than {limits.cpu_s} s of processor time to read the data")
+            raise OutOfProcessorTime(
+                f"reading the data takes more than {limits.cpu_s} s of processor time; send less at once"
+            )
         case Kind.MEMORY:
-            raise OutOfMemory(f"it takes more than {limits.memory_mb} MB of memory to read the data")
+            raise OutOfMemory(f"reading the data takes more than {limits.memory_mb} MB of memory; send less at once")
         case Kind.LARGE:
-            raise LimitExceeded(f"what the data becomes is larger than {limits.result_bytes >> 20} MB")
+            raise LimitExceeded(
+                f"the data would take more than {limits.result_bytes >> 20} MB once it is read; send less at once"
+            )
         case Kind.CRASH:
             limit = f"it may take {limits.memory_mb} MB of memory"
-            raise LimitExceeded(f"the data crashes the program that reads it; {limit}")
+            raise LimitExceeded(
+                f"the data makes the program that reads it crash; {limit}; check that it is whole, or send less at once"
+            )
         case _:
             raise RuntimeError(f"a function failed in a limited process: {body.decode(errors='replace')}")

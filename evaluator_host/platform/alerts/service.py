@@ -418,18 +418,20 @@ class Alerts:
     async def _require(self, workspace_id: str, rule: AlertRule) -> None:
         """Check a rule, and that the job, schedule or evaluator exists that it watches."""
         if sum(one is not None for one in (rule.job, rule.schedule, rule.live)) != 1:
-            raise _refused("job", "an alert watches one of job, schedule and live", "name one of the three")
+            raise _refused(
+                "job", "an alert watches a job, a schedule or live traces", "give exactly one of job, schedule and live"
+            )
         if (rule.below is None) == (rule.above is None):
-            raise _refused("below", "an alert has one bound", "set below or above")
+            raise _refused("below", "an alert has exactly one bound", "give either below or above")
         if rule.job is not None:
             await self._jobs.get_job(workspace_id, rule.job)
         elif rule.schedule is not None:
             if (schedules := self._schedules()) is None:
-                raise _refused("schedule", "this host has no schedules", "watch a job")
+                raise _refused("schedule", "this host has no schedules", "watch a job instead")
             await schedules.require_schedule(workspace_id, rule.schedule)
         else:
             if (live := self._live()) is None:
-                raise _refused("live", "this host takes no live traces", "watch a job")
+                raise _refused("live", "this host takes no live traces", "watch a job instead")
             await live.require_evaluator(workspace_id, str(rule.live))
         if rule.secret is not None:
             _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
@@ -451,7 +453,9 @@ def _signing_key(secret: str) -> bytes:
     try:
         return base64.b64decode(secret.removeprefix("whsec_")) if secret.startswith("whsec_") else secret.encode()
     except ValueError as error:
-        raise _refused("secret", "after whsec_ no base64 follows", "set it as the receiver shows it") from error
+        raise _refused(
+            "secret", "the text after whsec_ is not base64", "copy the secret again, whole, as the receiver shows it"
+        ) from error
 
 
 def _told(kept: _Alert, name: str, sample: _Sample, *, each: bool) -> _Alert:

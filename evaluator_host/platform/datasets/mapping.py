@@ -64,8 +64,8 @@ class Mapping:
             try:
                 compiled(template)
             except BadTemplate as error:
-                problem = Problem("--map", f"the template of {field} cannot be taken: {error}")
-                raise InvalidRequest("a mapping cannot be taken", problems=(problem,)) from error
+                problem = Problem("--map", f"the template of {field} is not valid: {error}")
+                raise InvalidRequest("the mapping is not valid", problems=(problem,)) from error
         return made
 
     @classmethod
@@ -97,7 +97,7 @@ class Mapping:
             raise InvalidRequest(f"a mapping may have at most {_FIELDS:,} fields and {_CHARS >> 20} MB of text")
         problems = [problem for field, source in sources for problem in _problems(field, source, named)]
         if problems:
-            raise InvalidRequest("a mapping cannot be taken", problems=tuple(problems))
+            raise InvalidRequest("the mapping is not valid", problems=tuple(problems))
         return cls(tuple((_ALIASES.get(field, field), source) for field, source in sources))
 
 

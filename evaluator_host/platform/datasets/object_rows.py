@@ -39,7 +39,9 @@ class Bucket:
         try:
             self.store = from_url(url, retry_config={"max_retries": 3, "retry_timeout": _AGAIN_WITHIN})
         except (ValueError, obstore.exceptions.BaseError) as error:
-            raise Misconfigured(f"EVALUATOR_HOST_STORAGE_URL is not an address of a storage: {error}") from error
+            raise Misconfigured(
+                f"EVALUATOR_HOST_STORAGE_URL is not the address of a storage: {error}; write it as s3://bucket/prefix"
+            ) from error
 
     def put_file(self, key: str, path: Path) -> None:
         """Store a file under a new key.
@@ -81,7 +83,10 @@ class Bucket:
             yield
         except failures as error:
             reason = str(error).partition("\n")[0]
-            raise StoreUnavailable(f"the storage {self._url} does not serve: {reason}") from error
+            raise StoreUnavailable(
+                f"the storage {self._url} does not answer as it should: {reason}; check "
+                "EVALUATOR_HOST_STORAGE_URL and the rights of its user"
+            ) from error
 
 
 class ObjectRows(RowsFolder):

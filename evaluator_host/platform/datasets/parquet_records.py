@@ -86,7 +86,9 @@ def _record(names: list[str], row: Any) -> dict[str, Any] | BadRow:
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            return BadRow(f"{name[:_SHOWN_CHARS]} has a value without a JSON form: {str(error)[:_SHOWN_CHARS]}")
+            return BadRow(
+                f"{name[:_SHOWN_CHARS]} has a value that cannot be written as JSON: {str(error)[:_SHOWN_CHARS]}"
+            )
     return record
 
 

@@ -264,7 +264,7 @@ def edit_rows(
     if unknown:
         raise InvalidRequest(f"the data set has no row {min(unknown)}; rows are numbered from 0")
     if facts.bad_rows:
-        raise InvalidRequest(f"a row cannot be stored: {facts.bad_lines[0].message}")
+        raise InvalidRequest(f"a row is not valid: {facts.bad_lines[0].message}")
     return facts
 
 

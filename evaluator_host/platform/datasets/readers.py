@@ -62,7 +62,7 @@ def read_records(
     notes = Notes(note)
     if format_ not in (Format.PARQUET, Format.XLSX):
         if head.startswith(_ZIP):
-            notes("the file is an Excel workbook, whatever its name says; it was read as one")
+            notes("the file is an Excel workbook, though its name has another ending; it was read as a workbook")
             format_ = Format.XLSX
         else:
             source = _in_utf8(source, notes)
@@ -94,7 +94,7 @@ def _in_utf8(file: io.BufferedReader, note: Notes) -> io.BufferedReader:
     if encoding is None:
         return file
     name = "Windows-1252" if encoding == "cp1252" else "UTF-16"
-    note(f"the file is in {name}, not UTF-8; it was read so. In Excel, Save as: CSV UTF-8")
+    note(f"the file is in {name}, not in UTF-8; it was read that way. To avoid this in Excel, use Save as: CSV UTF-8")
     return io.BufferedReader(_Recoded(file, encoding))
 
 
@@ -154,7 +154,7 @@ class _Recoded(io.RawIOBase):
 def _jsonl(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[Record]:
     head = file.peek(_PEEKED).removeprefix(_BOM)
     if _ARRAY.match(head):
-        note("the file is one JSON array, not a row a line; it was read so")
+        note("the file is one JSON array, not one row per line; it was read that way")
         yield from _json(file, max_row_bytes, note)
         return
     if _OBJECT.match(head):
@@ -221,7 +221,10 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
         file.read(named.end())
         delimiter, lines_before = named[2].decode("latin-1"), 1
     elif (found := _delimiter(file.peek(_PEEKED), delimiter)) != delimiter:
-        note(f"the columns are separated by {_SEPARATORS[found]}, not by {_SEPARATORS[delimiter]}; they were read so")
+        note(
+            f"the columns are separated by {_SEPARATORS[found]}, not by {_SEPARATORS[delimiter]}; the file "
+            "was read that way"
+        )
         delimiter = found
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=delimiter, strict=True)

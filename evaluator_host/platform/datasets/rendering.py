@@ -33,9 +33,9 @@ async def require_templates(processes: LimitedProcesses, workspace: str, templat
             workspace, template_faults, [template for _, template in templates], limits=_LIMITS
         )
     except LimitExceeded as error:
-        raise type(error)(f"the templates cannot be taken: {error.detail}") from error
+        raise type(error)(f"the templates are not valid: {error.detail}") from error
     problems = [
-        Problem(field, f"the template cannot be taken: {fault}")
+        Problem(field, f"the template is not valid: {fault}")
         for (field, _), fault in zip(templates, faults, strict=True)
         if fault is not None
     ]
@@ -152,5 +152,5 @@ def _rendered(line: bytes, function: Callable[[Any, dict[str, Any]], Any], given
     except MemoryError:
         fault = "it takes too much memory"
     except (TypeError, ValueError, RecursionError) as error:
-        fault = f"a template's value has no JSON form: {error}"
+        fault = f"a template's value cannot be written as JSON: {error}"
     return encode_json({"fault": fault})

@@ -273,10 +273,13 @@ class DatasetService:
                     raise
                 return await self._add(workspace_id, name, partial(self._write_records, added, "json"))
             if version not in (None, before.version):
-                raise InUse(f"version {version} is not the newest any more; read the rows again, then edit them")
+                raise InUse(
+                    f"version {version} is no longer the newest: somebody has changed the data set since; "
+                    "read the rows again, then edit them"
+                )
             if before.facts.size_bytes > _EDITED_BYTES:
                 raise TooLarge(
-                    f"a data set over {_EDITED_BYTES >> 20} MB is not edited; upload it again (?replace=true)"
+                    f"a data set over {_EDITED_BYTES >> 20} MB cannot be edited; upload it again whole (?replace=true)"
                 )
             file = await asyncio.to_thread(self.folder.file, before.id)
             args = (edit_rows, file, changed, removed, added, before.facts.format)
@@ -287,7 +290,7 @@ class DatasetService:
                 continue
             await self._forget_unused()
             return report
-        raise InUse("the data set is being changed; edit it again")
+        raise InUse("somebody else is changing the data set right now; try again")
 
     async def _write_edited(
         self, workspace_id: str, call: tuple[Any, ...], input_bytes: int, stage: Path

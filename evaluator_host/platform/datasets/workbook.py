@@ -415,7 +415,7 @@ class _SheetReading:
             return moment(value, shown, since_1904=self._book.since_1904)
         except NotADate:
             sentence = (
-                f"cell {self._cell} has the format of a date, and holds {value!s:.40}, which is none; it is a number"
+                f"cell {self._cell} has the format of a date, but {value!s:.40} is not a date; it was read as a number"
             )
             self._note.once("date", sentence)
             return value

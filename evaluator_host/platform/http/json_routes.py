@@ -150,7 +150,7 @@ def require_few_rows(body: Any, ceiling: int) -> None:
         require_rows(len(rows), ceiling)
     dataset = body.get("dataset")
     if isinstance(dataset, dict) and (brought := _row_count(dataset)) > ceiling:
-        message = f"{brought} rows are more than the {ceiling} that the body of a job may have"
+        message = f"{brought} rows are more than the body of a job may have, {ceiling}"
         hint = "upload them as a data set (POST /v1/datasets, client.datasets.upload) and give its name"
         raise InvalidRequest("too many rows in the body of a job", problems=(Problem("dataset.rows", message, hint),))
 

@@ -136,7 +136,7 @@ class AccessMiddleware:
         named = _HOST.fullmatch(host)
         if named is None or (named.group(1) or named.group(2)) not in self._hosts:
             raise Refused(
-                f"this host does not answer to the name {host[:100]!r}; "
+                f"this host does not know the name {host[:100]!r} as its own; "
                 "use localhost, or ask the operator to add the name to EVALUATOR_HOST_ALLOWED_HOSTS"
             )
         origin = headers.get(b"origin")
@@ -159,7 +159,7 @@ class AccessMiddleware:
         if scope["path"] in self._open or (scope["method"] in _READING and self._is_page(scope)):
             return ""
         if self._access is None:
-            raise Unauthorized("this host accepts no calls")
+            raise Unauthorized("this host accepts no calls now; try again, or call another host")
         keyring = self._access.keyring
         caller = await (foreign.admit(keyring) if foreign else keyring.admit(headers.get(b"authorization")))
         self._access.rates.count_request(caller.key_id)

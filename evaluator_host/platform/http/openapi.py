@@ -98,7 +98,7 @@ class DescribedApi(FastAPI):
             return {**own, "x-documents": sorted(self._of_vendors)}
         if vendor not in self._of_vendors:
             known = f"there are {', '.join(sorted(self._of_vendors))}" if self._of_vendors else "there are none"
-            raise NotFound(f"no vendor called {vendor[:40]} has a document of its own: {known}")
+            raise NotFound(f"there is no vendor {vendor[:40]} with an OpenAPI document of its own: {known}")
         return _part(self.openapi(), self._of_vendors[vendor].__contains__)
 
     def openapi(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class JobEstimates:
             figures = (await self._results.figures(workspace_id, job.id)).evaluators
         except TimeoutError as error:
             raise HostBusy(
-                f"the first {rows} rows are not scored after {_LONGEST_S:g} s; estimate from fewer"
+                f"scoring the first {rows} rows took longer than {_LONGEST_S:g} s; estimate from fewer rows"
             ) from error
         finally:
             with suppress(HostError):

@@ -64,8 +64,8 @@ class Prompts:
 
 
 def _unmade(reason: BadRow) -> EvaluationError:
-    message = f"the prompt cannot be made: {reason}"
-    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="see the job's prompt template")
+    message = f"the prompt could not be made from the row: {reason}"
+    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="correct the prompt template of the job, or the row")
 
 
 @dataclass(frozen=True, slots=True)

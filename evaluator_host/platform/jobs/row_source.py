@@ -107,7 +107,9 @@ class RowSource:
     def _given(self, row: Row | BadRow, number: int, line: bytes) -> Given:
         if isinstance(row, BadRow):
             return EvaluationError(
-                ErrorCode.BINDING_ERROR, f"the row cannot be made: {row}", hint="see the job's mapping"
+                ErrorCode.BINDING_ERROR,
+                f"the mapping could not be applied to the row: {row}",
+                hint="correct the mapping of the job, or the row",
             )
         row = replace(row, index=number)
         if self._names is None or CRITERIA.encode() not in line:

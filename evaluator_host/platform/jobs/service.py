@@ -129,7 +129,7 @@ class JobService:
                 continue
             self.runner.wake()
             return await self.get_job(workspace_id, job.id)
-        raise InUse("the data set is being replaced; make the job again")
+        raise InUse("the data set was replaced at the same moment; create the job again")
 
     async def require_job(self, spec: JobSpec, workspace_id: str) -> None:
         """Check the spec of a job that is created later, as `create_job` does.
@@ -357,7 +357,9 @@ class JobService:
         if spec.target is None:
             return
         if self.models is None:
-            raise InvalidRequest("this host calls no models, so a job cannot have a target")
+            raise InvalidRequest(
+                "this host calls no models, so a job here cannot have a target; upload rows with outputs"
+            )
         if "outputs" in spec.mapping or "trace" in spec.mapping:
             message = "outputs and trace come from the target's model; map other fields only"
             raise InvalidRequest.of("mapping", message)

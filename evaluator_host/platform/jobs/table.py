@@ -396,7 +396,7 @@ class Jobs(Repository):
                 return made
             if await self._database.fetch_value(select(DatasetTable.id).where(DatasetTable.id == dataset_id)):
                 raise
-            raise NotFound("the data set was removed while the job was made") from error
+            raise NotFound("the data set was removed at the same moment; choose another one") from error
         return await self.get_job(workspace_id, job_id)
 
     async def find_by_idempotency_key(self, workspace_id: str, idempotency_key: str) -> Job | None:
@@ -554,7 +554,7 @@ class Jobs(Repository):
             await self._database.change_rows(update(JobTable).where(failed).values(**again))
             return await self.get_job(workspace_id, job_id)
         if job.status.final:
-            raise InUse(f"the job has ended ({job.status}); make a new one")
+            raise InUse(f"the job has ended ({job.status}); create a new one")
         idle: dict[DesiredState, dict[str, Any]] = {
             DesiredState.RUN: {"status": JobStatus.QUEUED},
             DesiredState.PAUSE: {"status": JobStatus.PAUSED},

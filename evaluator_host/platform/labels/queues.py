@@ -89,7 +89,7 @@ class LabelQueues:
         _require_task(task)
         await self.usage.require_room(workspace_id)
         if (job is None) == (dataset is None):
-            raise _refused("job", "a queue is of a job or of a data set", "give `job` or `dataset`")
+            raise _refused("job", "a queue has the rows of one job or of one data set", "give `job` or `dataset`")
         own_outputs, shard = False, ALL
         if job is not None:
             found = await self.jobs.get_job(workspace_id, job)
@@ -101,14 +101,20 @@ class LabelQueues:
             dataset_id, count = kept.id, kept.rows
         if isinstance(rows, RowChoice):
             if job is None and rows is not RowChoice.ALL:
-                raise _refused("rows", f"a data set has no {rows} rows", "name a job, or give the numbers of rows")
+                raise _refused(
+                    "rows",
+                    f"rows can be chosen by `{rows}` only among the results of a job",
+                    "give `job`, or the numbers of the rows",
+                )
             chosen = await self._chosen(workspace_id, job, rows, evaluator, shard.indexes(count))
         else:
             chosen = sorted(set(rows))
             if chosen and not 0 <= chosen[0] <= chosen[-1] < count:
-                raise _refused("rows", f"the rows are numbered 0 to {count - 1}")
+                raise _refused("rows", f"the rows are numbered 0 to {count - 1}", "leave out other numbers")
         if not chosen:
-            raise _refused("rows", f"there are no {rows} rows" if rows else "the list of rows is empty")
+            raise _refused(
+                "rows", f"the job has no {rows} rows" if rows else "the list of rows is empty; give at least one number"
+            )
         limit = min(limit, MOST_ROWS)
         if len(chosen) > limit:
             chosen = [chosen[place * len(chosen) // limit] for place in range(limit)]
@@ -193,7 +199,7 @@ class LabelQueues:
         await self.usage.require_room(workspace_id, len(note))
         queue = await self.labels.get_queue(workspace_id, name)
         if skip and label is not None:
-            raise _refused("skip", "a skipped row has no label", "give `label` or `skip`")
+            raise _refused("skip", "a row that is skipped cannot have a label", "give `label` or `skip`, not both")
         if label is not None:
             _require_label(_CONTENT.validate_json(queue.content).task, label)
         person = await self._person(by, key_id)
@@ -217,11 +223,17 @@ class LabelQueues:
             every = await self.labels.list_queues(job.workspace_id, job.dataset_id)
             queues = [one for one in every if one.counts_for(job.id)]
             if not queues:
-                raise InvalidRequest("no label queue has rows of this job; make one, or name a column with labels")
+                raise InvalidRequest(
+                    "no label queue has rows of this job; make one, or name a column of the data set that "
+                    "has the labels"
+                )
         else:
             queues = [await self.labels.get_queue(job.workspace_id, queue)]
             if queues[0].dataset_id != job.dataset_id or not queues[0].counts_for(job.id):
-                raise InvalidRequest(f"the labels of the queue {queue[:80]} are of other rows or outputs")
+                raise InvalidRequest(
+                    f"the labels of the queue {queue[:80]} are for other rows or outputs than those of this "
+                    "job; choose a queue that was made from this job or its data set"
+                )
         found: dict[int, StoredLabel] = {}
         for one in queues:
             for label in await self.labels.list_labels(one, state=LabelState.LABELLED):
@@ -285,11 +297,17 @@ def _require_task(task: LabelTask) -> None:
     if task.kind is LabelKind.CHOICE and (
         len(set(task.choices)) < _SEVERAL or len(set(task.choices)) < len(task.choices)
     ):
-        raise _refused("choices", "a queue of kind choice has two different choices at least", '["good", "bad"]')
+        raise _refused(
+            "choices",
+            "a queue of kind choice needs at least two choices, all different",
+            'write them as in ["good", "bad"]',
+        )
     if task.kind is not LabelKind.CHOICE and task.choices:
-        raise _refused("choices", f"a queue of kind {task.kind} has none", "set kind to choice")
+        raise _refused(
+            "choices", f"a queue of kind {task.kind} has no choices", "leave them out, or set kind to choice"
+        )
     if not task.min < task.max:
-        raise _refused("max", f"{task.max:g} is not above {task.min:g}")
+        raise _refused("max", f"{task.max:g} is not above `min`, {task.min:g}", "give a greater `max`")
 
 
 def _require_label(task: LabelTask, label: Json) -> None:

@@ -72,7 +72,7 @@ class ModelAccess:
         if not allowed and not await self._any_key():
             return
         hint = f"the operator allows it by EVALUATOR_HOST_TARGET_HOSTS='[\"{host}\"]'"
-        raise InvalidRequest.of("target.base_url", f"jobs may not ask {host}", hint, what="target")
+        raise InvalidRequest.of("target.base_url", f"jobs may not call {host}", hint, what="target")
 
 
 def is_listed(parts: SplitResult, allowed: Iterable[str]) -> bool:

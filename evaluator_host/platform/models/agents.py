@@ -51,7 +51,7 @@ def require(agent: dict[str, Json]) -> None:
     except ValidationError as error:
         found = [(".".join(map(str, one["loc"])), one["msg"]) for one in error.errors()]
         problems = tuple(Problem(f"target.agent.{where}", message) for where, message in found)
-        raise InvalidRequest(f"the target cannot be taken: {problems[0].message}", problems=problems) from error
+        raise InvalidRequest(f"the target is not valid: {problems[0].message}", problems=problems) from error
     except ValueError as error:
         hint = "write it as $.answer, $.choices[0].text, $['a b'], $..text or $.parts[*]"
         raise InvalidRequest.of("target.agent", str(error), hint, what="target") from error

@@ -261,7 +261,9 @@ class Endpoint:
     async def _read(self, response: httpx.Response, read: Any) -> Completion:
         status = response.status_code
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise Fault("the answer is compressed, which was not asked for", status=status, again=False)
+            raise Fault(
+                "the answer is compressed, though the host asked for it uncompressed", status=status, again=False
+            )
         if not response.is_success:
             raise await self._refused(response)
         data = await read_body(response, ANSWER_BYTES + 1)

@@ -135,7 +135,7 @@ class Judges:
             for find_model in [one.find_model.load() for one in plugins().values() if one.find_model is not None]:
                 if (found := await find_model(self._store.database, workspace, namespace, name)) is not None:
                     return await self._at(found, whole, ask, workspace)
-        message = f"nothing says where the model {whole}"[:120] + " answers"
+        message = f"the host does not know where the model {whole}"[:120] + " answers"
         hint = "name it in EVALUATOR_HOST_MODELS, add it to the workspace's models, or give a Model with its url"
         raise InvalidRequest.of("model", message, hint)
 
@@ -179,8 +179,10 @@ def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
     """Return an operator's model as a judge asks it: within the time and the tries that the operator set."""
     known = model.registered
     if known.kind is not ModelKind.OPENAI:
-        hint = "give the evaluator the model in its `models`, and judge by a dialect that asks for it there"
-        raise InvalidRequest.of("model", f"{known.name} speaks the API of {known.kind}, not that of openai", hint)
+        hint = "choose a model with the API of openai, or write a judge that asks for this one by its `models`"
+        raise InvalidRequest.of(
+            "model", f"{known.name} has the API of {known.kind}, and a judge of this kind needs that of openai", hint
+        )
     timeout_s, retries = min(known.timeout_s, ask.timeout_s), min(known.retries, ask.retries)
     return replace(model, registered=replace(known, url=_base_url(known.url), timeout_s=timeout_s, retries=retries))
 

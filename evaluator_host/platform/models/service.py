@@ -59,7 +59,7 @@ class ModelService:
         if model.secret is not None:
             raise InvalidRequest.of("key", "there is a `secret` already", "give one of the two")
         if model.name in {one.name for one in await secrets.list_secrets(workspace)}:
-            hint = "take it as the model's `secret`, or give the model another name"
+            hint = "use it as the model's `secret`, or give the model another name"
             raise InvalidRequest.of("key", f"there is a secret {model.name} already", hint)
         await self.directory.require_addable(workspace, model)
         await secrets.set_secret(workspace, model.name, key)

@@ -91,7 +91,7 @@ class Models(Repository):
         """
         async with self._database.transaction() as connection:
             if int(await connection.scalar(select(func.count()).select_from(ModelHostTable)) or 0) >= most:
-                raise InUse(f"{most} hosts are allowed; take one back first")
+                raise InUse(f"{most} hosts are allowed already; remove one first")
             await connection.execute(insert_unless_there(connection, ModelHostTable), {"host": host})
 
     async def forbid_host(self, host: str) -> None:
@@ -101,7 +101,9 @@ class Models(Repository):
           NotFound: the host was not allowed on the pages.
         """
         if not await self._database.change_rows(delete(ModelHostTable).where(ModelHostTable.host == host)):
-            raise NotFound(f"{host[:200]!r} was not allowed here; `evaluator-host models hosts` lists those that were")
+            raise NotFound(
+                f"{host[:200]!r} was not allowed here; `evaluator-host models hosts` lists the hosts that were"
+            )
 
     async def add_usage(self, workspace_id: str, day: str, used: Mapping[str, Mapping[str, float]]) -> None:
         """Add a workspace's use of models on one day to what is stored.

@@ -81,7 +81,11 @@ class Schedules:
         """
         first = next(iter(_times(cron, timezone, datetime.now(UTC))), None)
         if first is None:
-            raise _refused("cron", f"{cron!r} is never, such as on 31 February")
+            raise _refused(
+                "cron",
+                f"no date ever fits {cron!r}, as none fits 31 February",
+                "write a time that comes, such as '0 7 * * 1'",
+            )
         await self._jobs.require_job(spec, workspace_id)
         made = _Schedule(spec, cron, timezone, first)
         if len(_json(made)) > _MOST_BYTES:

@@ -375,7 +375,7 @@ def _unavailable(address: Address, error: Exception) -> StoreUnavailable:
     if isinstance(cause, OSError):
         return StoreUnavailable(f"the database {address} cannot be used: {refusal_of(cause)}")
     to_do = next((advice for words, advice in _TO_DO if words in reason), "try again")
-    return StoreUnavailable(f"the database {address} does not serve: {reason}; nothing was changed: {to_do}")
+    return StoreUnavailable(f"the database {address} does not work: {reason}; nothing was changed: {to_do}")
 
 
 def refuse_bytes(engine: SyncEngine) -> SyncEngine:

@@ -44,7 +44,7 @@ class DatabaseWatch:
                 if problem is None:  # connections may remember pages of a damaged file
                     for one in self._databases:
                         await one.close()
-                _log.error("%s", problem) if problem else _log.info("the database %s serves again", self._address)
+                _log.error("%s", problem) if problem else _log.info("the database %s works again", self._address)
             self.problem = problem
             await asyncio.sleep(_LOOK_EVERY_S)
 

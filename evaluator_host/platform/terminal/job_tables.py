@@ -63,7 +63,7 @@ def job_facts(job: JobReport) -> Text:
         (
             ("job", job.id),
             ("name", job.name),
-            ("status", f"{job.status}, but its scores say nothing" if job.doubt else job.status),
+            ("status", f"{job.status}, but its scores cannot be relied on" if job.doubt else job.status),
             ("doubtful", job.doubt and in_options(job.doubt)),
             ("error", f"{job.error.code}: {job.error.message}" if job.error else None),
             ("evaluators", ", ".join(job.evaluators)),

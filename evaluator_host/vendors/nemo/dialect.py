@@ -49,7 +49,7 @@ def interpret(
         return _invalid("the metric asks a model for rows together, which the host does for single rows only")
     if returned.unsupported is not None:
         path, kind = returned.unsupported
-        return _invalid(f"the value at {path} is of type {kind}, which has no JSON form")
+        return _invalid(f"the value at {path} is of type {kind}, which cannot be written as JSON")
     if returned.kind is not Kind.OBJECT or not _is_result(value):
         return contradiction()
     scores: dict[str, Json] = value["scores"]

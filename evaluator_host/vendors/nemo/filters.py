@@ -111,20 +111,22 @@ def _object(text: str) -> dict[str, Any]:
 
 def _tree(value: Any, known: Fields, *, depth: int) -> Filter:
     if not isinstance(value, dict) or not value:
-        raise _wrong("filter", "a part of it is not an object, or is empty")
+        raise _wrong("filter", "each part of a filter must be an object with at least one key")
     if depth > _DEPTH:
-        raise _wrong("filter", f"it nests more than {_DEPTH} levels")
+        raise _wrong("filter", f"it has more than {_DEPTH} levels; write it flatter")
     logical = _LOGICAL & value.keys()
     if not logical:
         return _all([part for name, wanted in value.items() for part in _conditions(name, wanted, known)])
     if len(value) > 1:
-        raise _wrong("filter", f"{min(logical)} stands with other keys; put all of them into one $and")
+        raise _wrong(
+            "filter", f"{min(logical)} must be the only key of its object; put the others beside it into one $and"
+        )
     ((key, below),) = value.items()
     if key == "$not":
         inner = _tree(below, known, depth=depth + 1)
         return lambda shown: not inner(shown)
     if not isinstance(below, list) or not below:
-        raise _wrong("filter", f"{key} needs a list of objects")
+        raise _wrong("filter", f'{key} needs a list of objects: {{"{key}": [{{…}}, {{…}}]}}')
     parts = [_tree(part, known, depth=depth + 1) for part in below]
     return _all(parts) if key == "$and" else lambda shown: any(part(shown) for part in parts)
 
@@ -146,13 +148,13 @@ def _condition(name: str, sign: str, wanted: Any, known: Fields) -> Filter:
     as_moment = name.endswith("_at")
     signs = _OF_MOMENTS if as_moment else _OF_TEXTS
     if sign not in signs:
-        raise _wrong(where, f"for this field there are {', '.join(signs)}")
+        raise _wrong(where, f"this field can be compared only by {', '.join(signs)}")
     if name == _SEVERAL and sign == "$eq" and "," in str(wanted):
         sign = "$in"
     read = partial(_comparable, where=where, as_moment=as_moment)
     expected: Any = [read(value) for value in _several(wanted, where)] if sign in _MANY else read(wanted)
     if expected is None and sign != "$eq":
-        raise _wrong(where, "null can only be equal")
+        raise _wrong(where, "null can only be compared by $eq")
     holds, path = signs[sign], known[name].split(".")
     return lambda shown: holds(read(_value(shown, path)), expected)
 
@@ -160,7 +162,7 @@ def _condition(name: str, sign: str, wanted: Any, known: Fields) -> Filter:
 def _several(wanted: Any, where: str) -> list[Any]:
     several = wanted.split(",") if isinstance(wanted, str) else wanted
     if not isinstance(several, list):
-        raise _wrong(where, "it needs several values, with commas between them")
+        raise _wrong(where, "give several values as a list, or with commas between them")
     return several
 
 

@@ -247,7 +247,7 @@ class NemoJobs:
         if not 0 < len(rows) <= self._max_rows:
             message = f"{len(rows)} rows; a job may bring one to {self._max_rows} along"
             problem = Problem("spec.dataset", message, "upload them to a fileset and name that")
-            raise InvalidRequest("the job cannot be taken: its rows", problems=(problem,))
+            raise InvalidRequest("the job has too many rows", problems=(problem,))
         return iter(rows)
 
 

@@ -107,7 +107,8 @@ class Models:
         if configured is not None:
             if configured.kind is not ModelKind.OPENAI:
                 raise InvalidRequest(
-                    f"{namespace}/{name} speaks the API of {configured.kind}; jobs ask models of openai"
+                    f"{namespace}/{name} has the API of {configured.kind}, and jobs can ask only models with "
+                    "that of openai"
                 )
             return ModelPlace(configured.base_url, configured.model or name, configured.secret)
         kept = await _find(self._entities, workspace_id, namespace, name)
@@ -145,7 +146,8 @@ async def _find(entities: Entities, workspace_id: str, namespace: str, name: str
             secret = provider.content.get("api_key_secret_name")
             return ModelPlace(str(provider.content["host_url"]), model, secret.rpartition("/")[2] if secret else None)
     raise InvalidRequest(
-        f"nothing says where the model {namespace}/{name} answers: give it model_providers or an api_endpoint.url"
+        f"the host does not know where the model {namespace}/{name} answers: give it model_providers or an "
+        "api_endpoint.url"
     )
 
 

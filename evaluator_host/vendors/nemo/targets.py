@@ -26,7 +26,9 @@ async def target_of(models: Models, workspace_id: str, namespace: str, spec: Spe
     """
     if spec.target is None:
         if spec.prompt_template is not None:
-            raise _refused("prompt_template", "there is no target to be asked", "give target, a model, as well")
+            raise _refused(
+                "prompt_template", "there is a prompt, but no model to send it to", "give the model as target too"
+            )
         return None
     if isinstance(spec.target, GenericAgentIn | NatAgentIn):
         return agent_target(spec.target, spec.params or ParamsIn(), spec.prompt_template)
@@ -48,7 +50,9 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
       InvalidRequest: the prompt or a parameter is not valid or not supported.
     """
     if params.reasoning is not None and params.reasoning.end_token is not None:
-        raise _refused("params.reasoning.end_token", "answers are scored as they come, reasoning included", None)
+        raise _refused(
+            "params.reasoning.end_token", "this host scores answers whole, with their reasoning", "leave it out"
+        )
     prompt, messages, more = _prompt(template)
     system = params.system_prompt
     if prompt is not None and system is not None:  # as NeMo does, where there are no messages
@@ -106,7 +110,11 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
     if reference is not None:
         return await models.resolve(workspace_id, *reference)
     if target.default_headers:
-        raise _refused("target.default_headers", "headers of one's own are not sent", "keep a key as a secret")
+        raise _refused(
+            "target.default_headers",
+            "this host sends no headers of yours",
+            "leave them out; a key can be kept as a secret (api_key_secret)",
+        )
     return place_of(target.url, target.name, target.api_key_secret)
 
 
@@ -142,7 +150,11 @@ def _prompt(template: str | dict[str, Any] | None) -> tuple[str | None, tuple[di
         raise _refused("prompt_template", "there is no prompt for the model", hint)
     messages = tuple(template["messages"])
     if not all(isinstance(one, dict) for one in messages):
-        raise _refused("prompt_template.messages", "a message is an object with role and content", None)
+        raise _refused(
+            "prompt_template.messages",
+            "each message must be an object with role and content",
+            'write {"role": "user", "content": "{{item.question}}"}',
+        )
     return None, messages, {key: value for key, value in template.items() if key != "messages"}
 
 
@@ -156,7 +168,9 @@ def _inference(params: ParamsIn, asked: dict[str, Any], *, nim: bool) -> dict[st
         sent["reasoning_effort"] = params.reasoning.effort
     if params.structured_output is not None:
         if not isinstance(params.structured_output.get("schema"), dict):
-            raise _refused("params.structured_output", "it has no schema", 'write {"schema": {"type": "object", …}}')
+            raise _refused(
+                "params.structured_output", "there is no schema in it", 'write {"schema": {"type": "object", …}}'
+            )
         mode = default_structured_output_mode("nim" if nim else "openai")
         sent |= with_schema({}, params.structured_output, mode)
         sent |= sent.pop("extra_body", {})

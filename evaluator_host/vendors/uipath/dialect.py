@@ -38,9 +38,9 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     more: dict[str, Json] = {}
     for name, value in (row.variables or {}).items():
         if name not in _MORE:
-            return _unfit(f"variables.{name} is no part of an execution", f"variables may have {', '.join(_MORE)}")
+            return _unfit(f"variables.{name} is not a part of an execution", f"variables may have {', '.join(_MORE)}")
         if not isinstance(value, str | None):
-            return _unfit(f"variables.{name} is {value!r:.60}, no text")
+            return _unfit(f"variables.{name} is {value!r:.60}, not a text")
         if value is not None:
             more[_MORE[name]] = value
     return Binding({"args": [row.inputs, output, spans, row.criteria, more]})
@@ -56,7 +56,7 @@ def interpret(
     value = returned.value
     if returned.unsupported is not None:
         path, kind = returned.unsupported
-        message = f"the value at {path} is of type {kind}, which has no JSON form"
+        message = f"the value at {path} is of type {kind}, which cannot be written as JSON"
         return EvaluationError(ErrorCode.INVALID_RESULT, message)
     if returned.kind is not Kind.OBJECT or not _is_result(value):
         return contradiction()

@@ -90,7 +90,7 @@ def parse_eval_set(value: Json, *, named: str = "the eval set") -> EvalSet:
         shown = reading.problems[:_PROBLEMS_SHOWN]
         more = len(reading.problems) - len(shown)
         raise InvalidRequest(
-            f"{named} cannot be taken" + (f"; {more} more faults are not shown" if more else ""), problems=tuple(shown)
+            f"{named} is not valid" + (f"; {more} more faults are not shown" if more else ""), problems=tuple(shown)
         )
     return found
 
@@ -115,7 +115,7 @@ class _Reading:
             return None
         version = value.get("version", "1.0")
         if version not in ("1.0", 1.0, 1):
-            self._fault("$.version", f'{str(version)[:_SHOWN]!r} is not known; it is "1.0"')
+            self._fault("$.version", f'{str(version)[:_SHOWN]!r} is not known; write "1.0"')
         refs, weights = self._refs(value)
         self._older = "version" not in value
         items = self._items(value[lists[0]], f"$.{lists[0]}", refs)

@@ -92,7 +92,7 @@ def parse_executions(value: Json, *, named: str = "executions") -> list[Executio
     problems: list[Problem] = []
     found = [_of_ours(one, f"$[{at}]", problems) for at, one in enumerate(value)]
     if problems:
-        raise InvalidRequest(f"{named} cannot be taken; {_FORMS}", problems=tuple(problems[:_SHOWN]))
+        raise InvalidRequest(f"{named} is not valid; {_FORMS}", problems=tuple(problems[:_SHOWN]))
     return found
 
 
@@ -129,7 +129,7 @@ def _of_output_file(results: list[Any], named: str) -> list[Execution]:
         name = entry.get("evaluationName") if isinstance(entry, dict) else None
         if not isinstance(name, str):
             problem = Problem(f"$.evaluationSetResults[{at}]", "it has no evaluationName")
-            raise InvalidRequest(f"{named} cannot be taken", problems=(problem,))
+            raise InvalidRequest(f"{named} is not valid", problems=(problem,))
         execution = entry.get("agentExecutionOutput")
         if isinstance(execution, dict):
             found.append(_of_output(name, execution))
@@ -187,8 +187,8 @@ def _are_spans(value: Json) -> bool:
 def _error_text(error: Json) -> str:
     if isinstance(error, dict):
         told = (error.get(name) for name in ("title", "message", "detail"))
-        return ": ".join(text for text in told if isinstance(text, str) and text) or "it says not why"
-    return str(error) or "it says not why"
+        return ": ".join(text for text in told if isinstance(text, str) and text) or "it does not say why"
+    return str(error) or "it does not say why"
 
 
 def _decoded(file: Path) -> Json:

@@ -19,7 +19,7 @@ _modules = sys.modules
 
 
 class NoForm(Exception):
-    """The value has no JSON form."""
+    """The value cannot be written as JSON."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)

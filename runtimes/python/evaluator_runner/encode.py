@@ -33,7 +33,7 @@ class TooLarge(Exception):
 
 
 class _Unsupported(Exception):
-    """A part of the value has no JSON form; the result frame reports that part instead of the value."""
+    """A part of the value cannot be written as JSON; the result frame reports that part instead of the value."""
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(kind)

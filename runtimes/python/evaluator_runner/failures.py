@@ -287,7 +287,7 @@ def _os_hint(raised: BaseException) -> str | None:
     if not isinstance(number, int):
         return None
     if number in _UNREACHABLE:
-        return "an evaluator has no network; put what it needs into the row"
+        return "an evaluator has no network; put what the code needs into the row"
     return "only files below /tmp can be written, and only until the row ends" if number == _READ_ONLY else None
 
 

@@ -78,7 +78,7 @@ def test_criteria_come_from_a_column_of_that_name(client: Client) -> None:
 
 def test_other_languages_have_no_such_contract(client: Client) -> None:
     code = "export function evaluate(inputs, outputs, trace) { return 1; }"
-    with pytest.raises(InvalidRequest, match="cannot be taken") as refused:
+    with pytest.raises(InvalidRequest, match="is not valid") as refused:
         client.evaluate(Evaluator(code, language=Language.JAVASCRIPT, contract=Contract("uipath")))
     assert [problem.field for problem in refused.value.problems] == ["evaluator.contract"]
 

@@ -21,8 +21,10 @@ def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     odd = [name for name, value in row.variables.items() if name not in _KNOWN or not isinstance(value, _KNOWN[name])]
     if not odd and _are_texts(row.variables):
         return Binding({"args": [row.variables]})
-    message = f"variables of a script are argv, env, stdin and code; {odd[0] if odd else 'argv or env'} is not right"
-    return EvaluationError(ErrorCode.BINDING_ERROR, message, hint="argv must be a list, and env an object, of texts")
+    message = f"{odd[0] if odd else 'argv or env'} is not valid: variables of a script are argv, env, stdin and code"
+    return EvaluationError(
+        ErrorCode.BINDING_ERROR, message, hint="give argv as a list of texts, and env as an object of texts"
+    )
 
 
 def _are_texts(variables: dict[str, Json]) -> bool:

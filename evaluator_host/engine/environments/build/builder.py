@@ -129,7 +129,9 @@ class Builder:
         """
         sandbox = await self._find()
         if isinstance(sandbox, str):
-            raise Misconfigured("Source builds need bubblewrap: install it, or turn allow_source_builds off.")
+            raise Misconfigured(
+                "Building packages from source needs bubblewrap: install it, or turn allow_source_builds off."
+            )
         identity = choose_identity()
         async with work_folder(self.work, "private-") as private:
             cache, scratch = private / "cache", private / "tmp"

@@ -100,10 +100,12 @@ class DiskWatch:
                 f"{_RESERVE_MB} MB to the rest of the machine; the operator must make room (`df -h` says where)"
             )
         if disk.f_files and self._inodes - disk.f_favail > _FILES:
-            return LimitReached(f"they have more than {_FILES:,} files")
+            return LimitReached(f"they have more than {_FILES:,} files; pin fewer packages")
         occupied = sum(size_bytes(folder, occupied=True) for folder in self._own)
         if max(written_bytes(pid), occupied) > self._limit_mb * _MB:
-            return LimitReached(f"they write more than this host takes for one set ({self._limit_mb} MB)")
+            return LimitReached(
+                f"they write more than this host takes for one set ({self._limit_mb} MB); pin fewer or smaller packages"
+            )
         return None
 
 
@@ -261,9 +263,14 @@ def _raise_at_limit(group: BubblewrapProcesses, limits: BuildLimits, disk_watch:
     if disk_watch.reached is not None:
         raise disk_watch.reached
     if group.memory_events():
-        raise LimitReached(f"they need more than {limits.memory_mb} MB of memory to be installed")
+        raise LimitReached(
+            f"they need more than {limits.memory_mb} MB of memory to be installed; pin smaller packages, or "
+            "ask the operator to raise the limit"
+        )
     if group.pids_hit():
-        raise LimitReached(f"they start more than {limits.processes} processes while they are installed")
+        raise LimitReached(
+            f"they start more than {limits.processes} processes while they are installed; pin other versions"
+        )
 
 
 async def _bounded(descriptor: int) -> bytes:

@@ -39,7 +39,7 @@ _HARMS: Final = {
     ErrorCode.MEMORY_LIMIT: f"takes more than {_LIMITS.memory_mb} MB of memory",
     ErrorCode.PROCESS_LIMIT: f"starts more than {_LIMITS.processes} processes",
     ErrorCode.DISK_LIMIT: f"writes more than {_LIMITS.disk_mb} MB",
-    ErrorCode.CRASHED: "ends the process that it is imported in",
+    ErrorCode.CRASHED: "ends the process that imports it",
 }
 _MOST_MS: Final = 1000 * _IMPORT_S
 _MOST_SOURCES: Final = 5_000  # Python files of one import; torch with transformers reads some 3,000
@@ -197,7 +197,7 @@ def _measure(health: ImportReport, module: str, outcome: Returned, environment: 
     said = outcome.value if isinstance(outcome.value, dict) else {}
     spent_ms, files = said.get("ms"), said.get("files")
     if not isinstance(spent_ms, int | float) or not 0 <= spent_ms < _MOST_MS or not isinstance(files, list):
-        health.notes.append(f"{module} changes the interpreter it is imported in: its time is not known")
+        health.notes.append(f"{module} changes the interpreter that imports it, so the time of its import is not known")
         spent_ms, files = outcome.run_ms, []
     health.import_ms[module] = round(float(spent_ms), 1)
     if environment.path is not None:

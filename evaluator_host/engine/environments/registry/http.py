@@ -219,7 +219,10 @@ class _Registry:
             raise PackagesFailed("the registry's copy is damaged: push the set again")
         found = _object(answer.content)
         if not isinstance(found.get("layers"), list):
-            raise PackagesFailed(f"{self._name}:{reference} is not an image of one platform, so not a package set")
+            raise PackagesFailed(
+                f"{self._name}:{reference} is an image for several platforms, and so not a package set; look "
+                "whether the name is right"
+            )
         return found, digest
 
     def document(self, descriptor: Any) -> dict[str, Any]:
@@ -229,7 +232,9 @@ class _Registry:
             for piece in pieces:
                 content += piece
                 if len(content) > _DOCUMENT_BYTES:
-                    raise PackagesFailed("the configuration of the image is too large")
+                    raise PackagesFailed(
+                        "the configuration of the image is too large for a package set; look whether the name is right"
+                    )
         return _object(content)
 
     @contextmanager
@@ -367,7 +372,9 @@ def _object(content: bytes) -> dict[str, Any]:
     try:
         found = json.loads(content[:_DOCUMENT_BYTES])
     except (ValueError, RecursionError) as error:
-        raise PackagesFailed(f"what the registry sends is not valid: {error}") from error
+        raise PackagesFailed(
+            f"the answer of the registry is not valid: {error}; push the set again, or try later"
+        ) from error
     if not isinstance(found, dict):
-        raise PackagesFailed("what the registry sends is not valid")
+        raise PackagesFailed("the answer of the registry is not valid; push the set again, or try later")
     return found

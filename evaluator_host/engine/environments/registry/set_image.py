@@ -99,14 +99,16 @@ def check_lock(record: Record, *, digest: str) -> None:
     try:
         lock = Lock.from_json(record.lock)
     except ValueError as error:
-        raise PackagesFailed(f"the record of the package set has no valid lock: {error}") from error
+        raise PackagesFailed(f"the record of the package set has no valid lock: {error}; push the set again") from error
     if not digest == record.digest == lock.digest:
-        raise PackagesFailed(f"this is the package set {lock.digest}, not {digest}")
+        raise PackagesFailed(
+            f"this is the package set {lock.digest}, not {digest}; look whether the name of the image is right"
+        )
     locked = {(package.name, package.version) for package in lock.packages}
     recorded = {(package.name, package.version) for package in record.packages}
     key = set_key(lock.pins, lock.language, lock.target)
     if (record.key, record.language, recorded) != (key, lock.language, locked):
-        raise PackagesFailed("the record of the package set is not that of its lock")
+        raise PackagesFailed("the record of the package set does not fit its lock; push the set again")
 
 
 def _read_record(content: bytes) -> tuple[Record, str]:
@@ -146,7 +148,10 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
             for count, member in enumerate(tar):
                 left -= member.size
                 if left < 0 or count > _ENTRIES:
-                    raise PackagesFailed(f"the package set is larger than {max_bytes} bytes or {_ENTRIES} files")
+                    raise PackagesFailed(
+                        f"the package set is larger than {max_bytes} bytes or {_ENTRIES} files; push one with "
+                        "fewer packages"
+                    )
                 path = _inside(folder, member.name)
                 if member.issym():
                     links[path] = member.linkname

@@ -274,7 +274,7 @@ class JobResults:
     async def _queued_labels(self, job: Job, queue: str | None) -> dict[int, Json]:
         labels = self._labels()
         if labels is None:
-            raise InvalidRequest("this host has no label queues; name a column with labels")
+            raise InvalidRequest("this host has no label queues; name a column of the data set that has the labels")
         return await labels.labels_of(job, queue)
 
     async def _agreement(
@@ -322,7 +322,7 @@ class JobResults:
         if not pairs:
             one, other = (", ".join(side.label for side in evaluators) for evaluators in sides)
             hint = "`by_place=true` (--by-place) compares those at the same place"
-            problem = Problem("by_place", "evaluators of different names are compared only if that is asked for", hint)
+            problem = Problem("by_place", "evaluators with different names are compared only on request", hint)
             raise InvalidRequest(f"the jobs have no evaluator in common: {one}; {other}", problems=(problem,))
         wanted = [(old, new) for old, new in pairs if evaluator in (None, old.label, new.label, old.name)]
         if not wanted:
@@ -338,7 +338,7 @@ class JobResults:
             return
         if not await asyncio.to_thread(same_cases, self._folder, one, other):
             raise InvalidRequest(
-                f"the jobs are over other rows ({one.label}, {other.label}), and are compared row "
+                f"the jobs are over different rows ({one.label}, {other.label}), and are compared row "
                 "by row; compare jobs over the same data set"
             )
 

@@ -251,7 +251,9 @@ class _Order:
         except (ValueError, TypeError):
             sort = value = row = position = None
         if sort != self._sort or not isinstance(row, int) or not isinstance(position, int):
-            raise InvalidRequest("the cursor is not of this query; take `next_cursor` of the page before, or none")
+            raise InvalidRequest(
+                "this cursor belongs to another query; give `next_cursor` of the page before, or leave it out"
+            )
         kind = str if self._sort is Sort.STATUS else int | float
         return _Place(row, position, value if isinstance(value, kind) else None)
 

@@ -90,7 +90,7 @@ class RequestReader:
             self._http.receive_data(data)
             return self._read()
         except h11.RemoteProtocolError as error:
-            raise Refused(error.error_status_hint, f"no valid HTTP request: {error}") from error
+            raise Refused(error.error_status_hint, f"this is not a valid HTTP request: {error}") from error
 
     def _read(self) -> Request | None:
         while True:
@@ -104,7 +104,7 @@ class RequestReader:
                     if len(self._body) + len(event.data) > BODY_BYTES:
                         raise Refused(413, f"a request may have at most {BODY_BYTES >> 20} MB")
                     if not self._room(len(event.data)):
-                        raise Refused(413, "the row's requests together are too large")
+                        raise Refused(413, "the requests of this row are too large together; send less at once")
                     self._body += event.data
                 case h11.EndOfMessage() if self._head is not None:
                     return _request(self._head, bytes(self._body), self._to)
@@ -122,9 +122,11 @@ class RequestReader:
             _check_head(head)
             return None
         if self._within is not None and not head.target.startswith(b"/"):
-            raise Refused(400, "there is no proxy behind a tunnel")
+            raise Refused(400, "a request through this tunnel must name a path only, as in GET /")
         if self._admits is not None and not self._admits(to):
-            raise Refused(403, f"this evaluator was not granted {to}", "not_granted")
+            raise Refused(
+                403, f"this evaluator was not granted {to}; add it to the evaluator's `network`", "not_granted"
+            )
         _check_framing(head)
         port = HTTPS if head.method == b"CONNECT" else _HTTP
         hosts = [host_port(value.decode("latin-1"), port=port) for name, value in head.headers if name == b"host"]
@@ -132,7 +134,7 @@ class RequestReader:
             any(one is None or one.host != to.host or one.port not in (to.port, port) for one in hosts)
             or len(hosts) > 1
         ):
-            raise Refused(421, "the Host header names another host")
+            raise Refused(421, "the Host header names another host than the request; leave it out, or correct it")
         return to
 
 
@@ -245,7 +247,7 @@ class Connection:
     def _pass_over(self, data: bytes) -> None:
         self._unread += len(data)
         if self._unread > UNREAD_BYTES:
-            raise Refused(413, "a connection carries one request, and this one goes on after it")
+            raise Refused(413, "more data came after the request; send one request per connection")
 
     def establish(self, count: Callable[[int], None]) -> Tunnel:
         """Answer CONNECT with 200, and return the tunnel for the bytes that follow; `count` as for `Tunnel`."""
@@ -346,7 +348,7 @@ def _named(head: h11.Request) -> HostPort | None:
         scheme, _, rest = target.partition("://")
         found = host_port(re.split(r"[/?]", rest, maxsplit=1)[0], port=_HTTP) if scheme.lower() == "http" else None
     if found is None or not found.port or "*" in found.host:
-        raise Refused(400, "the target names no host and port; https goes by CONNECT")
+        raise Refused(400, "the request must name a host and a port; for https, use CONNECT")
     return found
 
 
@@ -358,9 +360,21 @@ def _check_head(head: h11.Request) -> None:
     """
     hosts = [value for name, value in head.headers if name == b"host"]
     if head.method == b"CONNECT" or not head.target.startswith(b"/"):
-        raise Refused(403, "this address leads to granted models only, and is not a proxy")
+        raise Refused(
+            403,
+            (
+                "this address is not a proxy, and leads to granted models only; grant other hosts in the "
+                "evaluator's `network`"
+            ),
+        )
     if len(hosts) != 1 or _OWN_HOST.fullmatch(hosts[0]) is None:
-        raise Refused(421, "this address leads to granted models only; the Host header names another host")
+        raise Refused(
+            421,
+            (
+                "this address leads to granted models only, but the Host header names another host; use the base "
+                "URL as it is given"
+            ),
+        )
     _check_framing(head)
     if any(name == b"content-encoding" for name, _ in head.headers):
         raise Refused(415, "send the body as it is, without Content-Encoding")
@@ -369,9 +383,9 @@ def _check_head(head: h11.Request) -> None:
 def _check_framing(head: h11.Request) -> None:
     names = [name for name, _ in head.headers]
     if b"transfer-encoding" in names and b"content-length" in names:
-        raise Refused(400, "a request has Transfer-Encoding or Content-Length, not both")
+        raise Refused(400, "the request has both Transfer-Encoding and Content-Length; send one of them")
     if b"upgrade" in names:
-        raise Refused(400, "this address offers no other protocol")
+        raise Refused(400, "this address speaks HTTP only; leave out the header Upgrade")
 
 
 def _request(head: h11.Request, body: bytes, to: HostPort | None) -> Request:

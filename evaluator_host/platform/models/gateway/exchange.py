@@ -76,7 +76,9 @@ class Exchange:
         response = await self._respond()
         try:
             if response.headers.get("content-encoding", "identity") != "identity":
-                raise Refused(502, "the model's answer is compressed, which was not asked for", "bad_answer")
+                raise Refused(
+                    502, "the model's answer is compressed, though the host asked for it uncompressed", "bad_answer"
+                )
             if not response.is_success:
                 await self._pass_fault(connection, response)
             elif EVENTS in response.headers.get("content-type", ""):
@@ -127,7 +129,14 @@ class Exchange:
 
     async def _pass_fault(self, connection: Connection, response: httpx.Response) -> None:
         if response.is_redirect:
-            raise Refused(502, f"the model answered with a redirect ({response.status_code})", "bad_answer")
+            raise Refused(
+                502,
+                (
+                    f"the model answered with a redirect ({response.status_code}), which the host does not "
+                    "follow; correct the model's URL"
+                ),
+                "bad_answer",
+            )
         text = self._redactor.text((await read_body(response, _FAULT_BYTES)).decode("utf-8", "replace"))
         body, status = text.encode(), response.status_code
         try:

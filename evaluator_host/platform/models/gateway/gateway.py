@@ -317,14 +317,19 @@ class RowGate:
         except Refused as error:
             self._refuse(connection, error, kind)
         except TimeoutError:
-            waited = f"the row has waited {self.most_wait_s:g} s for models and hosts, the most that it may"
+            waited = (
+                f"the row has waited {self.most_wait_s:g} s for models and hosts, and may not wait longer; ask "
+                "for less, or ask the operator to raise the limit"
+            )
             message = f"{waited} (EVALUATOR_HOST_MODEL_WAIT_S)"
             self._refuse(connection, Refused(504, message, "model_wait_exceeded"), kind)
         except HostError as error:
             self._refuse(connection, Refused(error.status, error.for_callers().detail, error.code, again=True), kind)
         except Exception:  # noqa: BLE001 - the row gets an answer whatever happens
             _log.exception("the gateway to models has a fault")
-            self._refuse(connection, Refused(500, "the host has a fault", "internal", again=True), kind)
+            self._refuse(
+                connection, Refused(500, "the host has a fault; its log says more", "internal", again=True), kind
+            )
 
     def _remaining_s(self) -> float:
         return max(0.0, self.most_wait_s - self.waited_s)
@@ -363,7 +368,8 @@ class RowGate:
         route = route_of(request.path) if request.method == "POST" else None
         if route is None:
             message = (
-                f"{request.method} {request.path[:200]} is not served: models answer chat completions, completions, "
+                f"{request.method} {request.path[:200]} is not a request that models answer here: they answer "
+                "chat completions, completions, "
             )
             raise Refused(404, f"{message}responses, embeddings and messages", "not_found")
         body = await _decoded(request.body)
@@ -403,7 +409,12 @@ class RowGate:
             )
         if model.registered.kind is not route.kind:
             raise Refused(
-                400, f"{model.name} speaks the API of {model.registered.kind}, not that of {route.kind}", "wrong_api"
+                400,
+                (
+                    f"{model.name} has the API of {model.registered.kind}, and the code used that of "
+                    f"{route.kind}; use the client of {model.registered.kind}"
+                ),
+                "wrong_api",
             )
         return model
 
@@ -414,7 +425,7 @@ class RowGate:
         recordings = grant.gateway.recordings
         found = await recordings.find(grant.workspace, asked) if recordings is not None else None
         if found is None and grant.terms.replay is Replay.REQUIRE:
-            message = "no answer to one of its requests is recorded, and replay is require"
+            message = "a request to a model has no recorded answer, and `replay` is require"
             self.problem = self.problem or EvaluationError(
                 ErrorCode.TARGET_FAILED, message, hint="run it once with replay prefer, or import the recorded answers"
             )
@@ -469,13 +480,13 @@ async def _decoded(data: bytes) -> dict[str, Json]:
       Refused: it is not a JSON object, or would take too much memory.
     """
     if memory_bytes(data) > _DECODED_BYTES:
-        raise Refused(413, "the request has more values than a host decodes", "too_large")
+        raise Refused(413, "the request has too many values for this host; send a smaller one", "too_large")
     try:
         body: Any = await decode_large(data)
     except InvalidJson as error:
-        raise Refused(400, f"the body is {error}", "invalid_json") from error
+        raise Refused(400, f"the body is {error}; send a JSON object", "invalid_json") from error
     if not isinstance(body, dict):
-        raise Refused(400, "the body is not a JSON object", "invalid_json")
+        raise Refused(400, "the body is not a JSON object; send {…}", "invalid_json")
     return body
 
 

@@ -73,7 +73,9 @@ class ModelDirectory:
     async def require_addable(self, workspace: str, model: RegisteredModel) -> None:
         """Check a model before it is registered; raises InvalidRequest and NotFound as `add`."""
         if model.name in await self.operator.models(workspace):
-            raise InvalidRequest.of("name", f"the operator has a model {model.name}", "take another name")
+            raise InvalidRequest.of(
+                "name", f"the operator has a model named {model.name} already", "choose another name"
+            )
         await self._require(workspace, model)
 
     async def change(self, workspace: str, name: str, changes: dict[str, Any]) -> RegisteredModel:
@@ -150,7 +152,7 @@ class ModelDirectory:
                 await self.hosts.require(model.url, field="url")
         if model is None:
             known = ", ".join(one.name for one in await self.list(workspace)) or "none"
-            hint = f"registered are: {known}. `evaluator-host models create` registers one"
+            hint = f"there are: {known}; you can register one with `evaluator-host models create`"
             raise InvalidRequest.of("evaluator.models", f"there is no model {name[:80]!r}", hint)
         key = await self._kept().secrets.reveal(workspace, model.secret) if model.secret is not None else None
         return GrantedModel(model, key)

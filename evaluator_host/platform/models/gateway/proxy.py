@@ -83,7 +83,9 @@ class Proxy:
                             ) from error
         except TimeoutError as error:
             raise Refused(504, f"{to} did not answer within {_CONNECT_S:g} s", "unreachable") from error
-        message = f"{to} has no public address; the operator names others by EVALUATOR_HOST_NETWORK_PRIVATE"
+        message = (
+            f"{to} has no public address; the operator can allow private networks with EVALUATOR_HOST_NETWORK_PRIVATE"
+        )
         raise Refused(403, message, "address_not_allowed")
 
     async def _addresses(self, to: HostPort, workspace: str) -> list[str]:
@@ -124,7 +126,11 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
         if first[:1] == bytes([_HANDSHAKE]):
             if not _names(first, to):
                 await tunnel.write(_UNRECOGNIZED_NAME)
-                raise Refused(421, "the ClientHello names another host", "not_granted")
+                raise Refused(
+                    421,
+                    "the TLS connection names another host than the request; ask for the same name in both",
+                    "not_granted",
+                )
             await _pass_bytes(tunnel, first, row, (reader, writer))
             return
         inner = await tunnel.request(first, to)
@@ -223,7 +229,9 @@ async def _pass_bytes(
             row.waits(waits=True)
             writer.write(data)
             if writer.transport.get_write_buffer_size() > _UNSENT_BYTES:
-                raise Refused(502, "the other host takes no more bytes", "unreachable")
+                raise Refused(
+                    502, "the other host does not accept more data; send less, or try again later", "unreachable"
+                )
             data = await tunnel.read()
 
     sending = asyncio.create_task(send())
@@ -294,7 +302,7 @@ async def _pass_request(
             connection.finish()
             return
         elif not isinstance(event, h11.InformationalResponse):
-            raise Refused(502, "the other host ended its answer before it was complete", "bad_answer")
+            raise Refused(502, "the other host ended its answer before it was complete; try again", "bad_answer")
 
 
 async def _next_event(http: h11.Connection, reader: asyncio.StreamReader, row: RowTraffic) -> object:

@@ -107,4 +107,4 @@ def _invalid(error: ValidationError) -> InvalidRequest:
     problems = tuple(
         Problem(".".join(["spec", *(str(part) for part in fault["loc"])]), str(fault["msg"])) for fault in faults[:50]
     )
-    return InvalidRequest(f"the request cannot be taken: {problems[0].field}", problems=problems)
+    return InvalidRequest(f"the request is not valid: {problems[0].field}", problems=problems)

@@ -22,7 +22,7 @@ PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 PageSize = Annotated[int, Query(ge=1, le=1000)]
 Sort = Annotated[Order, Query(description="`-` in front: the other way round.")]
 
-REFUSED: Final = describe_error(422, "The request cannot be taken; every fault is named.")
+REFUSED: Final = describe_error(422, "The request is not valid; every fault is named.")
 MISSING: Final = describe_error(404, "There is no such thing in that workspace.")
 TAKEN: Final = {**MISSING, **describe_error(409, "There is one of that name.")}
 IN_USE: Final = {**MISSING, **describe_error(409, "It is in use, or has ended.")}

@@ -221,7 +221,7 @@ def _target(target: Any, prompt_template: str | dict[str, Any] | None, config: A
     """Return a target of jobs.
 
     Raises:
-      InvalidRequest: there is no prompt, or a parameter cannot be taken.
+      InvalidRequest: there is no prompt, or a parameter is not valid.
     """
     if not isinstance(target, Model):
         params = ParamsIn.model_validate(config.model_dump(mode="json", exclude_none=True))

@@ -91,7 +91,10 @@ async def _evaluate(
         return []
     parallelism = parallelism or 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
     if network and not isinstance(target, Service):
-        raise InvalidRequest("a host gives no sandbox network")
+        raise InvalidRequest(
+            "--allow-network does not work with --url: a host gives its sandboxes no network; leave out "
+            "--url to run on this machine"
+        )
     more = {"network": True} if network else {}
     return await evaluate_in_order(target, evaluator, rows, parallelism=parallelism, **more)
 

@@ -281,7 +281,7 @@ function NotFound({ path }: { path: string }) {
     <div class="page">
       <h1>Page not found</h1>
       <p class="muted">
-        There is no page at <code>{path}</code>. {meant.length > 0 ? "Did you mean one of these?" : "The link may be of another version. All pages:"}
+        There is no page at <code>{path}</code>. {meant.length > 0 ? "Did you mean one of these?" : "The link may come from another version. These are all pages:"}
       </p>
       <p class="page-actions">
         {(meant.length > 0 ? meant : NAVIGATION).map(({ to, label }) => (

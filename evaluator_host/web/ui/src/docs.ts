@@ -57,7 +57,7 @@ async function show(): Promise<void> {
   const of = new URLSearchParams(location.search).get("of");
   const answer = await fetch(of === null ? "/openapi.json" : `/openapi.json?of=${encodeURIComponent(of)}`, { headers });
   if (answer.status === 401) return say("This host wants a key: give it to the workbench in this tab, then come back.");
-  if (!answer.ok) return say(`The host does not describe itself: ${answer.status}.`);
+  if (!answer.ok) return say(`The host did not send its description (status ${answer.status}). Load the page again.`);
   new MutationObserver(describeParts).observe(document.getElementById("api")!, { childList: true, subtree: true });
   const spec = (await answer.json()) as { info: { title: string; version: string }; "x-documents"?: string[] };
   say(`${spec.info.title} ${spec.info.version}`);
@@ -75,4 +75,4 @@ async function show(): Promise<void> {
   });
 }
 
-show().catch(() => say("The host does not answer."));
+show().catch(() => say("The host is not responding. Is it still running?"));

@@ -41,7 +41,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
       Failure: there is no metric, or its class needs arguments that were not given.
     """
     if SDK not in _modules:
-        raise Failure("entry_not_found", f"the code does not import {SDK}, which contract nemo is for")
+        raise Failure("entry_not_found", f"contract nemo is for code that imports {SDK}, and this code does not")
     kinds, instances = _classes(namespace), _instances(namespace)
     if name is not None:
         if name not in kinds and name not in instances:

@@ -68,7 +68,7 @@ class Conversation:
           RuntimeError: the model did not answer.
         """
         if self._answers is None:
-            raise RuntimeError("models are asked for rows only, not before the first one")
+            raise RuntimeError("the code asked a model while it was loading; ask models only while a row is scored")
         secret = getattr(model, "api_key_secret", None)
         asked = {
             "url": model.url,

@@ -244,5 +244,5 @@ def _plain(value: Any) -> Any:
         size_kb = _DESCRIPTION_BYTES >> 10
         raise Failure("load_error", f"what the class says of itself is larger than {size_kb} kB") from None
     if read["kind"] != "object" or read["unsupported"] is not None:
-        raise Failure("load_error", f"what the class says of itself has no JSON form: {read['unsupported']}")
+        raise Failure("load_error", f"what the class says of itself cannot be written as JSON: {read['unsupported']}")
     return read["value"]

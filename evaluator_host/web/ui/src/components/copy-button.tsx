@@ -4,7 +4,7 @@ import { toast } from "./toasts";
 /** Copies a text; `text` is called on click. */
 export function CopyButton({ label, text, said }: { label: string; text: () => string; said?: string }) {
   const copy = async () => {
-    toast((await copyText(text())) ? (said ?? "Copied") : "The browser does not allow this page to copy.");
+    toast((await copyText(text())) ? (said ?? "Copied") : "The browser does not let this page copy. Select the text and copy it yourself.");
   };
   return (
     <Button kind="quiet" small onClick={() => void copy()}>

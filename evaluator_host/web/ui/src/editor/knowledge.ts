@@ -251,6 +251,6 @@ function helpAt(state: EditorState, known: Known): Tooltip | null {
   const name = found[1] ?? found[2] ?? "";
   const at = (found[3] ?? "").replace(/<[^>]*>|\{[^}]*\}/g, "").split(",").length - 1;
   const own = known.signature[at];
-  const lines = [callInWords(name, known), own === undefined ? "The contract gives no more than these." : `${own.name}: ${own.what}`];
+  const lines = [callInWords(name, known), own === undefined ? "The contract passes no other arguments." : `${own.name}: ${own.what}`];
   return { pos: head, above: true, create: () => ({ dom: told(lines) }) };
 }

@@ -52,7 +52,7 @@ export default function LabelQueuePage({ params, query }: PageProps) {
         <Segments label="What to show" value={tab} options={TABS} onValue={(value) => setQuery({ tab: value === "label" ? null : value })} />
         {queue && (
           <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={remove}>
-            Its {count(queue.labelled)} labels go. The rows and the job stay.
+            Its {count(queue.labelled)} labels are deleted. The rows and the job stay.
           </Confirm>
         )}
       </PageHead>

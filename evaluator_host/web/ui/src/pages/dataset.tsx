@@ -55,7 +55,7 @@ export default function DatasetPage({ params, query }: PageProps) {
             <Button onClick={() => void download(`${route}/file`, `${name}.jsonl`).catch(setFailed)}>Download</Button>
             {!old && (
               <Confirm label="Delete" title={`Delete ${name}?`} onConfirm={() => remove()} onForce={() => remove(true)}>
-                Its {counted(report.rows, "row")} and its older versions go. Jobs that used them keep theirs.
+                Its {counted(report.rows, "row")} and its older versions are deleted. Jobs that used them keep their rows.
               </Confirm>
             )}
           </>
@@ -76,7 +76,7 @@ export default function DatasetPage({ params, query }: PageProps) {
               ["Digest", <code key="digest">{shortId(report.digest)}</code>],
             ]}
           />
-          {old && <p class="note note-info">This is an older version: it can be read, scored and restored, not changed.</p>}
+          {old && <p class="note note-info">This is an older version: you can read, score and restore it, but not change it.</p>}
           {report.notes.map((note) => (
             <p key={note} class="note note-info">
               {note}

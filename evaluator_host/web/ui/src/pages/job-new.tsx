@@ -187,7 +187,7 @@ function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<J
       <label class="check">
         <input type="checkbox" checked={form.failuresCount} onChange={(event) => onChange({ failuresCount: event.currentTarget.checked })} />
         <span>
-          Failed rows count as 0 <span class="muted">(otherwise the mean leaves them out)</span>
+          Failed rows count as 0 <span class="muted">(otherwise they are left out of the mean)</span>
         </span>
       </label>
       <label class="check">

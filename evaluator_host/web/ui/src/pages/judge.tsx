@@ -106,7 +106,7 @@ export default function JudgePage({ query }: PageProps) {
               )}
               <Select label="Model" value={model} options={(known.some((one) => one.name === model) || model === "" ? known.map((one) => one.name) : [model, ...known.map((one) => one.name)]).map((value) => ({ value, label: value }))} onValue={(value) => set({ model: value })} />
               <Area label="Prompt" value={form.prompt} hint="A template: {{ inputs.question }}, {{ outputs }}, and columns by name." rows={6} onValue={(prompt) => set({ prompt })} />
-              <Area label="System" value={form.system} hint="What the model is. The form of its answer is added." rows={3} onValue={(system) => set({ system })} />
+              <Area label="System" value={form.system} hint="The role of the model. The host adds the form of its answer." rows={3} onValue={(system) => set({ system })} />
             </div>
           </Panel>
           <Answers form={form} set={set} faults={faults} />
@@ -148,7 +148,7 @@ function Answers({ form, set, faults }: AnswersProps) {
           label="Answers"
           value={form.answers}
           options={[
-            { value: "scale", label: "A number of a scale" },
+            { value: "scale", label: "A number on a scale" },
             { value: "labels", label: "One of several labels" },
           ]}
           onValue={(answers) => set({ answers: answers as Form["answers"] })}

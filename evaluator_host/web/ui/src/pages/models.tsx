@@ -132,7 +132,7 @@ function Models({ found, onChange }: { found: Loaded<RegisteredModel[]>; onChang
                     onConfirm={() => remove(one.name)}
                     onForce={() => remove(one.name, true)}
                   >
-                    Evaluators that were granted it are refused from then on. What it was used for stays in the figures.
+                    Evaluators that ask it will then be refused. Its usage so far stays in the figures.
                   </Confirm>
                 )}
               </span>
@@ -168,7 +168,7 @@ function Hosts({ models }: { models: readonly RegisteredModel[] }) {
           </th>
           <td>
             <Confirm small label="Take back" title={`Take back ${host}?`} onConfirm={() => forbid(host)}>
-              Models there are refused from then on, until you allow the host again.
+              Models on this host are then refused until you allow it again.
             </Confirm>
           </td>
         </tr>
@@ -186,7 +186,7 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
   };
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading secrets" />;
-  if (found.value.length === 0) return <Empty title="No secrets yet">A secret is a key that the host sends to a model, or a token that code sees where the operator allows it. Its value never comes back.</Empty>;
+  if (found.value.length === 0) return <Empty title="No secrets yet">A secret is a key that the host sends to a model, or a token that code can read if the operator allows it. Its value is never shown again.</Empty>;
   return (
     <>
       <Table label="Secrets" head={heads(["Name", "Who sees it", "Set", ""])}>
@@ -218,7 +218,7 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
                     onConfirm={() => remove(one.name)}
                     onForce={() => remove(one.name, true)}
                   >
-                    Models and evaluators that need it fail from then on.
+                    Models and evaluators that need it will then fail.
                   </Confirm>
                 </span>
               </td>
@@ -240,7 +240,7 @@ function SecretDialog({ name: given, onClose, onSet }: { name: string | null; on
   const save = async () => {
     try {
       await call("PUT", `/v1/secrets/${encodeURIComponent(name.trim())}`, { body: { value } });
-      toast(given === null ? `${name.trim()} was added` : `${given} has its new value from the next request on`);
+      toast(given === null ? `${name.trim()} was added` : `${given} has its new value, which is used from the next request on`);
       onSet();
       onClose();
     } catch (fault) {
@@ -284,13 +284,13 @@ function Keys() {
       <Panel title="This tab">
         {hasKey() ? (
           <div class="record-stack">
-            <p>This tab calls the host with the key that you gave it, and keeps it until it is closed.</p>
+            <p>This tab sends your key to the host with each request, and keeps it until you close the tab.</p>
             <div>
               <Button onClick={forget}>Forget the key</Button>
             </div>
           </div>
         ) : (
-          <p>This host has no keys: only programs on its own machine reach it. After the first key, every request needs one, also those of these pages.</p>
+          <p>This host has no keys: only programs on its own machine can reach it. After the first key, every request needs one, also those of these pages.</p>
         )}
       </Panel>
       <Panel title="Keys are made on the host’s machine">

@@ -39,7 +39,7 @@ export function Against({ job, score }: { job: Pick<JobReport, "id">; score: Job
   if (score.previous === null || score.mean === null) return <span />;
   if (score.change === null)
     return (
-      <Link to={`/compare/${score.previous}/${job.id}`} class="job-change muted" title="The job before scored another number of rows, so the means say nothing of each other. Compare row by row">
+      <Link to={`/compare/${score.previous}/${job.id}`} class="job-change muted" title="The job before scored a different number of rows, so the means cannot be compared. Compare row by row">
         compare with the job before
       </Link>
     );

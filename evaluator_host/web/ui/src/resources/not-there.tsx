@@ -28,7 +28,7 @@ export function NotThere({ error, onRetry, list, at }: Props) {
         </p>
       ) : (
         <p>
-          It may have been deleted, or the link is of another host, or of a workspace that your key does not open.
+          It may have been deleted, or the link belongs to another host, or to a workspace that your key does not open.
         </p>
       )}
       <Link to={list.to} class="button">

@@ -44,7 +44,7 @@ export function PageHead({ title, up, mark, children }: HeadProps) {
 /** Copies the address of the page as it is shown, with its filters. */
 function CopyLink() {
   return (
-    <button class="icon-button icon-small" type="button" aria-label="Copy the link to this page" title="Copy the link to this page" onClick={() => void copyText(location.href).then((done) => toast(done ? "Link copied" : "The browser does not allow this page to copy."))}>
+    <button class="icon-button icon-small" type="button" aria-label="Copy the link to this page" title="Copy the link to this page" onClick={() => void copyText(location.href).then((done) => toast(done ? "Link copied" : "The browser does not let this page copy. Select the text and copy it yourself."))}>
       <svg viewBox="0 0 24 24" aria-hidden="true" class="icon">
         <path d="M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.700-5.700l-1.300 1.300M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.700 5.700l1.300-1.300" />
       </svg>

@@ -83,7 +83,7 @@ function Trend({ name, scores }: { name: string; scores: readonly EvaluatorScore
         rows={shown.map((one) => [one.finished_at, one.version, one.score.mean, one.score.pass_rate, one.score.scored])}
         onRow={open}
       >
-        A line for each version, without jobs whose scores say nothing. Click a point to open its job.
+        A line for each version; jobs whose scores cannot be relied on are left out. Click a point to open its job.
       </Plot>
     </Panel>
   );

@@ -87,7 +87,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
         </label>
       )}
       {alerting && <AlertFields alert={alert} onAlert={setAlert} />}
-      {error !== null && <ErrorNote title="It was not scheduled" error={error} fields={{ ...ALERT_FIELDS, timezone: "Time zone", cron: "Cron expression" }} />}
+      {error !== null && <ErrorNote title="The job was not scheduled" error={error} fields={{ ...ALERT_FIELDS, timezone: "Time zone", cron: "Cron expression" }} />}
     </Dialog>
   );
 }

@@ -153,7 +153,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
                   Run now
                 </Button>
                 <PauseAndRemove route={route} one={one} reload={found.reload}>
-                  No more jobs are made. Those that it made stay.
+                  It makes no more jobs. The jobs that it made stay.
                 </PauseAndRemove>
               </span>
             </td>
@@ -167,7 +167,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
 function Alerts({ found }: { found: Found<AlertReport> }) {
   if (found.error !== null) return <ErrorNote error={found.error} onRetry={found.reload} />;
   if (found.value === null) return <Spinner label="Loading alerts" />;
-  if (found.value.length === 0) return <Empty title="No alerts yet">An alert tells here, and a webhook if you name one, when the mean, the pass rate or the share of failed rows of a job, of a schedule’s jobs or of live traces is out of bounds.</Empty>;
+  if (found.value.length === 0) return <Empty title="No alerts yet">An alert appears here, and is sent to a webhook if you name one, when the mean, the pass rate or the share of failed rows of a job, of a schedule’s jobs or of live traces is out of bounds.</Empty>;
   return (
     <>
       <AlertTable found={found} />
@@ -183,7 +183,7 @@ function Messages({ alerts }: { alerts: readonly AlertReport[] }) {
   const told = alerts.flatMap((alert) => alert.deliveries.map((one) => ({ alert, one }))).sort((a, b) => b.one.created_at.localeCompare(a.one.created_at));
   return (
     <Panel title="Messages">
-      {told.length === 0 && <p class="muted">None yet. An alert looks at a job when it has ended, and at live traces every few seconds.</p>}
+      {told.length === 0 && <p class="muted">No alerts yet. An alert checks a job when it has ended, and live traces every few seconds.</p>}
       {told.length > 0 && (
         <ul class="messages">
           {told.slice(0, SHOWN).map(({ alert, one }) => (
@@ -228,7 +228,7 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
             <td>
               <span class="chips">
                 {isFiring(one) && (
-                  <Button small title="You have seen it: it counts no longer, until its next message" onClick={() => void ask("PATCH", route, "Acknowledged", found.reload, { acknowledged: true })}>
+                  <Button small title="You have seen it: it is not counted until its next message" onClick={() => void ask("PATCH", route, "Acknowledged", found.reload, { acknowledged: true })}>
                     Acknowledge
                   </Button>
                 )}

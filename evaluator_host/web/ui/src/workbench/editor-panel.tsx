@@ -99,10 +99,10 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
     try {
       const { formatted } = await import("../editor/format");
       const made = await formatted(text, syntaxOf(file, draft.language));
-      if (made === text) toast("It is formatted already");
+      if (made === text) toast("The code is formatted already");
       else handle.current?.replace(made);
     } catch (fault) {
-      toast(`It cannot be formatted: ${fault instanceof Error ? fault.message.split("\n")[0] : String(fault)}`);
+      toast(`The code cannot be formatted: ${fault instanceof Error ? fault.message.split("\n")[0] : String(fault)}`);
     }
   };
   const setLanguage = (language: Language) => {
