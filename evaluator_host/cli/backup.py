@@ -128,7 +128,7 @@ def _manifest(folder: Path, file: Path) -> dict[str, Any]:
 def _move(source: Path, target: Path) -> None:
     if source.exists():
         with suppress(FileNotFoundError, NotADirectoryError):
-            target.rmdir()  # an empty folder, as a host makes
+            target.rmdir()  # the empty folder that a host makes at its start
         source.rename(target)
 
 

@@ -214,7 +214,8 @@ def _with_examples(group: str, commands: typer.Typer) -> typer.Typer:
     for one in commands.registered_commands:
         name = one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
         one.epilog = one.epilog or _examples(f"{group} {name}")
-        one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]  # click would shorten it
+        # the whole first paragraph, which click would shorten
+        one.short_help = (one.help or getdoc(one.callback) or "").partition("\n\n")[0]
     return commands
 
 
@@ -238,7 +239,8 @@ def _before(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    gc.freeze()  # the command's modules, now all imported, stay until the end
+    # all modules of the command are imported by now and are never freed, so the collector need not look at them
+    gc.freeze()
     gc.enable()
     cli_state.debug = debug
     if _resources().get(context.invoked_subcommand or "", {}).get("calls_host"):

@@ -38,7 +38,7 @@ def serve(
     """Serve the API and the pages until SIGINT, SIGTERM or SIGHUP. Options override EVALUATOR_HOST_* variables."""
     require_descriptors()
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox, workers=workers)
-    gc.disable()  # modules are not garbage, and looking for some takes a tenth of a start
+    gc.disable()  # imports make no garbage, and looking for some takes a tenth of a start
     from evaluator_host.platform.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.server.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
     from evaluator_host.server.workers import open_workers  # noqa: PLC0415
@@ -96,7 +96,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # after `bind`: another host is refused
+        # set after `bind`, so that a second host cannot have the same port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()

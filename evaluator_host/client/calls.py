@@ -192,7 +192,8 @@ def _error_classes() -> dict[str, type[HostError]]:
     found, left = dict[str, type[HostError]](), [HostError]
     while left:
         kind = left.pop()
-        found.setdefault(kind.code, kind)  # of classes with one code, the base: a subclass may take other arguments
+        # the base class where several share a code, because a subclass may take other arguments
+        found.setdefault(kind.code, kind)
         left.extend(kind.__subclasses__())
     return found
 

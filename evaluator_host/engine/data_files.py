@@ -125,7 +125,7 @@ class DataFiles:
                 (stage / _PATHS).write_bytes(paths)
                 stage.rename(layout)
             except OSError:
-                if not found.path.is_dir():  # else another process was first
+                if not found.path.is_dir():  # otherwise another process was faster
                     raise
             finally:
                 if stage.exists():

@@ -42,7 +42,7 @@ async def open_engine(
     settings: Settings | None = None,  # settings of the host; None for those of the environment, `EVALUATOR_HOST_…`
     *,
     prewarm: bool = False,  # whether to start a sandbox per language before the first call
-    models: "Models | None" = None,  # answers the model requests of evaluators. None: such requests fail.
+    models: "Models | None" = None,  # answers the model requests of evaluators; None: such requests fail
     on_set_used: SetUsed | None = None,  # called with a workspace and the digest of a package set that it uses
     supervisor: Supervisor | None = None,  # runs the tasks of the host; None for a new one
     # backend that another process of this host has tried; None to try those of the settings

@@ -38,7 +38,7 @@ class ScoredEvaluator:
     """An evaluator in a test: scores rows, and asserts on their scores."""
 
     name: str  # the name of its file, in the report
-    evaluator: "Evaluator | str"  # its code and settings, or the name of a stored one
+    evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored one
     _engine: Any  # a Client, or a SandboxPool: their methods are the same
     _note: Callable[[str, object], None]
 

@@ -12,7 +12,7 @@ from evaluator_host.migrate.scopes import Names
 from evaluator_host.migrate.syntax import Unreadable
 from evaluator_host.types.migrations import Remark
 
-WIDTH: Final = 88  # columns of a line, as in black; a longer line is written another way
+WIDTH: Final = 88  # longest line, as in black; longer statements are split
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ class Kind(StrEnum):
 
     TEXT = "text"
     NUMBER = "number"
-    EITHER = "either"  # text or a number
+    EITHER = "either"  # a text or a number
     PERHAPS = "perhaps"  # text, or a value that is not known
     UNKNOWN = "unknown"  # nothing says that it is text
 

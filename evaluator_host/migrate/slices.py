@@ -119,7 +119,7 @@ def _python_statement(node: ast.stmt, lines: list[str]) -> _Statement:
         if isinstance(inner, ast.Name):
             uses.add(inner.id)
         elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
-            uses.add(inner.value)  # an annotation as text, or a name looked up in globals()
+            uses.add(inner.value)  # an annotation as text, or a name that is looked up in globals()
     for name in _bound(node):
         binds.add(name)
     return _Statement(

@@ -10,7 +10,7 @@ from evaluator_host.types.plugin_folders import PluginFolder, own_folders, plugi
 def resource_folders() -> tuple[PluginFolder, ...]:
     """Return the packages that may bring a resource: those of the platform by name, then the plugins."""
     found = (*own_folders("platform"), *plugin_folders().values())
-    return tuple({one.package: one for one in found}.values())  # one of the platform may be a plugin, too
+    return tuple({one.package: one for one in found}.values())  # a resource of the platform may be a plugin, too
 
 
 def modules(name: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ _LOOK_EVERY_S: Final = 3.0  # seconds between two looks for nodes that come and 
 _AT_ONCE: Final = 2  # chunks of a node: one works while the next one arrives
 _PROBE_S: Final = 120.0
 _AGAIN_S: Final = 15.0  # seconds before a node is tried again that was there, though its worker did not answer
-_MISSED: Final = 3  # looks at the cluster in a row that fail before its nodes count as lost
+_MISSED: Final = 3  # looks at the cluster that may fail in a row before its nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 
@@ -74,7 +74,7 @@ class _Node:
     worker: Any = None
     state: str = "starting"
     reason: str | None = None
-    again: float | None = None  # when it is tried once more, if it is still there
+    again: float | None = None  # time of the next try, if the node is still there
 
 
 class Driver:
@@ -267,7 +267,7 @@ def _last_line(error: BaseException) -> str:
 
 async def _main(address: str) -> None:
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # prints of Ray are not frames
+    os.dup2(2, 1)  # what Ray prints must not look like frames
     try:
         import ray  # noqa: PLC0415 - an extra
     except ImportError:

@@ -354,7 +354,7 @@ class SandboxPool:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # an interrupt, too
+        except BaseException:  # also for an interrupt
             future.cancel()
             raise
 

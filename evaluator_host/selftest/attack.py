@@ -37,20 +37,21 @@ class Guard(StrEnum):
     """One protection of the sandbox, the runner or the host; `tests/attacks/weakened.py` can switch each off."""
 
     NETWORK = "network"  # a network namespace with nothing in it
-    ROOT = "root"  # a root that holds the runtime only, none of the host's files
+    ROOT = "root"  # a root that has only the runtime, and no files of the host
     READ_ONLY = "read-only"  # a root that cannot be written to
     SCRATCH = "scratch"  # a /tmp of its own
-    PROC = "proc"  # a process namespace, and no other's /proc
+    PROC = "proc"  # a process namespace, with a /proc that shows no others
     IPC = "ipc"  # an IPC namespace of its own
     SECCOMP = "seccomp"
-    CAPABILITIES = "capabilities"  # none, an unprivileged user, no new privileges, no further user namespace
+    # no capabilities, an unprivileged user, no new privileges, no further user namespaces
+    CAPABILITIES = "capabilities"
     ENVIRONMENT = "environment"  # a cleared environment
     MEMORY = "memory"
     PROCESSES = "processes"
     DISK = "disk"  # a /tmp of limited size
     TIMEOUT = "timeout"
-    LOGS = "logs"  # the runner keeps `log_kb` of a stream
-    RESULT = "result"  # the runner sends `result_kb` of a result
+    LOGS = "logs"  # the runner keeps at most `log_kb` of a stream
+    RESULT = "result"  # the runner sends at most `result_kb` of a result
     ROWS = "rows"  # a process (Python) or context (JavaScript) for each row
     CLEANING = "cleaning"  # the runner removes processes and files between rows
     CHANNEL = "channel"  # a row cannot reach the runner's descriptors and memory

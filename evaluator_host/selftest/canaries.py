@@ -163,7 +163,7 @@ def _model(canaries: Canaries) -> Callable[[asyncio.StreamReader, asyncio.Stream
             question = str(decode_json(await reader.readexactly(length))["messages"][0]["content"])
             questions[question] += 1
             if question.startswith("wait "):
-                with suppress(TimeoutError):  # answered after a pause, or when nobody waits any more
+                with suppress(TimeoutError):  # answers after a pause, or when nobody waits any more
                     await asyncio.wait_for(reader.read(1), _SLOW_S)
             said = f"Bearer {canaries.secret}|{questions[question.removeprefix('count ')]}"
             body = encode_json({"choices": [{"message": {"role": "assistant", "content": said}}]})

@@ -124,7 +124,7 @@ class CallOwners(Peers):
             channel = await self._channel_to(owner)
             headers = spans.carrier() if (spans := recorder()) is not None else None
             result: EvaluationResult = await channel.call("evaluate", headers, evaluator, row, caller)
-        except (OSError, ChannelClosed, RecursionError):  # it has ended or not begun; the values nest too deeply
+        except (OSError, ChannelClosed, RecursionError):  # it has ended or not begun, or the values nest too deeply
             return None
         else:
             return result
@@ -220,7 +220,7 @@ async def _pass_request(scope: Scope, receive: Receive, writer: asyncio.StreamWr
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target), *map(b"%b: %b".__mod__, headers), b"", b""]
     writer.write(b"\r\n".join(lines))
-    with suppress(OSError):  # the answer says why the rest is not wanted
+    with suppress(OSError):  # the answer says why the rest of the body is not wanted
         while (message := await receive())["type"] == "http.request":
             body = message.get("body", b"")
             if chunked and body:

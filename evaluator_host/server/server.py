@@ -153,7 +153,7 @@ class Drain:
             if not self._cutting:
                 raise
             task.uncancel()
-            if not answering:  # a response that has begun is cut off: the server closes its connection
+            if not answering:  # a response that has begun is cut off, because the server closes its connection
                 await _refuse(scope, receive, send)
         finally:
             self._calls.discard(task)
@@ -378,7 +378,8 @@ def base_url(listener: socket.socket) -> str:
 def greeting(url: str, backend: str) -> tuple[str, ...]:
     """Return the lines to print once a host listens: its address, its backend, a call to try."""
     body = {
-        "evaluator": {"code": EXACT_MATCH.replace("'", '"')},  # no quote that would end the shell's
+        # double quotes, because a single quote would end the shell's
+        "evaluator": {"code": EXACT_MATCH.replace("'", '"')},
         "inputs": {"correct_answer": "Paris"},
         "outputs": "Paris",
     }

@@ -134,7 +134,7 @@ async def _in_thread(work: Callable[[], object]) -> None:
         try:
             work()
         finally:
-            with suppress(RuntimeError):  # the loop has ended
+            with suppress(RuntimeError):  # the event loop has ended
                 loop.call_soon_threadsafe(done.set)
 
     threading.Thread(target=run, daemon=True).start()
@@ -269,7 +269,7 @@ def _distributions(family: Family, since_ns: int, now_ns: int) -> list[Histogram
     for labels, kind in kinds.items():
         bounds, counts = zip(*sorted(kind["up_to"]), strict=True)
         each = [count - below for count, below in zip(counts, (0, *counts), strict=False)]
-        unknown = cast("float", None)  # Prometheus keeps neither the smallest nor the largest
+        unknown = cast("float", None)  # Prometheus keeps neither the smallest nor the largest value
         points.append(
             HistogramDataPoint(
                 dict(labels), since_ns, now_ns, counts[-1], kind["sum"], each, bounds[:-1], unknown, unknown

@@ -66,8 +66,8 @@ class _Worker:
     def __init__(self) -> None:
         self.channel = Channel(self._take)
         self.metrics = b""  # metrics that it sent last
-        self.left = False  # whether it ended as it should
-        self.refusal = ""  # why it could not work
+        self.left = False  # whether the process ended as it should
+        self.refusal = ""  # why the process could not work
 
     async def ask(self, within_s: float, name: str, *args: object) -> Any:
         """Return the process's answer, or None if there is none in time."""
@@ -199,7 +199,7 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
-        self._mark: tuple[Any, ...] | None = None  # mark of a SQLite file that had no jobs
+        self._mark: tuple[Any, ...] | None = None  # mark of a SQLite file in which there were no jobs
 
     def wake(self) -> None:
         """Look for queued jobs now, without waiting for the next regular look."""

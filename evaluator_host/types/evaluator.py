@@ -35,7 +35,7 @@ class Contract(StrEnum):
     The host's own are listed; further members are those of plugins, such as `Contract("acme")` of a folder `acme`.
     """
 
-    AUTO = "auto"  # a sandbox resolves it
+    AUTO = "auto"  # the sandbox decides which contract applies
     EVALUATE = "evaluate"
     EVALUATE_V1 = "evaluate-v1"
     MAIN = "main"

@@ -19,17 +19,18 @@ LARGE_BYTES: Final = 256 << 10  # work on more JSON than this is done in a threa
 _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56  # bytes that each takes in memory
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER: Final = b"0" * 19  # digits, each replaced by 0, that may be over 64 bits: orjson returns a float
-_STEP: Final = 3  # bytes from one to the next in the first look: of 19 digits in a row it sees six, wherever they begin
+# step between looked-at bytes in the first look: of 19 digits in a row it sees six, wherever they begin
+_STEP: Final = 3
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
 _MOST_WEIGHT: Final = 1 + _ENTRY  # greatest weight of one byte
 _KINDS: Final = bytes(
     ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) in "eE+" else ord(" ") for byte in range(256)
 )
 _HUGE_KIND, _HUGE_PLUS_KIND = b"0e000", b"0ee000"  # an exponent of three digits, which hexadecimal ids have too
-_HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # one at the end of a number
+_HUGE: Final = re.compile(rb"[0-9][eE]\+?[0-9]{3,}(?:[,\]}\s]|\Z)")  # an exponent at the end of a number
 _MOST_DIGITS: Final = b"0" * 309  # digits of the greatest double
 
-_CONTAINERS: Final = (dict, list)  # a union would be made anew for each value
+_CONTAINERS: Final = (dict, list)  # a constant, because a union would be made anew for each value
 
 _LONE_SURROGATE: Final = re.compile(  # an escaped half of a pair; `re` finds a constant beginning fast
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F])"
@@ -149,7 +150,7 @@ def require_finite(value: Any, *, advice: str = "send null or text in its place"
 
 def repeated_key(data: bytes, again: bytes) -> str | None:
     """Return the path of a key that an object has twice, None where none has; `again` is the decoded data encoded."""
-    if data.count(b":") == again.count(b":"):  # nearly always, and quick
+    if data.count(b":") == again.count(b":"):  # this is nearly always so, and quick to check
         return None
     found = ((path, one) for path, one in places(json.loads(data, object_pairs_hook=_pairs)) if isinstance(one, _Twice))
     return next((render_path((path, one.key)) for path, one in found), None)
@@ -176,7 +177,7 @@ def require_single_keys(data: bytes, value: Any) -> None:
     Raises:
       InvalidJson: the message has the path.
     """
-    with suppress(RecursionError):  # nesting so deep is refused where it is read further
+    with suppress(RecursionError):  # values that nest so deeply are refused when they are decoded
         if (path := repeated_key(data, encode_json(value))) is not None:
             raise InvalidJson(f"the key at {path} is there twice, and only the last would count; send it once")
 

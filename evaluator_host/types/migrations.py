@@ -14,7 +14,7 @@ class MigrationStatus(StrEnum):
     ADAPTED = "adapted"  # the old code stays under another name, and a new function calls it
     CURRENT = "current"  # code that has the new signature already
     AS_PASTED = "as_pasted"  # code for another contract, under which it runs as it is
-    REFUSED = "refused"  # code that cannot be rewritten safely, and stays as it was
+    REFUSED = "refused"  # code that cannot be rewritten safely and stays as it was
     NO_EVALUATOR = "no_evaluator"  # code that defines no function of that name
 
 

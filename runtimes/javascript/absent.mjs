@@ -41,7 +41,7 @@ export function needs(source, entry) {
   try {
     return tree.body.some(mayReadGlobals) || readsPlaceholder(tree.body, entry);
   } catch (error) {
-    if (error instanceof RangeError) return true; // it nests too deeply
+    if (error instanceof RangeError) return true; // the code nests too deeply
     throw error;
   }
 }

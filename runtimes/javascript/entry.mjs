@@ -212,8 +212,10 @@ function matchesOf(offers, code) {
   for (const dialect of DIALECTS) {
     const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers, code) });
-    if (!own && dialect.takesAnyName?.test(code)) { // beside `evaluate(inputs, outputs, …)` functions of other names are helpers
-      const exported = dialect.takesDefault ? defaultExport(offers, code) : null; // the bundler gives an anonymous one a name of its own
+    // with `evaluate(inputs, outputs, …)` in the code, functions of other names are helpers
+    if (!own && dialect.takesAnyName?.test(code)) {
+      // the bundler gives an anonymous function a name of its own
+      const exported = dialect.takesDefault ? defaultExport(offers, code) : null;
       const others = new Set(offers.filter((one) => isCallable(one) && isIdentifier(one.name) && !OWN_NAMES.includes(one.name) && one.name !== 'default' && one.text !== exported?.text).map((one) => one.name));
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
     }

@@ -22,7 +22,7 @@ const children = () => process.getBuiltinModule('node:child_process');
 
 const OUTPUT_BYTES = 64 * 1024 * 1024;
 const FAULTS_BYTES = 1024 * 1024;
-const RUNNER_MB = 96; // of the sandbox's memory, what Node and its threads take
+const RUNNER_MB = 96; // MB of the sandbox's memory that Node and its threads take
 const LEAST_MB = 64;
 
 /**
@@ -50,7 +50,7 @@ export class Esbuild {
     try {
       requireProgram(program);
       this.#child = children().spawn(program, [`--service=${recipe.dependencies.esbuild}`], { cwd: '/', env: environmentOf(memoryMb), stdio: ['pipe', 'pipe', 'pipe'] });
-    } catch (error) { // node throws what it does not expect, such as a program that is damaged
+    } catch (error) { // node throws for errors that it does not expect, such as a damaged program
       this.#child = null;
       return void this.#lose(notStarted(error), true);
     }

@@ -15,7 +15,7 @@ import { parse } from './parser.mjs';
  * @typedef {Map<string, Uses>} Known parameters whose names still stand for them
  */
 
-const MOST_CHARS = 200_000; // of all functions
+const MOST_CHARS = 200_000; // longest code of all functions together
 const MOST_NAMES = 20;
 const CHARS = 80;
 const EITHER = ['==', '===', '!=', '!=='];
@@ -36,7 +36,7 @@ export function factsOf(functions, lineOf) {
       const node = left < 0 ? null : functionIn(text);
       return node === null ? [] : [{ name: name.slice(0, CHARS), line: lineOf(text), ...readFunction(node, text) }];
     } catch (error) {
-      if (error instanceof RangeError) return []; // it nests too deeply
+      if (error instanceof RangeError) return []; // the code nests too deeply
       throw error;
     }
   });
@@ -49,7 +49,7 @@ export function unreadKeys(text) {
     const pattern = node?.params.length === 1 ? node.params[0].left ?? node.params[0] : null;
     return node !== null && pattern?.type === 'ObjectPattern' ? unreadOf(node, pattern) : [];
   } catch (error) {
-    if (error instanceof RangeError) return []; // it nests too deeply
+    if (error instanceof RangeError) return []; // the code nests too deeply
     throw error;
   }
 }

@@ -5,7 +5,7 @@
  */
 const net = process.getBuiltinModule('node:net');
 
-const CONNECTIONS = 64; // at once; more are closed as they come
+const CONNECTIONS = 64; // connections at once; more are closed as they come
 const READ_BYTES = 64 * 1024;
 const UNREAD_BYTES = 32 * 1024 * 1024; // a connection whose answers user code does not read is closed
 

@@ -33,6 +33,6 @@ function close(fd) {
   try {
     fs.closeSync(fd);
   } catch {
-    // the program closed it
+    // the program has closed it
   }
 }

@@ -25,7 +25,8 @@ export function asksForMetadata(files) {
 
 /** @param {Files} files @param {string} path @param {string} name @param {number} steps @returns {unknown} */
 function optionOf(files, path, name, steps) {
-  const config = parse(`(${files.texts[path] ?? 'null'}\n)`)?.body[0]?.expression; // comments and last commas are allowed
+  // read as JavaScript, because comments and trailing commas are allowed
+  const config = parse(`(${files.texts[path] ?? 'null'}\n)`)?.body[0]?.expression;
   const own = memberOf(memberOf(config, 'compilerOptions'), name);
   if (own !== undefined || steps === 0) return own?.value;
   const bases = memberOf(config, 'extends');

@@ -152,7 +152,8 @@ export class WorkerPair {
   replace() {
     this.#outputs.delete(this.#active);
     const gone = this.#active.end();
-    if (this.#order?.environment) this.#clearing = Promise.all([this.#clearing, soon(gone)]); // it may still connect
+    // a row may still connect until then
+    if (this.#order?.environment) this.#clearing = Promise.all([this.#clearing, soon(gone)]);
     this.ready = false;
     this.#active = this.#enlist(this.#standby ?? this.#prepare(new RowWorker(this.#surroundings)));
     this.#standby = null;

@@ -29,7 +29,7 @@ export interface Sent {
 }
 
 const DEFAULT_URL = "http://127.0.0.1:8710";
-const LONGEST_PAUSE_S = 10; // even if Retry-After asks for more
+const LONGEST_PAUSE_S = 10; // longest pause in seconds, even if Retry-After asks for more
 
 /** Return the header by which a balancer sends calls of one evaluator to one host; none where there is no Web Crypto. */
 export async function digestHeader(evaluator: { code: string } | string): Promise<Record<string, string>> {

@@ -1,9 +1,9 @@
 /** How integers of answers beyond `Number.MAX_SAFE_INTEGER` are read: as numbers, which rounds them, as `bigint` or as text. */
 export type Integers = "number" | "bigint" | "text";
 
-const LONG = /\d{16}/; // as the smallest integer beyond it
+const LONG = /\d{16}/; // digits of the smallest integer that a double may round
 const INTEGER = /^-?\d{16,}$/;
-const TOKENS = /\\.|"|-?\d[\d.eE+-]*/g; // without a repeated group, whose stack a long text would exhaust
+const TOKENS = /\\.|"|-?\d[\d.eE+-]*/g; // no repeated group, because a long text would exhaust the stack
 
 /** Return the value of JSON; `onRounded` is told the first integer that a number does not hold. */
 export function decoded(text: string, integers: Integers, onRounded: (digits: string) => void): unknown {

@@ -28,7 +28,7 @@ _IDLE_SANDBOX_MB: Final = 8  # MB of an idle Python sandbox without packages, as
 FEWEST_SANDBOXES: Final = 16
 SANDBOX_DESCRIPTORS: Final = 6
 _FEW_DESCRIPTORS: Final = 1024  # descriptors for connections and the rest
-_SANDBOX_PROCESSES: Final = 8  # 5 of Python, 13 of JavaScript; its threads count too
+_SANDBOX_PROCESSES: Final = 8  # processes of an idle sandbox: 5 for Python, 13 for JavaScript, threads included
 _MOST_DESCRIPTORS: Final = 65_536
 _RUNNING_PER_PROCESSOR: Final = 4
 
@@ -104,7 +104,7 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # inside a container the path may be the machine's
+            yield mount  # inside a container the path may be one of the machine's
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -171,7 +171,7 @@ class ModelEndpoint(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: str  # `https://host/v1`
-    model: str | None = None  # what it is called there; None for the name of the reference
+    model: str | None = None  # its name at the provider; None for the name of the reference
     secret: str | None = None  # name of the secret of the caller's workspace that is its key
     key: SecretStr | None = None  # its key, when the operator pays for it
     kind: ModelKind = ModelKind.OPENAI  # the API that it speaks

@@ -24,7 +24,7 @@ def may_have_escaped_key(text: Octets, language: Language) -> bool:
 def with_aliases(body: Any) -> Any:
     """Return the body of a call with aliases for its escaped keys, and a table of them (runtimes/PROTOCOL.md, call)."""
     names = dict.fromkeys(_escaped_keys(body))
-    mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a beginning that no other key has
+    mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]  # a prefix that no other key has
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}
     return {"aliases": {alias: name for name, alias in aliases.items()}, **_renamed(body, aliases)} if names else body
 

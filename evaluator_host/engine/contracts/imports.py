@@ -22,7 +22,7 @@ SUFFIXES: Final = {
 ANSWER: Final = "correct_answer"
 """The input that holds the ground truth of an imported row."""
 
-_NAME_CHARACTERS: Final = 56  # characters of a name, of 63: a number may follow
+_NAME_CHARACTERS: Final = 56  # longest name; a number may be added to it, and 63 characters are allowed
 _SHOWN_BYTES: Final = 2000
 
 

@@ -75,7 +75,7 @@ def add_leaves(
                 levels.append((iter(item.items() if kind is dict else enumerate(item)), inner))
                 break
             number = float(item) if kind is bool else finite(item)
-            if number is None and (named or kind is float):  # an integer of any size is fine where it is not a metric
+            if number is None and (named or kind is float):  # an integer of any size is allowed if it is not a metric
                 raise NotFinite(_path([*path, key]))
             if named and number is not None:
                 found.add(_short(prefix, key), number)

@@ -15,7 +15,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry and its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-_FITS: Final = {  # by place, names that are not misleading there although they mean something else
+_FITS: Final = {  # names that fit a place although they mean something else
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
     "app_params": frozenset({"params", "config", "options", "opts"}),
@@ -28,7 +28,7 @@ _MEANING_OF_PLACE: Final = {
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Places whose values are never equal as they are."""
 _MOST_CHARS: Final = 200_000
-_MOST_NAMED: Final = 1000  # places of an entry's name that are looked at
+_MOST_NAMED: Final = 1000  # occurrences of an entry's name that are examined
 _BEFORE_CHARS: Final = 100  # characters of a line before the name of what it defines
 
 

@@ -36,7 +36,7 @@ def _remembered(read: Callable[P, T]) -> Callable[P, T]:
         loaded, *rest = args
         key = (id(loaded), *rest, *kwargs.values())
         found = known.get(key)
-        if found is None:  # the object is kept, so that no other one gets its identity
+        if found is None:  # the object is kept, so that no other object gets the same identity
             if len(known) >= _EVALUATORS:
                 known.clear()
             found = known[key] = loaded, read(*args, **kwargs)
@@ -84,7 +84,7 @@ class OutputsRead:
 
     contract: Contract
     language: Language
-    names: tuple[str, ...]  # empty if it does not read them
+    names: tuple[str, ...]  # empty if the code does not read them
 
     def lack(self, rows: Iterable[Row]) -> bool:
         """Whether none of the rows has the outputs that it reads."""

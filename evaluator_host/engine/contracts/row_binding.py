@@ -89,7 +89,8 @@ def shape_unread(
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
     """Return JSON in parts, with texts in place of the control characters that stand for them."""
-    parts = re.split(rb"([\x00-\x1f])", shaped)  # placeholders alone: encoders escape control characters of data
+    # only placeholders match, because encoders escape control characters in data
+    parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))
 
 

@@ -12,15 +12,15 @@ from evaluator_host.engine.contracts.words import EXPECTED, meaning
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.outcome import Loaded, Note, ParameterFacts
 
-_MOST_CHARS: Final = 50_000  # characters of code that is searched
-_MOST_NAMED: Final = 1000  # places of a name that are looked at
+_MOST_CHARS: Final = 50_000  # longest code that is searched
+_MOST_NAMED: Final = 1000  # occurrences of a name that are examined
 _MOST_ASSIGNED: Final = 5  # names that are assigned a value
-_BEFORE_CHARS: Final = 80  # characters before a name that say of what it is read
+_BEFORE_CHARS: Final = 80  # characters before a name, which show what it is read from
 _OWNER: Final = re.compile(r"(\w*)['\"]?[\])?!]*\s*(?:\??\.(?:get\(['\"])?|\[['\"])$")
 _GETATTR: Final = re.compile(r"\bgetattr\((\w+),\s*['\"]$")
 _STATEMENT: Final = re.compile(r"(?m)^[ \t]*(?:\} ?)?(?:else )?((?:if|elif)\b[^\n]*)")
-_VALUE: Final = r"\bNAME['\"]?[\])]*(?:\??\.\w+\b(?!\()|\[['\"]\w+['\"]\])?"  # or a part of it
-_WHOLE: Final = rf"(?:[\w.$?\[\]'\"]|\.get\(){{0,80}}?{_VALUE}"  # with what it is read of
+_VALUE: Final = r"\bNAME['\"]?[\])]*(?:\??\.\w+\b(?!\()|\[['\"]\w+['\"]\])?"  # the name, or a part of its value
+_WHOLE: Final = rf"(?:[\w.$?\[\]'\"]|\.get\(){{0,80}}?{_VALUE}"  # the value together with what it is read from
 _ASSIGNED: Final = (
     r"(?m)^[ \t]*(?:(?:const|let|var) )?(\w+)(?: ?:[^=\n]{0,80})? ?= ?"
     rf"{_WHOLE}(?: (?:or|if|\?\?|\|\|) [^\n]{{0,80}})?;? ?$"

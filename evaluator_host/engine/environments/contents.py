@@ -116,7 +116,7 @@ def _modules(record: Path, name: str) -> tuple[str, ...]:
     modules = {module for line in lines if (module := _module(line.rpartition(",")[0].rpartition(",")[0]))}
     tops = [module for module in modules if not any(parent in modules for parent in _parents(module))]
     public = [module for module in tops if not module.startswith("_")] or tops
-    # The package of its own name first: others beside it are often tests or internals.
+    # The module with the package's own name first: others beside it are often tests or internals.
     public.sort(key=lambda module: (canonicalize_name(module) != name, module.count("."), module))
     return tuple(public[:_MODULES_OF_ONE])
 

@@ -36,7 +36,8 @@ _log = logging.getLogger(__name__)
 _PREFIX: Final = "sha256:"
 _HEX: Final = 64  # digits of a digest
 _USED_EVERY_S: Final = 60.0
-_RECENT_S: Final = 120.0  # a caller may have looked a set up and not have its sandbox yet
+# sets that were used within this time stay: a caller may have found one and not have its sandbox yet
+_RECENT_S: Final = 120.0
 
 
 class EnvironmentFolder:

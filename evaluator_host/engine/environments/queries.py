@@ -26,7 +26,8 @@ class PackageQueries:
     """Parses pins, and asks the package index for suggestions: three processes at a time, workspaces in turn."""
 
     def __init__(self, index: IndexSettings, backend: Backend) -> None:
-        # Not the downloads of builds: those may be another user's, whose tools refuse files of this one.
+        # The downloads of builds are in another folder: they may belong to another user, whose tools refuse files of
+        # this one.
         self._index = replace(index, cache_dir=index.cache_dir.with_name("lookups"))
         self._backend = backend
         self._turns = Turns(LOOKUPS_AT_ONCE)

@@ -115,7 +115,7 @@ async def ensure_javascript_runner(data_dir: Path) -> Path:
 def _keep(folder: Path) -> None:
     """Hold a folder of tools until this process ends: `remove_old_tools` of other hosts leaves it alone."""
     lock = _KEPT.setdefault(folder, FileLock(folder.with_name(f"{folder.name}.lock")))
-    with suppress(OSError):  # a folder that this process only reads
+    with suppress(OSError):  # the folder may be one that this process can only read
         lock.acquire(shared=True, wait=True)
 
 

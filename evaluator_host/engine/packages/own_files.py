@@ -216,7 +216,7 @@ def explain_missing(error: EvaluationError, file: Path, root: Path) -> Evaluatio
         return error
     name = error.message.split("'")[1]
     if not all(part.isidentifier() for part in name.split(".")):
-        return error  # a sandbox may say anything
+        return error  # the facts come from a sandbox, which may say anything
     path = name.replace(".", "/")
     places = [*dict.fromkeys([root.resolve(), file.parent.resolve()])]
     there = [place / end for place in places for end in (f"{path}.py", f"{path}/__init__.py") if _is_file(place / end)]
@@ -493,7 +493,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
 def _names(node: ast.ImportFrom, package: str) -> Iterator[str]:
     above = package.split(".") if package else []
     if node.level > len(above):
-        return  # an import from above the package of the program
+        return  # an import that leads above the package of the program
     base = ".".join([*above[: len(above) - node.level + 1], *([node.module] if node.module else [])])
     base = base if node.level else str(node.module)
     yield base

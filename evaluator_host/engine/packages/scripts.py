@@ -25,7 +25,7 @@ Parse: TypeAlias = Callable[[Sequence[str], Language], tuple[Pin, ...]]
 _BLOCK: Final = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 _LATE: Final = 999  # a patch release that no Python 3.x reaches
 _DECLARATIONS: Final = frozenset({"import_statement", "export_statement", "import_require_clause"})
-_LOADER_BYTES: Final = 100  # longest text of a callee, blanks included: long chains of calls are not looked at
+_LOADER_BYTES: Final = 100  # longest text of a callee, blanks included; longer chains of calls are not examined
 _LOADERS: Final = frozenset({b"import", b"require", b"require.resolve"})
 _NPM: Final = re.compile(r"npm:/?(?P<pin>(?:@[^/@]+/)?[^/@]*(?:@[^/]*)?)(?P<path>/.*)?", re.DOTALL)
 

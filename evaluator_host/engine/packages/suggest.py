@@ -34,13 +34,13 @@ from evaluator_host.engine.system.processes import Run
 from evaluator_host.types.errors import HostError, Problem
 from evaluator_host.types.evaluator import Language
 
-TIMEOUT_S: Final = 10.0  # how much later a refusal may be for a better hint; on an idle machine it takes 1 s
+TIMEOUT_S: Final = 10.0  # seconds that a refusal may be delayed for a better hint; on an idle machine a hint takes 1 s
 _MAX_LOOKUPS: Final = 20
 _FIELD: Final = re.compile(r"packages\[(\d+)\]")
 _IMPORTS: Final = re.compile(r"\bimport\b")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*")
 _SPECIFIER: Final = re.compile(r"\b(?:from|import|require)\s*\(?\s*[\"']([^\"'\s]{1,200})[\"']")
-_MOST_NAMES: Final = 100  # names that are read of a line
+_MOST_NAMES: Final = 100  # most names that are read from one line
 _VERSION: Final = re.compile(r"(==)?\d[\w.!+-]*")
 
 K = TypeVar("K")
@@ -74,7 +74,7 @@ async def suggest(
         async with asyncio.timeout(timeout_s):
             await search.add_hints(texts, hints)
     except (HostError, TimeoutError):
-        pass  # the hints that arrived in time are used
+        pass  # the hints that did not arrive in time are left out
     return tuple(replace(problem, hint=hints.get(place, problem.hint)) for place, problem in enumerate(problems))
 
 
@@ -91,7 +91,7 @@ class _PinSearch:
         asked = {}
         for (place, (_, hint)), one in zip(refused.items(), wanted, strict=True):
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
-                asked[place] = one  # otherwise the hint has the version that the text misspells
+                asked[place] = one  # otherwise the hint is the version that the text misspells
         await self.add_newest(asked, into)
         meant = {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)

@@ -234,7 +234,7 @@ def no_package(name: str, language: Language, *, index: str, check: str) -> Pack
 
 def no_version(pin: Pin, near: Sequence[str], *, title: str) -> PackagesFailed:
     """Return the error for a version that a package does not have; `near` are pins of others, under a `title`."""
-    meant = close_name(pin.name, pin.language)  # a package of a misspelt name may be a trap
+    meant = close_name(pin.name, pin.language)  # a package with a misspelt name may be a trap
     hint = f" Did you mean {meant}?" if meant else f" {title}: {', '.join(near)}." if near else ""
     problem = Problem("packages", f"there is no {pin.text}", meant or (near[0] if near else None))
     return PackagesFailed(f"{pin.name} has no version {pin.version}.{hint}", problems=(problem,))

@@ -20,7 +20,7 @@ TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes whil
 EMPTY_POOLS: Final = 512  # evaluators without a sandbox that are remembered; more if there are more places
 _MOST_USES: Final = 15  # highest count for one evaluator, as in a counter of four bits
 _SAMPLE: Final = 10  # uses per place of the pool after which all counts are halved
-_WINDOW: Final = 100  # one in so many idle sandboxes, those used last, is spared
+_WINDOW: Final = 100  # share of the idle sandboxes, those used last, that is spared: one in 100
 
 
 @dataclass(frozen=True, slots=True)

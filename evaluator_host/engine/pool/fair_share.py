@@ -21,7 +21,7 @@ from evaluator_host.types.evaluator import SandboxSpec
 SANDBOXES_PER_FREE: Final = 3
 PLACES_PER_FREE: Final = 9
 _SOONEST_S: Final = 1.0
-_LATEST_S: Final = 30.0  # a caller should look again by then, however slowly the queue moves
+_LATEST_S: Final = 30.0  # longest wait that is suggested to a refused caller, however slowly the queue moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class PoolLimits:
     max_rows: int = 100_000  # rows after which a sandbox is replaced
     max_age_s: float = 3600.0  # age at which a sandbox is replaced
     queue_limit: int = 1000  # calls that may wait for a sandbox
-    grace_s: float = 1.0  # how long after a row's time limit its runner may report the time-out
+    grace_s: float = 1.0  # seconds after a row's time limit in which its runner may report the time-out
     answers_mb: int = 256  # MB of large answers that are read at once
 
 
@@ -138,7 +138,7 @@ class Share:
     """The sandboxes, memory and queue places that one workspace uses."""
 
     waiting: int = 0  # calls in the queue
-    sandboxes: int = 0  # sandboxes that start, are leased, or end after that. Idle ones are free for everybody.
+    sandboxes: int = 0  # sandboxes that start, are leased, or are about to end; idle ones are free for everybody
     memory_mb: int = 0  # sum of the memory limits of these sandboxes
     waited_s: float = 0.0  # seconds that the last served call waited
     moved_at: float = field(default_factory=time.monotonic)  # time at which the queue last moved

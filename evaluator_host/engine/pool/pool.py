@@ -31,11 +31,12 @@ from evaluator_host.types.outcome import ErrorCode, Failed, Loaded
 
 _log = logging.getLogger(__name__)
 
-GROW_AFTER_S: Final = 0.03  # about the start of a sandbox: a shorter wait is cheaper
+# seconds that a row waits before a sandbox is started for it: about as long as a start takes
+GROW_AFTER_S: Final = 0.03
 REAP_EVERY_S: Final = 1.0
 IDLE_GROWTH_MB: Final = 64  # MB that an idle sandbox may grow in one round of the reaper, or it is ended
 _MEASURED_FOR_S: Final = 5.0
-_MANY_WARM: Final = 32  # sandboxes; with more of them the least used goes before one that waits for a first call
+_MANY_WARM: Final = 32  # sandboxes; beyond this number the least used one goes before one that waits for a first call
 
 
 class Pool:
@@ -353,7 +354,7 @@ class Pool:
             sandboxes, memory_mb = self.capacity.short_of(specs)
             if sandboxes <= 0 and memory_mb + waking_mb <= 0:
                 return bool(wanted)
-            # beyond so many warm evaluators, the least used of them is worth less than a first call
+            # with so many warm evaluators, the least used one is worth less than a fast first call
             if beside is None and self.capacity.sandboxes <= _MANY_WARM and self._prewarmed.evict_one():
                 continue
             victims = victims or self._evaluator_pools.coldest_first()

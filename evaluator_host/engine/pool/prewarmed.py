@@ -88,14 +88,14 @@ class PrewarmedSandboxes:
 
     def __init__(
         self,
-        backend: Backend,  # starts them
+        backend: Backend,  # starts the sandboxes
         capacity: Capacity,  # sandbox capacity of the pool
         *,
-        per_spec: int,  # how many to keep for each spec
+        per_spec: int,  # sandboxes to keep for each spec
         grace_s: float,  # how long a runner may take beyond its own limits
-        on_freed: Callable[[], None],  # called when one has ended and its place is free
-        on_ready: Callable[[], None],  # called when one is ready to be taken
-        make_room: Callable[[], bool],  # ends an idle sandbox of an evaluator; false when there is none
+        on_freed: Callable[[], None],  # called when a sandbox has ended and its place is free
+        on_ready: Callable[[], None],  # called when a sandbox is ready
+        make_room: Callable[[], bool],  # ends an idle sandbox of an evaluator; False if there is none
     ) -> None:
         self._backend = backend
         self._capacity = capacity
@@ -140,7 +140,8 @@ class PrewarmedSandboxes:
             return
         if self._capacity.fits(spec):
             self._keep(asyncio.get_running_loop().create_task(self._refill(spec)))
-        elif self._make_room():  # the next new evaluator is worth more than the sandbox idle longest
+        # a fast first call of the next evaluator is worth more than the sandbox that was idle longest
+        elif self._make_room():
             self._wanting[spec] = None
 
     def refill_wanting(self) -> None:
@@ -215,7 +216,7 @@ class PrewarmedSandboxes:
                 self._importing.remove(sandbox)
                 self._throw_away(sandbox)
             raise
-        if sandbox not in self._importing:  # it was thrown away meanwhile
+        if sandbox not in self._importing:  # the sandbox was discarded meanwhile
             return
         self._importing.remove(sandbox)
         if refused is not None:

@@ -19,8 +19,9 @@ class Weight(float, Enum):
     """The CPU weight of a sandbox: its share of a busy processor, relative to the host's other sandboxes."""
 
     USUAL = 1.0
-    LONG = 0.125  # a row that has computed for a while: many such sandboxes must not keep short rows waiting
-    WAITS = 0.005  # its row waits for an answer from outside: many that compute meanwhile take little from a long one
+    LONG = 0.125  # the row has computed for a while; many such sandboxes must not keep short rows waiting
+    # the row waits for an answer from outside; many rows that compute meanwhile take little from a long one
+    WAITS = 0.005
 
 
 class Wire(Protocol):

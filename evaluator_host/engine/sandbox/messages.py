@@ -33,12 +33,13 @@ _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # number and length of parameters and keys in facts
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
 _IMPORTS = 1000  # imports that a runner may name; it finds a hundred in a check
-_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above those of `work_clock`, so that the host stops first
+_RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above the values of `work_clock`, so that the host stops a row first
 _RUNNER_MOST_S = 20 * 86400.0  # seconds; a timer of Node takes at most 24 days
 _CANDIDATES = 2
 _KILLED = "the evaluator's process was killed by SIGKILL"  # message of the runner for a killed process
 _FIX_CHARS = 1 << 18  # the runner gives code of up to 65,536, and a diff has the old code too
-_MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")  # read by importing them
+# endings of files that code imports rather than reads
+_MODULES = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 _TEXT_CHARS = 16_384  # the runners' limit of tracebacks; a guest that writes its own frames gets no more
 
 

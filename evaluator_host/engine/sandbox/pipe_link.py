@@ -23,7 +23,7 @@ from evaluator_host.engine.sandbox.linux.work_clock import Look, Starved, look_a
 from evaluator_host.types.json_texts import Octets
 
 _READ_BYTES: Final = 64 * 1024  # bytes that a pipe holds; for more, malloc would map fresh pages at every read
-_QUEUE_BYTES: Final = 1024 * 1024  # written ahead before `drain` waits
+_QUEUE_BYTES: Final = 1024 * 1024  # bytes that may be written ahead before `drain` waits
 _STDERR_BYTES: Final = 8 * 1024
 _EXIT_CODE_S: Final = 0.5  # seconds for a runner that closed its channel to exit by itself, which tells its exit code
 _KILL_S: Final = 60.0  # a killed process needs the processor to end; one that is there after this hangs in the kernel
@@ -218,7 +218,7 @@ class PipeLink:
             return os.write(self._child.stdin, data)
         except BlockingIOError:
             return 0
-        except OSError:  # the other end is closed
+        except OSError:  # the other end has been closed
             self._stop_writing()
             return len(data)
 

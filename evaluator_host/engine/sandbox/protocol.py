@@ -105,7 +105,7 @@ class FrameDecoder:
 
     def _frame(self, start: int, end: int) -> Frame:
         head_end = start + _PREFIX + int.from_bytes(self._buffer[start : start + 4], "big")
-        with memoryview(self._buffer) as buffer:  # a slice of the buffer itself would be one more copy
+        with memoryview(self._buffer) as buffer:  # avoids a copy, which a slice of the buffer itself would be
             head, body = bytes(buffer[start + _PREFIX : head_end]), bytes(buffer[head_end:end])
         try:
             header = decode_json(head)

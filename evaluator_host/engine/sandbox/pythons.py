@@ -63,7 +63,8 @@ def own_python() -> PythonFacts:
     Raises:
       Misconfigured: the interpreter is not in its own prefix.
     """
-    base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}  # not those of a virtual environment
+    # those of the interpreter itself, not of a virtual environment
+    base = {"installed_base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     return _facts(
         {
             "version": sys.version.split()[0],

@@ -61,7 +61,7 @@ def runtimes_dir(data_dir: Path) -> Path:
             try:
                 os.rename(made, target)  # noqa: PTH104 - Path.rename documents no refusal of a folder that is there
             except OSError:
-                if not target.is_dir():  # otherwise another process was first
+                if not target.is_dir():  # otherwise another process was faster
                     raise
     return target
 

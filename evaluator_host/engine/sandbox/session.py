@@ -40,11 +40,12 @@ from evaluator_host.types.redaction import Redactor
 
 _LAST_READ_S: Final = 0.01  # seconds for a frame that came in time while the host itself was stopped or swapped out
 _AHEAD_S: Final = 0.04  # seconds of work sent ahead, which hide the host's own latency
-_MANY: Final = 6  # rows under way from which on answers are read together: each wake-up costs more than reading one
+# unanswered rows from which on answers are read together, because each wake-up costs more than reading one
+_MANY: Final = 6
 _PATIENCE_S: Final = 0.016
-_SHORTEST_PAUSE_S: Final = 0.002  # timers have milliseconds
-_START_S: Final = 0.1  # seconds of a row's time in which its process or context may have to be made
-_BEGUN: Final = 0.5  # share of its limit; a row that ran for less, by its runner's clock, had not begun in time
+_SHORTEST_PAUSE_S: Final = 0.002  # timers have a resolution of a millisecond
+_START_S: Final = 0.1  # seconds of a row's time in which its process or context may still have to be made
+_BEGUN: Final = 0.5  # share of the time limit; a row that ran for less, by its runner's clock, had not begun in time
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"
 HELLO_TIMEOUT_S: Final = 20.0  # a bubblewrap runner takes 25 ms, a container under gVisor on a loaded machine seconds
 
@@ -378,7 +379,8 @@ class Sandbox:
 
     def _took_too_much(self, outcome: Outcome) -> bool:
         """Whether a row's memory may still grow after its answer: a thread in native code cannot be stopped."""
-        threads = self.spec.language is not Language.PYTHON  # rows of Python are processes
+        # rows of Python are processes, rows of JavaScript are threads
+        threads = self.spec.language is not Language.PYTHON
         stopped = isinstance(outcome, Failed) and outcome.error.code is ErrorCode.MEMORY_LIMIT
         return threads and stopped and not self._unanswered
 
@@ -499,7 +501,7 @@ class Sandbox:
                             self._frames.append(frame)
                     if self._decoder.announced_bytes > LARGE_BYTES:
                         await self._take_turn(limit, clock)
-                    if passed:  # a row that floods its connections keeps neither their readers nor others waiting
+                    if passed:  # a row that floods its connections keeps neither their readers nor other rows waiting
                         await asyncio.sleep(0)
         except TimeoutError:
             return False
@@ -510,7 +512,7 @@ class Sandbox:
     async def _take_turn(self, limit: asyncio.Timeout, clock: WorkClock) -> None:
         """Wait until the large frame that is arriving may be read; the wait is not the row's time."""
         turns, until = self._turns, limit.when()
-        if turns is None or limit.expired():  # or the frame has its turn already
+        if turns is None or limit.expired():  # or the frame already has its turn
             return
         now = asyncio.get_running_loop().time
         since = now()

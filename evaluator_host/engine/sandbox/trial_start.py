@@ -38,7 +38,7 @@ async def try_sandbox(
             return Finding(name, ok=True, detail=f"starts: {sandbox.runtime}")
         except HostError as error:
             said = error.detail.removesuffix(f" {SEE_DOCTOR}")
-            if isinstance(error, IndexUnavailable):  # a host still starts, but only serves Python
+            if isinstance(error, IndexUnavailable):  # a host still starts, but serves only Python
                 return Finding(f"{language} tools", ok=False, detail=said)
             if not isinstance(error, SandboxSlow | SandboxLost):
                 return Finding(name, ok=False, detail=said, fix=fix(said) if said != error.detail else None)

@@ -136,14 +136,14 @@ class RowCalls:
         pool: Pool,  # leases the sandboxes
         prepared: Prepared,  # the evaluator
         bind: Bind,
-        rows: Iterable[Given],  # an error or a `Skipped` in the place of a row is that row's outcome
+        rows: Iterable[Given],  # rows; an error or a `Skipped` in place of a row is that row's outcome
         put: Callable[[Answer], Awaitable[None]],  # takes the answers, in the order in which rows finish
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows; None for their positions
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
         models: ModelCalls | None = None,  # answers the model requests of rows; without it such rows fail
         grant: ModelGrant | None = None,  # the models that the evaluator was granted; None for none
-        # single calls that go before the rows of a batch. Rows with a process each leave the event loop free anyway.
+        # single calls, which go before the rows of a batch; rows with a process each leave the event loop free anyway
         calls: CallsFirst | None = None,
         arrive: bool = False,  # rows come by `arrive`, too
         # `time.perf_counter()` when the time of a single call began, which a busy host refuses at any time; None for
@@ -350,7 +350,7 @@ class RowCalls:
             await self._put(Answer(index, row, outcome, context, self._alone_since or time.perf_counter()))
             self._open -= 1
             context = replace(context, timing_ms=Timing())
-            failed = replace(failed, error=replace(failed.error, fix=None))  # only once: it may be large
+            failed = replace(failed, error=replace(failed.error, fix=None))  # once only, because it may be large
 
     def _draw(self) -> tuple[int, Given] | None:
         if not self._returned and len(self._at_models) >= _AT_MODELS:

@@ -70,7 +70,7 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
     """Return what provides the import that an error is about; None for any other error."""
     about = next((one for one in missing if _names(error.message, one.module)), None)
     if about is not None and _NOT_PINNED in error.message:
-        about = replace(about, path=None)  # a known package's placeholder, not the author's file
+        about = replace(about, path=None)  # the placeholder of a known package is not a file of the author
     return None if about is None else remedy(about, evaluator)
 
 

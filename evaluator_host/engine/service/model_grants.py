@@ -15,7 +15,7 @@ _FOR_MODELS: Final[Mapping[str, str]] = {
     "OPENAI_BASE_URL": f"{_ADDRESS}/v1",
     "OPENAI_API_BASE": f"{_ADDRESS}/v1",  # litellm, LangChain
     "OPENAI_API_KEY": PLACEHOLDER,
-    "OPENAI_API_TYPE": "openai",  # the module's own client asks, where the variables of Azure are set too
+    "OPENAI_API_TYPE": "openai",  # the module would otherwise ask Azure, since the variables of Azure are set too
     "AZURE_OPENAI_ENDPOINT": _ADDRESS,
     "AZURE_OPENAI_API_KEY": PLACEHOLDER,
     "AZURE_API_BASE": _ADDRESS,  # litellm

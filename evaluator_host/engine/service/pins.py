@@ -37,7 +37,8 @@ class PinLookup:
 
     def __init__(self, providers_of: ProvidersOf) -> None:
         self._providers_of = providers_of
-        self._known: OrderedDict[_Key, tuple[Provider, float]] = OrderedDict()  # each with the time when it was found
+        # each with the time at which it was found
+        self._known: OrderedDict[_Key, tuple[Provider, float]] = OrderedDict()
         self._under_way: dict[_Key, asyncio.Task[None]] = {}
 
     async def find(
@@ -89,7 +90,7 @@ class PinLookup:
         modules = [module for _, _, module in keys]
         try:
             found = await self._providers_of(modules, language, python, workspace=workspace)
-        except HostError as error:  # too many questions wait
+        except HostError as error:  # too many questions are waiting
             found = [replace(named_provider(one.module, language), unanswered=error) for one in modules]
         finally:
             for key in keys:

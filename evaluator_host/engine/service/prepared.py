@@ -123,7 +123,8 @@ def prepare(
         environment = known.environment
         evaluator = dataclasses.replace(evaluator, packages=known.packages)
     digest = evaluator_digest(evaluator)
-    key = f"{digest} {environment.digest}" if known is not None else digest  # the same pins may be resolved anew
+    # the same pins may be resolved to other versions
+    key = f"{digest} {environment.digest}" if known is not None else digest
     limits = evaluator.limits
     return Prepared(
         evaluator=evaluator,
@@ -133,7 +134,8 @@ def prepare(
         environment=environment,
         request=LeaseRequest(
             workspace=workspace,
-            digest=f"check {key}" if check else key,  # the runner looks at imports when it loads
+            # apart from other loads, because a check makes the runner examine imports
+            digest=f"check {key}" if check else key,
             spec=dataclasses.replace(sandbox_spec(environment, limits, stand_in), data=data),
             load=LoadRequest(
                 code=source.code,
@@ -171,19 +173,20 @@ def evaluator_digest(evaluator: Evaluator) -> str:
     """Return `sha256:…` of everything that can change an evaluator's results, including its threshold."""
     content = dataclasses.asdict(evaluator)
     del content["name"], content["version"]
-    if content["python"] is None:  # digests made before this field existed stay the same
+    # empty fields are left out, so that digests made before a field existed stay the same
+    if content["python"] is None:
         del content["python"]
-    if content["settings"]["score_output"] is None:  # as above
+    if content["settings"]["score_output"] is None:
         del content["settings"]["score_output"]
-    if not content["settings"]["repair"]:  # as above
+    if not content["settings"]["repair"]:
         del content["settings"]["repair"]
-    if content["settings"]["integers"] is None:  # as above
+    if content["settings"]["integers"] is None:
         del content["settings"]["integers"]
-    if not content["files"]:  # as above
+    if not content["files"]:
         del content["files"], content["path"]
-    if not content["models"]:  # as above
+    if not content["models"]:
         del content["models"], content["budget"]
-    for name in ("network", "secrets", "judge", "data"):  # as above
+    for name in ("network", "secrets", "judge", "data"):
         if not content[name]:
             del content[name]
     try:

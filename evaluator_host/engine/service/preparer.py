@@ -52,7 +52,7 @@ class SdkNeeds:
 
     stand_in: StandIn  # the modules
     missing: frozenset[str]  # names of packages that they need and the evaluator does not pin
-    shipped: Path  # the lock file that has the versions of these
+    shipped: Path  # lock file with the versions of these packages
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -165,7 +165,8 @@ class Preparer:
         if evaluator.data:
             require_fit(evaluator, self._settings)  # checks the paths of its files
             data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
-        if kept is not None and kept.prepared.environment.path is None:  # without a set that may be reinstalled
+        # only without a package set, which may have been reinstalled
+        if kept is not None and kept.prepared.environment.path is None:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)
         started, known = time.perf_counter(), None

@@ -165,14 +165,15 @@ class ResultContext:
     timing_ms: Timing  # timing of the first row, which waited for the sandbox and the package set
     load_logs: Logs  # output of a Python module while it was loaded for this lease
     settings: EvaluatorSettings | None = None  # settings with the name of the entry; None if that is not known
-    imports: tuple[MissingImport, ...] = ()  # imports that failed at load, and that the code caught
+    imports: tuple[MissingImport, ...] = ()  # imports that failed while the code was loaded, and that the code caught
     not_loaded: tuple[str, ...] = ()  # absent modules that the code does without
 
 
 def leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
     """Return the result fields that are common to all rows evaluated in a leased sandbox."""
     loaded, sandbox = lease.loaded, lease.sandbox
-    is_python = prepared.evaluator.language is Language.PYTHON  # each row of JavaScript loads, and prints, anew
+    # each row of JavaScript loads the code anew, and so prints anew
+    is_python = prepared.evaluator.language is Language.PYTHON
     return ResultContext(
         prepared,
         _evaluator_info(prepared, loaded),
@@ -220,7 +221,7 @@ def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
 
 async def result(
     context: ResultContext,  # context of its lease
-    outcome: Outcome | Skipped,  # the sandbox's answer, or why it was not asked
+    outcome: Outcome | Skipped,  # the sandbox's answer, or the reason why it was not asked
     *,
     started: float,  # `time.perf_counter()` when the row's time began
     notes: tuple[Note, ...] = (),  # notes on the row's arguments

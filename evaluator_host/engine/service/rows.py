@@ -29,7 +29,7 @@ class RowStream:
         pool: Pool,  # leases the sandboxes
         processes: LimitedProcesses,  # read large rows
         prepared: Prepared,  # the evaluator
-        rows: Iterable[Given] | AsyncIterable[Given],  # as in `RowCalls`
+        rows: Iterable[Given] | AsyncIterable[Given],  # rows, as for `RowCalls`
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows; None for their positions
         isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context

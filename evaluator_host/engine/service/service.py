@@ -67,7 +67,7 @@ from evaluator_host.types.outcome import (
 from evaluator_host.types.redaction import Redactor
 
 _BATCH_MB: Final = 256  # MB of memory for the results of a batch, which are several times smaller as JSON
-_ROWS_WORTH_A_SANDBOX: Final = 16  # fewer rows finish before another sandbox has started
+_ROWS_WORTH_A_SANDBOX: Final = 16  # a smaller number of rows finishes before another sandbox has started
 
 
 class Service:
@@ -187,7 +187,7 @@ class Service:
     async def evaluate_rows(
         self,
         evaluator: Evaluator,  # the evaluator that scores
-        # an error or a `Skipped` in the place of a row is that row's outcome. An asynchronous one may be endless.
+        # rows; an error or a `Skipped` in place of a row is that row's outcome; an asynchronous source may be endless
         rows: Iterable[Given] | AsyncIterable[Given],
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows, as they are yielded; None for their positions
@@ -375,7 +375,7 @@ class Service:
     async def _expect(
         self, key: str, packages: tuple[str, ...], language: Language, python: str | None, workspace: str
     ) -> None:
-        with suppress(HostError):  # the report says why there is no such set
+        with suppress(HostError):  # the report says why the set is missing
             await self.environments.built(key)
             python = await self.environments.queries.python_of_set(python, language)
             known = await self.environments.require(packages, language, python, workspace=workspace)

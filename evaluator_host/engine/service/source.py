@@ -21,7 +21,7 @@ _SUSPECT: Final = re.compile(f"[\ud800-\udfff{_NO_BREAK}{_INVISIBLE}]")
 _INDENT: Final = re.compile(f"[{_BLANKS}]*")
 _DROPPED: Final = {ord(c): None for c in _INVISIBLE} | {ord(c): " " for c in _NO_BREAK}
 
-# Repetitions that could share text are possessive: a megabyte of tildes or blanks costs one pass.
+# Repetitions that could share text are possessive, so that a megabyte of tildes or blanks takes one pass.
 _FENCE: Final = re.compile(r"([ \t]*+)(`{3,}+|~{3,}+)([^`]*+)$")
 _DEFINITION: Final = re.compile(
     r"""^[ \t]*(?:(?:export[ ]+)?(?:default[ ]+)?(?:async[ ]+)?(?:def|function|class)\b[ *]*+\w*+[ ]*+[(:{]
@@ -77,7 +77,7 @@ def clean(code: str, language: Language) -> CleanSource:
     lines = _without_gutter(lines, notes)
     lines = [_without_web_blanks(line) for line in lines]
     lines = _without_shebang(lines)
-    if language is Language.PYTHON:  # other languages ignore it, and it may be part of a template literal
+    if language is Language.PYTHON:  # other languages ignore the character, and it may be part of a template literal
         lines = _dedented(lines)
     removed = tuple(_removed(before, after) for before, after in zip(user, lines, strict=True))
     return CleanSource("\n".join(lines), tuple(notes), removed if any(removed) else ())
@@ -104,7 +104,7 @@ def _without_web_blanks(line: str) -> str:
         return line
     end = line.rstrip(_BLANKS)
     if not line[len(end) :].isascii():
-        line = end  # ordinary blanks at a line's end may be a string's
+        line = end  # ordinary blanks at the end of a line may belong to a string
     indent = _INDENT.match(line)
     if indent is None or indent[0].isascii():
         return line
@@ -130,7 +130,7 @@ def _fenced(lines: _Lines, fences: list[tuple[int, re.Match[str]]]) -> tuple[int
     filled = [i for i, line in enumerate(lines) if line.strip()]
     start, opening = fences[0]
     if len(fences) == 1 and start == filled[-1] and not opening[3].strip() and start != filled[0]:
-        return -1, start  # the opening was not copied
+        return -1, start  # the opening fence was not copied
     end = next((i for i, match in fences[1:] if _closes(match, opening)), None)
     if end is None:
         last, closing = fences[-1]
@@ -158,7 +158,8 @@ def _without_gutter(lines: _Lines, notes: list[Note]) -> _Lines:
     if all(_SEPARATOR.match(text) for text in filled):
         rest = {i: _SEPARATOR.sub("", text, count=1) for i, text in rest.items()}
         filled = [text for text in rest.values() if text.strip()]
-    for blank in (" ", "\t"):  # one blank after every number belongs to the gutter; after some it is indentation
+    # a blank after every number belongs to the numbering; after only some numbers, it is indentation
+    for blank in (" ", "\t"):
         if all(text.startswith(blank) for text in filled):
             rest = {i: text[1:] if text.startswith(blank) else text for i, text in rest.items()}
             break

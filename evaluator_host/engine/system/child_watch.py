@@ -73,5 +73,5 @@ def _look(pid: int) -> tuple[bool, float]:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
     except OSError:
-        return True, 0.0  # it has ended
+        return True, 0.0  # the process has ended
     return fields[0] in "RD", sum(map(int, fields[_TIMES])) / _TICKS

@@ -120,7 +120,7 @@ class FileLock:
                 raise
             if os.fstat(fd).st_nlink:
                 self._fd = fd
-            else:  # `discard` removed it meanwhile
+            else:  # `discard` removed the file meanwhile
                 os.close(fd)
         return True
 

@@ -62,7 +62,7 @@ class Forker:
             try:
                 _fork_workers(theirs, host)
             finally:
-                os._exit(1)  # this process must never go on as a second host
+                os._exit(1)  # this process must never continue as a second host
         theirs.close()
         self._socket.settimeout(0)
 

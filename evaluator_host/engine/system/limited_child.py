@@ -24,7 +24,7 @@ from evaluator_host.types.json_values import encode_json
 
 REQUEST: Final = struct.Struct("!QQQQQ")  # parts to follow, processor seconds, bytes: of memory, of a file, of a result
 REPLY: Final = struct.Struct("!c?Q")  # kind, whether the child serves another call, bytes that follow
-_CALLS: Final = 500  # calls of one child; a leak of a native parser ends then
+_CALLS: Final = 500  # calls after which a child is replaced, so that leaks in native parsers end
 _GROWTH_BYTES: Final = 256 << 20  # bytes of address space that a child may add since its start
 _NICE: Final = 5  # nice value of a child: calls go first
 _FAULT_CHARS: Final = 4000
@@ -54,7 +54,7 @@ def main() -> None:
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(null, 1)  # nothing that a library prints may look like an answer
+    os.dup2(null, 1)  # otherwise the output of a library could look like an answer
     os.close(null)
     start_bytes = _address_space()
     for left in reversed(range(_CALLS)):

@@ -49,7 +49,8 @@ _ENVIRONMENT: Final = {  # threads and allocators that reserve address space wou
     "MALLOC_MMAP_THRESHOLD_": str(1 << 20),
     "OMP_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},  # the interpreter may need it
+    # the interpreter may need this variable
+    **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
 }
 _CRASHES: Final = (SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE)
 
@@ -172,7 +173,7 @@ class LimitedProcesses:
 
     def _retire(self, child: "_Child") -> None:
         self._idle.remove(child)
-        child.process.kill()  # `close` reaps it, or the event loop does
+        child.process.kill()  # `close` or the event loop reaps it
 
     async def _end(self, child: "_Child") -> None:
         self._started.discard(child)

@@ -100,7 +100,7 @@ class Lookups:
         return list(dict.fromkeys(found))
 
     def _why_slow(self, lookup: _Lookup) -> str:
-        if not lookup.found.cancelled():  # a thread has taken it
+        if not lookup.found.cancelled():  # a thread already works on it
             return f"the name server of {lookup.host} did not answer within {self._limit_s:g} s"
         own = self._running[lookup.workspace]
         if own:
@@ -132,7 +132,7 @@ class Lookups:
             waiting = self._waiting.pop(workspace)
             lookup = waiting.popleft()
             if waiting:
-                self._waiting[workspace] = waiting  # at the end of the queue
+                self._waiting[workspace] = waiting  # moved to the end of the queue
             self._running[workspace] += 1
             return lookup
         return None

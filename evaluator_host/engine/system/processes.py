@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 
 OUTPUT_BYTES: Final = 16 * 1024 * 1024  # a lock of 2,000 packages is about 4 MB
 PLAIN_PATH: Final = "/usr/bin:/bin"
-_START_DESCRIPTORS: Final = 10  # both ends of the child's three streams and of what tells how its start went; to spare
+# descriptors for the child's three streams and for the pipe that reports its start, with some to spare
+_START_DESCRIPTORS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def walk(root: Path, *, only_folders: bool = False, strict: bool = True) -> Gene
 
 def _entries(folder: int, above: list[str], *, only_folders: bool, strict: bool) -> Iterator[Entry]:
     try:
-        opened = os.scandir(folder)  # takes another descriptor
+        opened = os.scandir(folder)  # `scandir` opens one more descriptor
     except OSError:
         if strict:
             raise
@@ -312,7 +312,7 @@ class _Removal:
                     self._problem = error
 
     def _move_up(self, name: str, folder: int) -> None:
-        os.close(_open_up(name, folder))  # one that its owner may not write to cannot be moved
+        os.close(_open_up(name, folder))  # a folder that its owner may not write to cannot be moved
         root = self._levels[0]
         self._moved += 1
         new = f"{self._token}{self._moved}"
@@ -327,7 +327,7 @@ def _open_up(folder: Path | str, parent: int | None = None) -> int:
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
         if mode & stat.S_IRWXU != stat.S_IRWXU:
-            with suppress(OSError):  # root needs no permission, another user cannot give it
+            with suppress(OSError):  # root needs no permission, and another user cannot give it
                 _chmod(handle, mode | stat.S_IRWXU)
         return os.open(".", _FOLDER, dir_fd=handle)
     finally:
@@ -360,7 +360,7 @@ async def work_folder(parent: Path | None, prefix: str) -> AsyncIterator[Path]:
     finally:
         await asyncio.shield(asyncio.to_thread(remove, path))
         if parent is not None:
-            with suppress(OSError):  # something else is in it
+            with suppress(OSError):  # the folder is not empty
                 os.rmdir(parent)  # noqa: PTH106 - by Path it would count as blocking the event loop
 
 

@@ -131,5 +131,5 @@ def _rule(rule: AlertRule) -> str:
 
 def _state(one: AlertReport) -> str:
     firing = "acknowledged" if one.acknowledged else "firing"
-    is_paused = one.paused and one.rule.job is None  # an alert on one job has nothing more to watch
+    is_paused = one.paused and one.rule.job is None  # an alert on one job has nothing left to watch
     return ", ".join([firing] * one.firing + ["paused"] * is_paused) or "ok"

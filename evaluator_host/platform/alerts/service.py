@@ -223,7 +223,8 @@ class Alerts:
         async def turn(turns: Turns, key: tuple[str, ...], work: Coroutine[Any, Any, object]) -> None:
             try:
                 async with turns.turn(key[0]):
-                    with suppress(NotFound, StoreUnavailable):  # the alert was deleted, or the next look logs the fault
+                    # the alert was deleted, or the next look will log the fault
+                    with suppress(NotFound, StoreUnavailable):
                         await work
             finally:
                 work.close()
@@ -344,7 +345,7 @@ class Alerts:
         before = _STORED.validate_json(fresh.content)
         claim = _json(_put(before, claimed))
         if message not in before.deliveries or not await self._objects.swap_object(fresh, claim):
-            return True  # another host sends it
+            return True  # another host sends the message
         error = await self._send(stored.workspace_id, before.rule, str(before.rule.url), claimed)
         sent = replace(claimed, sent=error is None, error=error, next_at=None if error is None else next_at)
         with suppress(NotFound):
@@ -436,7 +437,7 @@ class Alerts:
         if rule.secret is not None:
             _signing_key(await self._secrets.reveal(workspace_id, rule.secret))
         if rule.url is not None:
-            self._require_form(rule.url)  # its name is looked up for each message
+            self._require_form(rule.url)  # only the form is checked, because the name is looked up for each message
 
 
 def _not_allowed(host: str) -> InvalidRequest:

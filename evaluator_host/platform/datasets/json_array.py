@@ -133,7 +133,7 @@ class _Cutter:
     def _cut(self, *, last: bool) -> Iterator[bytes]:
         text = bytes(self._item).strip(self.between)
         self._item.clear()
-        if text or not last or self._items:  # `[]` has no item, but `[1,]` a bad one
+        if text or not last or self._items:  # `[]` has no item, but `[1,]` has a bad one
             self._items += 1
             yield text
 

@@ -21,13 +21,13 @@ from evaluator_host.types.evaluator import ROW_FIELDS, Row
 from evaluator_host.types.json_values import InvalidJson, decode_given, is_conversation, value_at
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given, Note, Skipped
 
-_MISSING: Final = object()  # stands for a column that is not there; null is a value
+_MISSING: Final = object()  # stands for a missing column, because null is a value
 
 _ALSO: Final = ("trace", "criteria")  # columns that are fields too, when they hold an object
 _NULLABLE: Final = ("trace", "variables")
 _OBJECTS: Final = ("inputs", "trace", "variables", "criteria")  # fields that hold objects, in a file as text too
 _KEYED: Final = ("inputs", "variables")  # fields in which a mapping may set one key
-NO_OUTPUTS: Final = ("outputs", "none")  # mapping for rows without outputs, unless a column is called so
+NO_OUTPUTS: Final = ("outputs", "none")  # mapping for rows without outputs, unless there is a column of that name
 _ALIASES: Final = {"correct_answer": "inputs.correct_answer"}
 _MEANT: Final = (*ROW_FIELDS, "correct_answer")
 _SHOWN = 8
@@ -147,7 +147,7 @@ def _object(name: str, text: str) -> Any:
         return None
     value = _json_of(text, ("{", "[") if name == "trace" else "{")
     if isinstance(value, BadRow):
-        if name != "inputs" and text.lstrip().startswith("{"):  # a list as text may be meant as text
+        if name != "inputs" and text.lstrip().startswith("{"):  # a list given as text may be meant as text
             raise BadRow(f"{name} is {value}")
         return text
     return value

@@ -25,7 +25,8 @@ _NOON: Final = re.compile(r"am/pm|a/p")
 _BUILT_IN: Final = {
     **dict.fromkeys((*range(14, 18), *range(27, 32), 36, *range(50, 55), 57, 58), Shows.DATE),
     **dict.fromkeys((*range(18, 22), 32, 33, 45, 47), Shows.TIME),
-    **dict.fromkeys((22, 34, 35, 55, 56), Shows.DATE | Shows.TIME),  # the last four differ between languages
+    # the meaning of the last four differs between languages
+    **dict.fromkeys((22, 34, 35, 55, 56), Shows.DATE | Shows.TIME),
     46: Shows.ELAPSED,
 }
 _CODE_CHARS: Final = 1000  # characters that are looked at; Excel takes 255

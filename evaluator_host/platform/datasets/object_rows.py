@@ -17,7 +17,8 @@ from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 
 _CACHED_BYTES: Final = 64 << 20  # a larger data set is read by ranges, and not kept
 _RANGE_BYTES: Final = 4 << 20
-_AGAIN_WITHIN: Final = timedelta(seconds=20)  # to retry a refused request; one without an answer for 30 s fails
+# seconds in which a refused request is retried; one without an answer for 30 s fails
+_AGAIN_WITHIN: Final = timedelta(seconds=20)
 
 
 class Bucket:
@@ -111,7 +112,7 @@ class ObjectRows(RowsFolder):
         Raises:
           StoreUnavailable: the bucket does not take it.
         """
-        for name in (ROWS, INDEX):  # a data set is there once it has an index
+        for name in (ROWS, INDEX):  # the index last: with it, the data set counts as stored
             self._bucket.put_file(_key(dataset_id, name), stage / name)
         super().keep(stage, dataset_id)
 

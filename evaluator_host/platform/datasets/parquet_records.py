@@ -50,7 +50,8 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
                         f"{_ROWS_AT_ONCE} rows of the Parquet file have {batch.nbytes >> 20} MB, of at most "
                         f"{_BATCH_BYTES >> 20} MB; send them as JSONL"
                     )
-                large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES  # each row may repeat a shared value
+                # rows may share a value, and each of them repeats it as JSON
+                large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES
                 for at in range(0, batch.num_rows, 1 if large else _ROWS_AT_ONCE):
                     yield from _records(batch.slice(at, 1 if large else _ROWS_AT_ONCE))
     except (InvalidRequest, MemoryError):
@@ -68,7 +69,8 @@ def _records(batch: Any) -> list[dict[str, Any] | BadRow]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidRequest(f"the file names a column twice: {', '.join(twice)[:_SHOWN_CHARS]}")
-    if not any("time64[ns]" in str(kind) for kind in batch.schema.types):  # Python leaves out the nanoseconds of these
+    # Python leaves out the nanoseconds of these types
+    if not any("time64[ns]" in str(kind) for kind in batch.schema.types):
         try:
             return [{name: _jsonable(value) for name, value in row.items()} for row in batch.to_pylist()]
         except MemoryError:
@@ -134,7 +136,7 @@ def _by_number(scalar: Any) -> Any:
     seconds, fraction = divmod(scalar.value, per_second)
     digits = f".{fraction:0{len(str(per_second)) - 1}d}" if fraction else ""
     days, rest_s = divmod(seconds, _DAY_S)
-    if kind.unit == "ns":  # 64 bits of nanoseconds are years that Python has
+    if kind.unit == "ns":  # years of 64-bit nanoseconds are always in Python's range
         second = str(_jsonable(pa.scalar(seconds, pa.timestamp("s", kind.tz)).as_py()))
         return second[:_SECOND_CHARS] + digits + second[_SECOND_CHARS:]
     time = _time(rest_s, fraction, digits=len(str(per_second)) - 1)

@@ -26,7 +26,7 @@ from evaluator_host.types.stored import (
 )
 
 _CONDITION: Final = re.compile(r"(?P<column>[^=!<>~]+)(?P<sign>!=|>=|<=|=|~|>|<)(?P<value>.*)", re.DOTALL)
-_WHOLE: Final = re.compile(r"\s*[+-]?\d+\s*")  # compared exactly: an id may be over 2**53
+_WHOLE: Final = re.compile(r"\s*[+-]?\d+\s*")  # integers are compared exactly, because an id may be over 2**53
 _PAGE_BYTES: Final = 4 << 20
 _COLUMNS: Final = 200
 _DISTINCT: Final = 10_000
@@ -162,7 +162,8 @@ def _differing(old: list[int], new: list[int]) -> Iterator[tuple[int | None, int
         if kind != "equal":
             one, one_end, two, two_end = (place + start for place in places)
             for pair in zip_longest(range(one, one_end), range(two, two_end)):
-                if None in pair or old[pair[0]] != new[pair[1]]:  # rows that are often equal are paired by their place
+                # rows whose content occurs often are paired by position
+                if None in pair or old[pair[0]] != new[pair[1]]:
                     yield pair
 
 
@@ -201,7 +202,8 @@ class _Column:
         if kind == "null":
             return
         text = _text(value)
-        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"  # long texts that begin alike stay apart
+        # long texts with the same beginning must stay apart
+        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}{hash(text)}"
         if text in self.values or len(self.values) < _DISTINCT:
             self.values[text] += 1
         else:

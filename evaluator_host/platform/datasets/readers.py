@@ -103,7 +103,7 @@ def _other_encoding(file: io.BufferedReader) -> str | None:
     start, head = file.tell(), file.peek(_PEEKED)[:_PEEKED]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    if len(head) > 3 and 2 * head[1::2].count(0) > len(head[1::2]):  # without a mark, every other byte is 0
+    if len(head) > 3 and 2 * head[1::2].count(0) > len(head[1::2]):  # no byte order mark, and every other byte is 0
         return "utf-16-le"
     try:
         chunk = _first_that_is_not_utf_8(file)
@@ -217,7 +217,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
     csv.field_size_limit(max_row_bytes)
     named = _SEPARATOR_LINE.match(file.peek(_PEEKED))
     lines_before = 0
-    if named:  # a first line `sep=;`, by which Excel knows the separator
+    if named:  # a first line such as `sep=;` tells Excel the separator
         file.read(named.end())
         delimiter, lines_before = named[2].decode("latin-1"), 1
     elif (found := _delimiter(file.peek(_PEEKED), delimiter)) != delimiter:
@@ -311,7 +311,7 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
             yield line, cells
         elif not header:
             header = _header(cells, note)
-        else:  # a row may lack its last cells, which are empty
+        else:  # a row may lack its last cells, which then are empty
             yield line, _table_record(header, [*cells, *[None] * (len(header) - len(cells))], line, note)
 
 

@@ -35,7 +35,8 @@ _FILE: dict[str, Any] = {
             "text/csv": _BINARY,
             "application/vnd.apache.parquet": _BINARY,
             Format.XLSX.media_type: _BINARY,
-            "application/x-ndjson": _BINARY,  # last: generated clients send a file as this
+            # last in the order, because generated clients send a file with the last type
+            "application/x-ndjson": _BINARY,
         },
     }
 }

@@ -72,7 +72,7 @@ class RowFile:
         self,
         # `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.json`, `.parquet` or `.xlsx`, or any other suffix with `format_`
         path: Path,
-        mapping: Mapping,  # row fields by column or template
+        mapping: Mapping,  # column or template for each row field
         *,
         max_row_bytes: int,  # size limit of a row
         limit: int | None,  # most rows to read; None for all

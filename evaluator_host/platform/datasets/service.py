@@ -52,7 +52,7 @@ class DatasetService:
 
     store: Datasets
     folder: RowsFolder
-    processes: LimitedProcesses  # for uploads alone, because reading a large one takes minutes
+    processes: LimitedProcesses  # processes for uploads only, because reading a large one takes minutes
     usage: StorageUsage
     _: KW_ONLY
     max_bytes: int  # size limit of an upload, and of a data set
@@ -147,7 +147,8 @@ class DatasetService:
         try:
             return _report(await self.store.add_dataset(dataset_id, workspace_id, name, facts, replace=replace))
         except Exception as error:
-            if not isinstance(error, StoreUnavailable):  # else the rows may be stored nevertheless; a sweep finds out
+            # after a failure the rows may still be stored; a sweep finds out
+            if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self.folder.remove, dataset_id)
             raise
 
@@ -182,7 +183,7 @@ class DatasetService:
           StoreUnavailable: its rows are at another host.
         """
         dataset = await self.store.get_dataset(workspace_id, name)
-        await asyncio.to_thread(self.folder.file, dataset.id)  # raises now, not in the middle of an answer
+        await asyncio.to_thread(self.folder.file, dataset.id)  # raises here rather than in the middle of an answer
         lines = islice(self.folder.lines(dataset.id, first=first), limit)
         rows = ((b"," if place else b"") + line for place, (_, line) in enumerate(lines))
         return _joined(chain((b"[",), rows, (b"]",)))

@@ -66,7 +66,7 @@ def suggest_mapping(
       rows: The first records.
       generated: Whether a model writes the outputs.
     """
-    if "inputs" in columns or "variables" in columns:  # rows as the API takes them
+    if "inputs" in columns or "variables" in columns:  # these are rows in the API's own form
         return {}
     output = None if generated else output_column(columns, rows)
     found = {} if output in (None, "outputs", "output") else {"outputs": str(output)}

@@ -52,13 +52,14 @@ class LoadedEvaluator:
 
 def read_evaluator(
     file: Path,  # file with the source
-    language: Language | None,  # None: told by the suffix
+    language: Language | None,  # None: derived from the suffix
     *,
     host: Settings,  # says which indexes to ask for the versions of an inexact pin
     project: Project | None = None,  # project of its own files; None for the project that it lies in
     extra: Sequence[Path] = (),  # further files to send, and folders of data files
-    folders: Sequence[Path] = (),  # folders of which all files are sent; one that has the file is the project's root
-    alone: bool = False,  # leave the project's files out
+    # folders whose files are all sent; a folder that contains `file` is the project's root
+    folders: Sequence[Path] = (),
+    alone: bool = False,  # leave out the files of the project
     # as in the body of `POST /v1/evaluate`, those of `limits` and `settings` beside the others. Pins that the file
     # itself declares (PEP 723, `npm:` specifiers) are added to `packages`; `config` is JSON, or the file of it.
     **fields: Any,

@@ -136,7 +136,7 @@ async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
     Each chunk is copied at once, so that the next one takes its memory: a list of them would touch all of it twice.
     """
     block = mmap.mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without them
+    with suppress(OSError):  # the kernel may not have them
         block.madvise(mmap.MADV_HUGEPAGE)
     held = 0
     async for chunk in chunks:
@@ -174,4 +174,4 @@ class RowsRoute(JsonRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
-        self.build()  # now, or the first caller would wait 20 ms more
+        self.build()  # done now, because otherwise the first caller would wait 20 ms more

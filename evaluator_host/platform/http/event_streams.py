@@ -70,12 +70,13 @@ class EventStreams:
                     if not coming.done() or (event := coming.result()) is None:
                         return
                     yield b"event: " + event[0].encode() + b"\ndata: " + encode_json(event[1]) + b"\n\n"
-            except HostError as error:  # too late for an error response; the reader asks again
+            except HostError as error:  # an error response is no longer possible; the reader asks again
                 _log.warning("a stream of events ends: %s", error.detail)
             finally:
                 for wait in waits:
                     wait.cancel()
-                with CancelScope(shield=True):  # Starlette cancels repeatedly; `named` closes only at rest
+                # Starlette cancels repeatedly, and `named` closes only when nothing is running
+                with CancelScope(shield=True):
                     await asyncio.wait(waits)
 
 

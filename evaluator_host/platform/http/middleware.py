@@ -32,8 +32,8 @@ from evaluator_host.types.errors import (
 )
 from evaluator_host.types.json_values import LARGE_BYTES
 
-BODY_COPIES: Final = 4  # copies of a body: in parts, whole, in the row for the sandbox, in its frame
-BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this may take any time
+BODY_COPIES: Final = 4  # copies of a body in memory: in parts, whole, in the row for the sandbox, in its frame
+BYTES_PER_S: Final = 256 * 1024  # a body that arrives faster than this has no time limit
 _DISCARD_S: Final = 3.0
 
 _MEMORY: Final = "evaluator_host.memory"
@@ -119,7 +119,7 @@ class AccessMiddleware:
             await self._answer(known or HostError("the host failed; its log says where"), scope, receive, sending)
 
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
-        if sending.started:  # too late for another response
+        if sending.started:  # another response is no longer possible
             _log.warning("%s %s: the answer ends early: %s", scope["method"], scope["path"], error.detail)
             raise CutOff from error
         await error_response(scope, error)(scope, receive, sending)
@@ -181,7 +181,7 @@ class AccessMiddleware:
 
         async def bounded() -> Message:
             nonlocal seen
-            if _ARRIVED in scope:  # the next message says that the caller hung up
+            if _ARRIVED in scope:  # the next message tells that the caller hung up
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline + seen / BYTES_PER_S):
@@ -195,7 +195,7 @@ class AccessMiddleware:
                 if seen > ceiling:
                     raise _too_large(ceiling)
                 if memory is not None:
-                    memory.reserve(BODY_COPIES * seen)  # more than at first when the headers have no length
+                    memory.reserve(BODY_COPIES * seen)  # reserves more than at first if the headers have no length
             return message
 
         return bounded

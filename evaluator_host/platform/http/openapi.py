@@ -137,7 +137,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     body = ProblemBody.model_json_schema(ref_template=REFERENCE)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas.update({**body.pop("$defs"), ProblemBody.__name__: body})
-    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which no response here has
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own schemas, which no response here has
         schemas.pop(name, None)
     for responses in (route["responses"] for routes in document["paths"].values() for route in routes.values()):
         if "application/json" in responses.get("422", {}).get("content", ()):
@@ -187,9 +187,9 @@ def _operation(method: str, path: str) -> str:
     owners = [_singular(name) for name in names[:-1]]
     last = names[-1]
     if method == "post" and len(fixed) > 1 and len(parts) > 2 and not is_item and path.startswith("/v1"):
-        return last[:1].lower() + last[1:] + "".join(owners)  # pauseJob
+        return last[:1].lower() + last[1:] + "".join(owners)  # such as pauseJob
     if method == "post" and not is_item and not last.endswith("s"):
-        return last[:1].lower() + last[1:] + "".join(owners)  # evaluate
+        return last[:1].lower() + last[1:] + "".join(owners)  # such as evaluate
     if is_item or method in ("put", "patch"):
         return _VERBS[method] + "".join(owners) + _singular(last)
     if method == "get":
@@ -218,5 +218,5 @@ def _with_short_names(document: dict[str, Any]) -> dict[str, Any]:
         text = text.replace(f'"{name}"', f'"{short}"').replace(f'schemas/{name}"', f'schemas/{short}"')
     renamed: dict[str, Any] = json.loads(text)
     for name, schema in renamed["components"]["schemas"].items():
-        schema["title"] = name  # generators of clients name classes by it
+        schema["title"] = name  # generators of clients name classes after the title
     return renamed

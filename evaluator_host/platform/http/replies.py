@@ -34,14 +34,14 @@ async def respond(
         await asyncio.wait({task, hung_up}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             audited_call.abandoned()
-            return Response(status_code=499)  # nobody reads it
+            return Response(status_code=499)  # the caller is gone, so nobody reads the response
         result = task.result()
         response = await large_json_response(result) if large else json_response(result)
         if len(response.body) > _BATCH_BYTES:
             raise batch_too_large(audited_call.rows)
         audited_call.answered(result)
         return response
-    except asyncio.CancelledError:  # the host shuts down
+    except asyncio.CancelledError:  # the host is shutting down
         audited_call.abandoned()
         raise
     except Exception as error:

@@ -75,7 +75,7 @@ class Generation:
     endpoint: Endpoint  # the model
     writer: ResultWriter  # stores the answers
     _: KW_ONLY
-    # called with every row that failed for good and its error; its exception ends the generation
+    # called with each row that failed for good and its error; an exception from it ends the generation
     on_failed: Callable[[int, EvaluationError], None]
 
     async def run(self, rows: AsyncGenerator[_Asked, None], *, concurrency: int) -> None:

@@ -108,7 +108,7 @@ class JobQueue(Repository):
             (JobTable.id == job.id) & (JobTable.status == job.status) & JobTable.owner.is_not_distinct_from(job.owner)
         )
         values = {"status": JobStatus.RUNNING, "owner": owner, "heartbeat_at": now, "started_at": job.started_at or now}
-        values |= {"attempts": job.attempts + 1, "error": None}  # clears the error of a job that a host paused
+        values |= {"attempts": job.attempts + 1, "error": None}  # removes the error of a job that a host paused
         return await self._database.change_rows(update(JobTable).where(unchanged).values(**values)) == 1
 
     async def release_job(

@@ -62,7 +62,7 @@ class ResultWriter:
         self._owner = owner
         self._on_desired = on_desired
         self._results: list[StoredResult] = []
-        self._parts: dict[int, SharedPart] = {}  # as many as there are pairs of evaluator and environment
+        self._parts: dict[int, SharedPart] = {}  # one part for each pair of evaluator and environment
         self._notes: dict[tuple[int, int], tuple[Note, ...]] = {}  # notes by evaluator and row
         self._outputs: list[StoredOutput] = []
         self._output_bytes = self._result_bytes = 0
@@ -112,8 +112,9 @@ class ResultWriter:
 
     async def flush(self) -> None:
         """Write everything added so far, retrying until the database accepts it."""
-        task = asyncio.create_task(self._flush())  # a write that is cancelled midway may have succeeded or not
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # read even when nobody waits
+        task = asyncio.create_task(self._flush())  # a write that is cancelled midway may or may not have succeeded
+        # the exception is read even if nobody waits for the task
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(task)
 
     async def _flush(self) -> None:

@@ -50,7 +50,7 @@ _ROOM_EVERY_S: Final = 5.0  # seconds between two looks whether the workspace ma
 _PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 15.0
 _PATIENCE: Final = 40  # tries in a row without a result, about ten minutes; then the job fails
-_ROW_PATIENCE: Final = 10  # rounds in which a row failed by the host's fault; then its failure is stored
+_ROW_PATIENCE: Final = 10  # rounds in which a row may fail through the host's fault before its failure is stored
 
 _log = logging.getLogger(__name__)
 
@@ -65,9 +65,9 @@ class JobContext:
     owner: str  # name of this host's scheduler, see `scheduler.owner_name`
     usage: StorageUsage  # checks whether a workspace may store more
     outputs: Outputs  # outputs that models made
-    models: ModelAccess | None = None  # for online jobs; None for a host without them
+    models: ModelAccess | None = None  # access to models for online jobs; None for a host without them
     nodes: RayNodes | None = None  # evaluates rows on a Ray cluster; None for a host without one
-    # taken while an evaluator scores all rows together, because these are all in memory: two at a time
+    # held while an evaluator scores all rows together, since all of them are then in memory; two at a time
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
     def executor_of(self, job: Job, config: JobConfig) -> JobExecutor:
@@ -152,7 +152,7 @@ class JobRun:
                 task.cancel()
             await asyncio.wait(tasks)
         if not writing.cancelled():
-            writing.result()  # raises the fault that ended it
+            writing.result()  # raises the error that ended the writing
         await self._writer.flush()
         if not watching.cancelled():
             _, error = ending(self._job.id, watching.exception())

@@ -95,7 +95,7 @@ class Scheduler:
                 self._wake.clear()
         finally:
             tasks = [task for _, _, task in self._running.values()]
-            for _ in range(2):  # once to stop the runs, again to stop their waiting for the store
+            for _ in range(2):  # first to stop the runs, then to stop their waiting for the store
                 for task in tasks:
                     task.cancel()
                 if tasks:
@@ -193,7 +193,7 @@ class Scheduler:
         fewest = min((at_work[job.workspace_id] for job in waiting), default=most)
         if fewest == most or (fewest and most - fewest < 2):
             return
-        for job, run, _ in self._running.values():  # the one that was claimed first comes first
+        for job, run, _ in self._running.values():  # the job that was claimed first comes first
             if at_work[job.workspace_id] == most and run.had_its_turn(TURN_S, LONG_TURN_S):
                 _log.info("job %s waits: other workspaces' jobs have their turn", job.id)
                 run.put_back()

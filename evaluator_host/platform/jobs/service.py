@@ -125,7 +125,7 @@ class JobService:
                     name=spec.name,
                     schedule=spec.schedule,
                 )
-            except NotFound:  # a data set that has no name and no job yet is removed with others of its kind
+            except NotFound:  # a data set that has neither a name nor a job yet is removed with others of its kind
                 continue
             self.runner.wake()
             return await self.get_job(workspace_id, job.id)
@@ -163,7 +163,7 @@ class JobService:
 
     async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
-        _ = stored.shard  # raises for a text that is not a shard
+        _ = stored.shard  # raises if the text is not a shard
         if spec.config.executor is Executor.RAY and self.service.settings.ray_address is None:
             message = "this host has no Ray cluster; its operator sets EVALUATOR_HOST_RAY_ADDRESS"
             raise InvalidRequest.of("config.executor", message, "leave it out")
@@ -265,7 +265,8 @@ class JobService:
         """Return each watched job as it is half a second later, None for a deleted one; all watchers share a look."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_later())
-            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())  # marks errors as read
+            # the exception counts as read
+            self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._looking)
 
     async def _look_later(self) -> dict[str, JobReport | None]:

@@ -21,7 +21,7 @@ class JobSpec:
     # pasted evaluators, and references to stored ones (`exact-match@3`), in order
     evaluators: Sequence[Evaluator | str]
     dataset: str | Sequence[dict[str, Json]]  # name or id of a data set, or the rows themselves
-    # sources by row field, `{"outputs": "answer"}`; see `datasets.mapping`
+    # source of each row field, `{"outputs": "answer"}`; see `datasets.mapping`
     mapping: dict[str, str] = field(default_factory=dict)
     target: Target | None = None  # the model that writes the outputs; None where the data set has them
     config: JobConfig = field(default_factory=JobConfig)  # parallelism, row limit, isolation and failure limit

@@ -258,7 +258,7 @@ class Tally:
     scores: int  # rows with a score
     mean: float  # mean of these scores; 0 if there are none
     numbers: int = 0  # rows with a score or a metric
-    doubted: int = 0  # those of them with a warning that makes the score doubtful
+    doubted: int = 0  # rows among these with a warning that makes the score doubtful
     warnings: str = "[]"  # JSON, see `model.warnings.WarningCount`
 
     def counted_warnings(self) -> tuple[WarningCount, ...]:

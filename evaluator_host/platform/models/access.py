@@ -100,7 +100,8 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
     try:
         parts = urlsplit(base_url)
         whole = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0
-        whole = whole and httpx.URL(base_url).host == parts.hostname  # httpx sends to the host that is checked here
+        # httpx has to send to the host that is checked here
+        whole = whole and httpx.URL(base_url).host == parts.hostname
         _ = (parts.hostname or "").encode("idna")  # fails as the look-up would: a label has 1 to 63 characters
     except (ValueError, httpx.InvalidURL) as error:
         raise refused("it is not an address", example) from error

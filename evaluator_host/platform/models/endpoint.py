@@ -112,7 +112,7 @@ def fault_of(text: str) -> str:
 
 def _output(message: dict[str, Any], finish_reason: str | None) -> Json:
     content = message.get("content")
-    if isinstance(content, list):  # a message in parts
+    if isinstance(content, list):  # the message comes in parts
         content = "".join(part["text"] for part in content if isinstance(part, dict) and _is_text(part.get("text")))
     if _is_text(content):
         return content

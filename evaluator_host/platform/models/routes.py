@@ -48,7 +48,7 @@ class ModelChangeIn(Wire):
 
     model_config = example(input_price=0.1, output_price=0.4)
 
-    url: str = Field(  # a default in the document would be sent by generated clients
+    url: str = Field(  # no default, because generated clients would send it
         default_factory=str, min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1"
     )
     kind: ModelKind | None = Field(None, description="The API that it speaks. Default: openai, for compatible ones.")
@@ -211,6 +211,6 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > _LINE_BYTES:
             raise InvalidRequest(f"a line is longer than {_LINE_BYTES >> 20} MB")
-        for line in filter(bytes.strip, lines):  # a part may have a quarter of a million that are blank
+        for line in filter(bytes.strip, lines):  # skips blank lines, of which a part may have a quarter of a million
             yield line
     yield rest

@@ -140,7 +140,8 @@ class Models(Repository):
         """
         table = ModelDayTable
         this = (table.workspace_id == workspace_id) & (table.day == day)
-        known = select(table.requests).where(this).with_for_update()  # SQLite has one writer at a time anyway
+        # on PostgreSQL, the row is locked; SQLite has one writer at a time anyway
+        known = select(table.requests).where(this).with_for_update()
         async with self._database.transaction() as connection:
             taken = await connection.scalar(known)
             if taken is None:

@@ -93,7 +93,7 @@ async def _seen(environments: Environments, access: Access, caller: KeyHolder, n
     if await access.package_visibility.sees(caller, name):
         with suppress(NotFound):
             return await environments.find_report(name)
-    else:  # perhaps the digest of a set that was requested by its key, before the digest was known
+    else:  # it may be the digest of a set that was requested by its key, before the digest was known
         for report in await access.package_visibility.filtered(caller, await environments.reports()):
             if name in (report.key, report.digest):
                 return report

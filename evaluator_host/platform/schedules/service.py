@@ -27,7 +27,7 @@ from evaluator_host.types.jobs import JobReport
 
 KIND: Final = "schedule"
 _MOST: Final = 100  # schedules of a workspace
-_MOST_BYTES: Final = 256 << 10  # bytes read at each look
+_MOST_BYTES: Final = 256 << 10  # largest job of a schedule, which is read at each look
 _LOOK_EVERY_S: Final = 5.0
 _MISSED_COUNTED: Final = 1000
 _SHOWN: Final = 3
@@ -184,7 +184,7 @@ class Schedules:
         if kept.paused or kept.next_at is None:
             return
         following = next(_times(kept.cron, kept.timezone, now), None)
-        if kept.next_at > now:  # set while the clock was ahead, if an earlier time has no run
+        if kept.next_at > now:  # it was set while the clock was ahead, unless an earlier time has no run yet
             if following is not None and following < kept.next_at and following != kept.last_at:
                 await self._objects.swap_object(stored, _json(replace(kept, next_at=following)))
             return

@@ -58,8 +58,8 @@ _KEPT: Final = 2  # connections for keys and for the watch, however many calls w
 _TICK_S: Final = 2.0  # the coarsest step in which a file system notes times
 _WRITES: Final = "evaluator_host_writes"
 FILE_NAME: Final = "evaluator-host.db"
-_POSTGRESQL: Final = ("postgres", "postgresql")  # the first is how several platforms spell it
-_SECRET: Final = ("password", "sslpassword")  # a URL may have them as parameters
+_POSTGRESQL: Final = ("postgres", "postgresql")  # spellings of the scheme; several platforms use the first one
+_SECRET: Final = ("password", "sslpassword")  # a URL may have these as parameters
 
 _MORE_CONNECTIONS: Final = "raise max_connections of the server, or let fewer programs connect to it"
 _TO_DO: Final = (  # remedies by words in a driver's error
@@ -247,7 +247,8 @@ class Database:
             async with self.transaction() as connection:
                 before = await connection.scalar(text("PRAGMA freelist_count"))
                 driver: Any = (await connection.get_raw_connection()).driver_connection
-                await driver.executescript(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")  # `execute` frees one page
+                # `executescript` rather than `execute`, which would free only one page
+                await driver.executescript(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")
                 if await connection.scalar(text("PRAGMA freelist_count")) in (0, before):
                     return
 
@@ -405,7 +406,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
         )
         refuse_bytes(made.sync_engine)
         return made
-    there = {"mode": "rw", "uri": "true"}  # a removed file is not created again, empty
+    there = {"mode": "rw", "uri": "true"}  # without this, a removed file would be created again, empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
         **pool,

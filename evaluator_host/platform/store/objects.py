@@ -39,7 +39,8 @@ class Objects(Repository):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}  # by kind, with the mark of the file
+        # by kind, each with the mark of the file
+        self._every: dict[str, tuple[tuple[Any, ...], list[StoredObject]]] = {}
 
     async def add_object(self, kind: str, workspace_id: str, name: str, content: str, *, most: int) -> StoredObject:
         """Store an object.

@@ -237,10 +237,11 @@ def _alone(address: Address) -> Iterator[None]:
     lock = FileLock(address.file.with_suffix(".lock"))
     lock.acquire(wait=True)
     try:
-        os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # private: it has hashes of keys
+        # only its owner may read it, because it has hashes of keys
+        os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         _note_writer(address.file)
         with closing(sqlite3.connect(address.file, timeout=_WAIT_S)) as connection:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has an effect on a new file only
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # this has an effect only on a new file
             connection.execute("PRAGMA journal_mode = WAL")
         yield
     finally:

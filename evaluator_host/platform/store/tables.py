@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 _DEFAULT: Final = "default"
-_JSON: Final = JSON().with_variant(Text(), "sqlite")  # text on SQLite, where a cast to JSON would make a number
+_JSON: Final = JSON().with_variant(Text(), "sqlite")  # text on SQLite, where a cast to JSON would make a number of it
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -119,7 +119,7 @@ class ApiKeyTable(Table):
 
     __tablename__ = "api_keys"
     __table_args__ = (
-        Index(  # a revoked key's name is free again
+        Index(  # the name of a revoked key may be used again
             "uq_api_keys_active_name",
             "workspace_id",
             "name",

@@ -30,7 +30,7 @@ class DatabaseWatch:
     """
 
     def __init__(self, database: Database, kept: Database) -> None:
-        self.problem: str | None = None  # why the database does not serve; None while it does
+        self.problem: str | None = None  # why the database does not work; None while it does
         self._databases = (database, kept)
         self._address = database.address
         self._file = _identity(self._address.file)
@@ -41,7 +41,7 @@ class DatabaseWatch:
         while True:
             problem = await self._look()
             if problem != self.problem:
-                if problem is None:  # connections may remember pages of a damaged file
+                if problem is None:  # connections may have cached pages of a damaged file
                     for one in self._databases:
                         await one.close()
                 _log.error("%s", problem) if problem else _log.info("the database %s works again", self._address)

@@ -52,7 +52,7 @@ def load_settings(**overrides: Any) -> "Settings":
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**given)
-    except pydantic_settings.SettingsError as error:  # a list that is not JSON; the message names the field
+    except pydantic_settings.SettingsError as error:  # a list that is not JSON; the error names the field
         raise Misconfigured(f"a setting is invalid: {error}; docs/settings.md lists them") from error
     except pydantic.ValidationError as error:
         problems = tuple(_setting_problem(fault, given) for fault in error.errors())

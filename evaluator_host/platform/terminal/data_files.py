@@ -56,5 +56,5 @@ def _is_text(file: Path, shown: str) -> bool:
     try:
         start.decode()
     except UnicodeDecodeError:
-        return file.suffix in {".py", ".js", ".ts"}  # which say their encoding, or are refused as what they are
+        return file.suffix in {".py", ".js", ".ts"}  # these declare their encoding, or are refused for what they are
     return True

@@ -21,7 +21,7 @@ from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import DataFile
 
 _BATCH_ROWS: Final = 200
-_BATCH_BYTES: Final = 4 << 20  # well below the default limit of a host
+_BATCH_BYTES: Final = 4 << 20  # far below the default limit of a host
 _BATCHES: Final = 2  # batches in parallel by default
 _DATA: Final = "data:"
 _read_event: Final = TypeAdapter(BuildEvent).validate_json

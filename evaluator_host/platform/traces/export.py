@@ -34,7 +34,7 @@ _HEAD: Final = 4  # bytes of the length of the head
 class TraceSpans:
     """The spans of one trace, or of one session's traces, in one request."""
 
-    trace_id: str  # in hex, or as it came
+    trace_id: str  # id in hex, or as it was sent
     spans: int  # number of spans
     rooted: bool  # whether one of them is a root
     groups: bytes  # one or more elements of `resourceSpans`, as JSON with commas between

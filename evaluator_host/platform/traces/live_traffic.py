@@ -32,7 +32,7 @@ from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
 
-QUIET_S: Final = 1.0  # seconds after the root in which spans of other processes may still come
+QUIET_S: Final = 1.0  # seconds after the root in which spans of other processes may still arrive
 SILENT_S: Final = 15.0  # seconds without a new span after which a trace that has no root is scored
 SESSION_QUIET_S: Final = 60.0  # seconds after the last span of a session
 _LOOK_EVERY_S: Final = 0.25
@@ -41,7 +41,8 @@ _OF_EACH_BYTES: Final = 2048  # bytes of a trace besides its spans
 _ADDED_AT_ONCE: Final = 1000
 _TRACE_BYTES: Final = 16 << 20
 _AT_ONCE: Final = 16
-_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)  # seconds before another try if the host lacks something
+# seconds before each further try if the host lacks something
+_PAUSES_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0)
 _LACKING: Final = frozenset({429, 503})
 _CANCEL_S: Final = 2.0
 

@@ -114,7 +114,7 @@ class WireRequest:
         self._options = options
         self._workspace_of = workspace_of
         self._scope = scope
-        self.key = key  # key in the path
+        self.key = key  # the key, if the path has one
         self._signature: str | None = None
         self.below = scope["path"].removeprefix(wire.path)
         self.ends_at = asyncio.get_running_loop().time() + wire.clock_s - MARGIN_S
@@ -143,7 +143,7 @@ class WireRequest:
                 return await self._caller_with_secret()
             header = self._options.signature_header or self._wire.signature_header
             if token is None and header and header.lower() in headers:
-                self._signature = headers[header.lower()]  # `require_signature` compares it once the body is there
+                self._signature = headers[header.lower()]  # `require_signature` compares it once the body has arrived
                 return await self._caller_with_secret()
             if not keyring.required:
                 raise Unauthorized("this wire needs its secret, and the request has none or another one")

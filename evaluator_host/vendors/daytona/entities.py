@@ -33,7 +33,7 @@ _MOST: Final = 500  # objects of one workspace
 _FORGOTTEN: Final = timedelta(days=1)
 _NOTED: Final = timedelta(minutes=10)  # shortest time between two notes of a use
 _LEASE_S: Final = 0.25
-_LEASES_END_S: Final = _LEASE_S + 0.05  # a lease counts from before its record was read
+_LEASES_END_S: Final = _LEASE_S + 0.05  # a lease counts from a moment before its record was read
 _LEASES: Final = 500  # leases of one process
 _LEASED: Final = "leased"  # key of the lease in a record's content
 _NONE: Final = "Sandbox with ID or name {} not found"
@@ -105,7 +105,7 @@ class Records(Repository):
     def __init__(self, database: Database, box: SecretBox) -> None:
         super().__init__(database)
         self._box = box
-        self._leases: dict[tuple[str, str], tuple[float, Record]] = {}  # when each ends; 0.0 before the first
+        self._leases: dict[tuple[str, str], tuple[float, Record]] = {}  # end of each lease; 0.0 before the first
 
     async def create(self, workspace: str, body: dict[str, Any]) -> Record:
         """Create and return a sandbox; delete the workspace's least recently used ones if there are too many.
@@ -154,7 +154,7 @@ class Records(Repository):
             return held[1]
         text = await self._fetch(workspace, id_or_name)
         record, ends_s = await self._opened(workspace, text), 0.0
-        if held is not None:  # most sandboxes run one script: their deletion need not wait for leases
+        if held is not None:  # most sandboxes run one script, and their deletion need not wait for leases
             if not decode_json(text.encode()).get(_LEASED) and not await self._change(record, _note_lease):
                 raise NotFound(_NONE.format(id_or_name[:80]))
             ends_s = now_s + _LEASE_S
@@ -178,7 +178,7 @@ class Records(Repository):
         return str(row.content)
 
     async def _opened(self, workspace: str, text: str) -> Record:
-        if len(text) < _SMALL and '"env":null' in text:  # nothing to decrypt, so a thread would cost more
+        if len(text) < _SMALL and '"env":null' in text:  # there is nothing to decrypt, so a thread would cost more
             return self._record(workspace, text)
         return await asyncio.to_thread(self._record, workspace, text)
 

@@ -140,7 +140,8 @@ class Filesets:
         try:
             kept = await (self._entities.change if before else self._entities.add_entity)(place, key, content)
         except Exception as error:
-            if not isinstance(error, StoreUnavailable):  # else the file may be stored nevertheless; a sweep finds out
+            # after a failure the file may still be stored; a sweep finds out
+            if not isinstance(error, StoreUnavailable):
                 await asyncio.to_thread(self._blobs.remove, blob.id)
             raise
         if before is not None:

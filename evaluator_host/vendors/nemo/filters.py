@@ -27,7 +27,7 @@ _AT_ONCE: Final = 100
 _SHOWN: Final = 60
 _LOGICAL: Final = frozenset({"$and", "$or", "$not"})
 _MANY: Final = frozenset({"$in", "$nin"})
-_SEVERAL: Final = "status"  # the client takes a list of them, and sends it with commas
+_SEVERAL: Final = "status"  # the client takes a list of values, and sends it with commas
 
 
 def _known(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:

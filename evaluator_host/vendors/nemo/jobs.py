@@ -103,7 +103,7 @@ class NemoJobs:
         place = _place(workspace_id, namespace)
         try:
             entity = await self._entities.add_entity(place, name, content)
-        except BaseException:  # the name was taken meanwhile, or nobody knows whether the database stored it
+        except BaseException:  # the name was taken meanwhile, or it is unknown whether the database stored it
             found = await self._entities.find_entity(place, name)
             if found is None or found.content["job_id"] != job_id:
                 with suppress(InUse):  # the job has ended
@@ -181,7 +181,7 @@ class NemoJobs:
         found = await self._rows.page(workspace_id, report.id, Filter(status=Status.FAILED), limit=1)
         keys = dict(zip(report.evaluators, keys_of(entity), strict=True))
         message = next((failure_of(row, keys[row.evaluator]) for row in found.rows), None)
-        if message is None:  # the model failed, and nothing was scored
+        if message is None:  # the model failed, and no row was scored
             where = f"for metric {keys[report.evaluators[0]]!r} on row {report.error.row}"
             said = report.error.message.removeprefix(f"row {report.error.row}: ")
             message = f"Evaluation failed during sample generation {where}: {said}"

@@ -55,7 +55,7 @@ def make_target(endpoint: ModelPlace, params: ParamsIn, template: str | dict[str
         )
     prompt, messages, more = _prompt(template)
     system = params.system_prompt
-    if prompt is not None and system is not None:  # as NeMo does, where there are no messages
+    if prompt is not None and system is not None:  # as NeMo does if there are no messages
         prompt, system = f"{system} {prompt}", None
     return Target(
         base_url=endpoint.base_url,

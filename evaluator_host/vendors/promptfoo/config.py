@@ -121,7 +121,7 @@ class _Reader:
         self._name_groups()
         return self._found
 
-    # Tests
+    # Tests of a configuration
 
     def _tests(self, given: Json, where: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield each test with its place."""
@@ -212,7 +212,7 @@ class _Reader:
             return value
         return _decoded(text, path) if suffix in (".json", ".yaml", ".yml") else text.strip()
 
-    # Asserts
+    # Asserts of a test
 
     def _add_asserts(self, given: Json, where: str, rows: list[int]) -> None:
         taken: dict[str, int] = {}
@@ -252,7 +252,7 @@ class _Reader:
         evaluator, values = made
         label = str(one.get("metric") or (posixpath.splitext(evaluator.file)[0] if evaluator.file else one["type"]))
         same = repr((evaluator.code, evaluator.language, evaluator.entry, evaluator.threshold, evaluator.config, label))
-        taken[same] = taken.get(same, 0) + 1  # the same type twice in a test is two evaluators
+        taken[same] = taken.get(same, 0) + 1  # two asserts of the same type in a test become two evaluators
         group = self._groups.setdefault(f"{same}#{taken[same]}", _Group(evaluator, posixpath.basename(label)))
         for row in rows:
             group.configs[row] = self._rendered(values, self._records[row]["inputs"], place)
@@ -322,7 +322,7 @@ class _Reader:
 
         return {key: filled(value) for key, value in values.items()}
 
-    # The end
+    # Names
 
     def _name_groups(self) -> None:
         """Give names, and say in the rows which asserts they have unless all have the same."""

@@ -17,7 +17,8 @@ from evaluator_host.vendors.uipath.project import read_text
 _FILE_BYTES: Final = 256 << 20
 _SHOWN: Final = 20
 _OUTPUTS: Final = ("output", "outputs", "agent_output", "agentOutput", "workload_output", "workloadOutput")
-_OF_THE_EVALUATION: Final = ("evaluator", "evaluation", "eval_set_run")  # spans that are not the agent's
+# names of spans that do not come from the agent
+_OF_THE_EVALUATION: Final = ("evaluator", "evaluation", "eval_set_run")
 _FORMS: Final = (
     'executions are {"id", "output", "spans"} per test case: a list, lines of JSON, or an object by id; or the files '
     "that `uipath eval` writes with --verbose --output-file and with --trace-file"

@@ -153,7 +153,7 @@ def _require_own_ids(layout: Layout, classes: Iterable[EvaluatorClass]) -> None:
         try:
             other = read_json(file)
         except InvalidRequest:
-            continue  # a file that cannot be read has no id; `eval` reports it
+            continue  # a file that cannot be read has no id; `eval` reports the file
         told = f"is the id in {layout.shown(file)} already"
         claimed = other.get("id") if isinstance(other, dict) else None
         problems += [Problem(one.name, f"{one.id!r} {told}", _ID_HINT) for one in ours.values() if one.id == claimed]

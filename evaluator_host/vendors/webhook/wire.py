@@ -64,7 +64,7 @@ def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
             return Row(variables=body), True
         variables = context.get("vars")
         return Row(variables if isinstance(variables, dict) else {}, body["output"]), True
-    if isinstance(body.get("inputs"), dict):  # Agenta's, or a row as in `POST /v1/evaluate`
+    if isinstance(body.get("inputs"), dict):  # Agenta's body, or a row as in `POST /v1/evaluate`
         outputs = body.get("output", body.get("outputs"))
         trace, variables = body.get("trace"), body.get("variables")
         if not isinstance(trace, dict | None) or not isinstance(variables, dict | None):

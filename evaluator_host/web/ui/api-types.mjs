@@ -7,7 +7,8 @@ import openapiTS, { astToString } from "openapi-typescript";
 const FILE = new URL("../../../clients/typescript/src/schema.ts", import.meta.url); // the pages take their types from the client
 const HEADER = "// Generated from the host's OpenAPI document by `make types`; do not edit.\n\n";
 const REFERENCE = /#\/components\/schemas\/(\w+)/g;
-const PROSE = ["title", "description", "examples", "default"]; // left out: rewording a docstring changes no type
+// fields that are left out, because rewording a docstring changes no type
+const PROSE = ["title", "description", "examples", "default"];
 
 /** The schemas that requests and answers of `/v1` have, by name, and the names of those that only answers have. */
 function schemasOfV1({ paths, components }) {

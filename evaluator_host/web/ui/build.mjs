@@ -7,7 +7,7 @@ import { docs as documentation } from "./docs-plugin.mjs";
 import { notices, packagesOf } from "./notices.mjs";
 
 const SMALLEST_GZIPPED = 1024;
-const TARGETS = ["chrome123", "firefox120", "safari17.5"]; // the first with light-dark()
+const TARGETS = ["chrome123", "firefox120", "safari17.5"]; // the first versions with light-dark()
 
 const stage = new URL("./.stage/", import.meta.url);
 const dist = new URL("./dist/", import.meta.url);
@@ -145,7 +145,8 @@ const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "u
 await rm(stage, { recursive: true, force: true });
 await mkdir(new URL("./assets/", stage), { recursive: true });
 for (const [name, bytes] of assets) {
-  const gzipped = bytes.length >= SMALLEST_GZIPPED && !name.endsWith(".txt"); // licences are there to be read in the package
+  // licences are there to be read in the package
+  const gzipped = bytes.length >= SMALLEST_GZIPPED && !name.endsWith(".txt");
   await writeFile(new URL(`./assets/${name}${gzipped ? ".gz" : ""}`, stage), gzipped ? gzipSync(bytes, { level: 9 }) : bytes);
 }
 await writeFile(new URL("./docs.html", stage), docsPage);

@@ -29,7 +29,7 @@ export const dialect = {
     if (!SUSPECT.test(code)) return null;
     try {
       const plain = language === 'typescript' ? stripTypeScriptTypes(code) : code;
-      new Script(`(function () {${plain}\n})`); // Compiled, never run.
+      new Script(`(function () {${plain}\n})`); // The code is compiled, and never run.
     } catch (error) {
       const message = error instanceof Error ? error.message.split('\n')[0] : String(error);
       return { code: 'syntax_error', message: `Langfuse does not run this source: ${message}`, hint: 'Langfuse erases types and puts the rest into a function: leave out import, export, enum, namespace and parameter properties' };

@@ -57,7 +57,7 @@ function isInline(code, isDeclared = false) {
 /** @param {string} text */
 function compiles(text) {
   try {
-    new Script(text); // Compiled, never run.
+    new Script(text); // The code is compiled, and never run.
     return true;
   } catch {
     return false;

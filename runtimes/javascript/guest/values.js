@@ -8,9 +8,9 @@
 (function (p, bridge) {
   'use strict';
   const DEPTH = 64;
-  const NOTES = 15; // and one that counts the rest
+  const NOTES = 15; // most notes; one more counts the rest
   const MOST_SAFE = 2 ** 53 - 1;
-  const MOST_DIGITS = 1e21; // from which on the text of a number has an exponent
+  const MOST_DIGITS = 1e21; // number from which on its text has an exponent
   const PATHS = 8;
   const BIGINT_DIGITS = 4000; // the host does not read longer ones as integers
   const STOP = { __proto__: null };
@@ -108,7 +108,8 @@
     if (!p.isFinite(value)) return writeNonfinite(state, at);
     if (value === 0) return grow(state, 1 / value < 0 ? '-0.0' : '0');
     const size = value < 0 ? -value : value;
-    return grow(state, '' + (size > MOST_SAFE && size < MOST_DIGITS ? p.BigInt(value) : value)); // all digits, not the shortest
+    // all digits, not the shortest form
+    return grow(state, '' + (size > MOST_SAFE && size < MOST_DIGITS ? p.BigInt(value) : value));
   }
 
   function writeNonfinite(state, at) {

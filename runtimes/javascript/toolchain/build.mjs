@@ -25,7 +25,8 @@ function copySources(folder) {
     const inner = relative(SOURCES, one.parentPath);
     if (!one.isFile() || inner.split(sep)[0] === 'node_modules') continue;
     mkdirSync(join(folder, inner), { recursive: true });
-    writeFileSync(join(folder, inner, one.name), readFileSync(join(one.parentPath, one.name))); // whatever its mode
+    // copied by content, whatever the mode of the file
+    writeFileSync(join(folder, inner, one.name), readFileSync(join(one.parentPath, one.name)));
   }
   const files = filesOf(join(folder, 'dialects'));
   const imports = files.map((name, at) => `import { dialect as d${at} } from './${name}';\n`);
@@ -66,10 +67,11 @@ function parser() {
 
 /** Write a script and V8's code of all its functions. @param {string} folder @param {string} name @param {string} text */
 function write(folder, name, text) {
-  const source = text.replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`); // read faster
-  setFlagsFromString('--no-lazy'); // every function, not only those that run at once
+  // escaped, because V8 reads plain ASCII faster
+  const source = text.replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  setFlagsFromString('--no-lazy'); // compiles every function, not only those that run at once
   const script = new Script(source, { filename: `runner:${name}` });
-  setFlagsFromString('--lazy'); // V8 refuses code of other flags than its own
+  setFlagsFromString('--lazy'); // set back, because V8 refuses code that was compiled with other flags
   writeFileSync(join(folder, `${name}.js`), source, 'latin1');
   writeFileSync(join(folder, `${name}.code`), script.createCachedData());
 }

@@ -285,7 +285,8 @@ class Builds:
         task = asyncio.get_running_loop().create_task(self._run(build, workspace))
         self._running[key] = build, task
         self._failed.pop(key, None)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # read even when nobody waits
+        # the exception is read even if nobody waits for the build
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 
     async def wait(self, key: str) -> None:

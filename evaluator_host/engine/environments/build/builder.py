@@ -50,7 +50,7 @@ _TRY_S: Final = 20.0
 _TRIALS: Final = 3  # times to run a command, if something kills it
 _SIGNALLED: Final = 128  # exit code of a process that a signal ended inside, less the signal's number
 _TRIAL: Final = "a trial failed"
-_PROCESSES: Final = 1024  # uv and npm start one thread per processor, and up to 512 that wait for files
+_PROCESSES: Final = 1024  # most processes: uv and npm start one thread per processor, and up to 512 that wait for files
 _WRITES: Final = 2  # multiple of a set's ceiling that a build may write: downloaded, and unpacked
 # The user of every build where the host is root: one for all, since builds share downloads. Both lie below the users
 # that sandboxes draw from (`identity`); the second is for a container that has only 65,536 users.

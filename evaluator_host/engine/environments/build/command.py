@@ -46,7 +46,8 @@ _SETUP_S: Final = 30.0
 _REMOVAL_S: Final = 60.0
 _DATA_MARGIN_MB: Final = 1024  # RLIMIT_DATA counts reserved memory, and V8 reserves 512 MB for machine code
 _MB: Final = 1024 * 1024
-_NUMBERS: Final = itertools.count(1_000_000)  # backends of this process count from 1 in the same folder
+# far above the numbers of this process's backends, which count from 1 in the same folder
+_NUMBERS: Final = itertools.count(1_000_000)
 _LOOK_EVERY_S: Final = 0.25
 _TRIES: Final = 3
 _FILES: Final = 2_000_000  # files of a build, which take inodes even if empty; a large set has 100,000

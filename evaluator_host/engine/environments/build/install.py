@@ -94,7 +94,7 @@ async def _npm(lock: Lock, files: Path, builder: Builder, index: IndexSettings) 
         said = f"The packages cannot be installed:\n{shorten(finished.stderr, index)}"
         raise from_outside(finished.stderr) or PackagesFailed(said)
     (files / "node_modules").mkdir(exist_ok=True)
-    # The last is npm's own note of where it got each package: a guest need not know the registry.
+    # The last one is npm's own note of where it got each package, and a guest need not know the registry.
     for name in ("package.json", "package-lock.json", "node_modules/.package-lock.json"):
         (files / name).unlink(missing_ok=True)
 

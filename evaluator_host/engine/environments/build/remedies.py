@@ -10,10 +10,11 @@ from evaluator_host.engine.packages.suggest import is_known, pin_for, range_of
 from evaluator_host.types.evaluator import Environment, Language
 from evaluator_host.types.outcome import Failed
 
-PinsFor: TypeAlias = Callable[[Sequence[str], Language], Awaitable[list[str | None]]]  # exact pins, from the index
+# returns the exact pins of modules, from the index
+PinsFor: TypeAlias = Callable[[Sequence[str], Language], Awaitable[list[str | None]]]
 
 _ABSENT: Final = re.compile(r"No module named '([\w.]+)'|Cannot find module '([^'./][^']*)'")
-_ASKED: Final = 5  # modules of one set
+_ASKED: Final = 5  # missing modules of one set for which a pin is looked up
 
 
 def lacking(failed: Failed, environment: Environment) -> str | None:

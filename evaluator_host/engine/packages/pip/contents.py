@@ -97,7 +97,7 @@ class Contents:
             return False
         seen.add(path)
         if info.filename.endswith(_BINARY) or info.file_size > _TEXT_BYTES:
-            return True  # only running it would tell its names
+            return True  # only running the module would tell its names
         text = self._wheel.read(info).decode("utf-8", "replace")
         try:
             tree = ast.parse(text)

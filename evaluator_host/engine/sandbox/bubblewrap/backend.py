@@ -87,7 +87,7 @@ class BubblewrapBackend(LocalBackend):
         pythons: Pythons | None = None,
         *,
         instance: str,  # name of this host process (`instance.this_instance`), part of the name of its cgroups
-        supervisor: Supervisor | None = None,  # the host's, for the tasks of this backend
+        supervisor: Supervisor | None = None,  # supervisor of the host, for the tasks of this backend
         start: SandboxStart = SandboxStart.FRESH,  # how sandboxes for Python start
     ) -> None:
         super().__init__(tools, pythons)
@@ -128,7 +128,7 @@ class BubblewrapBackend(LocalBackend):
                     await link.destroy()
                     raise
         except OSError as error:
-            if isinstance(error, FileNotFoundError):  # our cgroup was removed: the next start makes it again
+            if isinstance(error, FileNotFoundError):  # our cgroup was removed; the next start makes it again
                 self._preparing = None
             raise SandboxUnavailable(f"bubblewrap could not start a sandbox: {refusal_of(error)}") from error
         return link
@@ -287,7 +287,8 @@ class BubblewrapBackend(LocalBackend):
         if pid is None:
             raise await _refused(link)
         for kind, value in _rlimits(spec, ready, identity).items():
-            with contextlib.suppress(OSError, ValueError):  # it has ended, or the host itself has less
+            # the process has ended, or the host itself has a lower limit
+            with contextlib.suppress(OSError, ValueError):
                 lower_rlimit(pid, kind, value)
         inherited.go()
         await self._enclose(pid, spec, ready, link=link, scope=scope)
@@ -329,7 +330,7 @@ def _rlimits(spec: SandboxSpec, ready: _Ready, identity: Identity) -> dict[int, 
 async def _refused(link: PipeLink) -> SandboxUnavailable | SandboxLost:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_EXIT_S):
-            while await link.read():  # until it has ended: its exit code says why
+            while await link.read():  # read to the end, because the exit code says why it failed
                 pass
     exit_status = await link.destroy()
     if exit_status.signal is not None:

@@ -67,7 +67,7 @@ async def find_bubblewrap() -> Bubblewrap:
         done = await run(Command((str(path), "--version"), Path("/"), {}), _VERSION_S)
         if done.code < 0:
             raise InterruptedError(f"signal {-done.code} ended it")
-    except OSError as error:  # TimeoutError is one
+    except OSError as error:  # TimeoutError is an OSError
         raise SandboxUnavailable(f"{path} cannot be run: {refusal_of(error)}. Else {INSTALL}") from error
     version = version_of(done.stdout)
     if not version:

@@ -11,7 +11,7 @@ from evaluator_host.engine.sandbox.pythons import PythonFacts, own_python
 
 PYTHON_HOME: Final = Path("/opt/python")  # place of an interpreter that is not in /usr
 RUNNER_HOME: Final = Path("/opt/runner")
-_FEW_LIBRARIES: Final = 8  # bind up to so many one by one, else (conda) the whole folder
+_FEW_LIBRARIES: Final = 8  # libraries up to this number are bound one by one; for more (conda), the whole folder is
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _LOADERS: Final = ("ld-linux*.so.*", "ld64.so.*")
 
@@ -144,7 +144,7 @@ def compile_runner(folder: Path) -> None:
         try:
             if here in compiled.read_bytes():
                 compiled.unlink()
-        except OSError:  # not ours to read or remove, or another host was faster
+        except OSError:  # the folder is not ours to read or remove, or another host was faster
             continue
     compileall.compile_dir(str(folder), quiet=2, stripdir=str(folder), prependdir=str(RUNNER_HOME))
 

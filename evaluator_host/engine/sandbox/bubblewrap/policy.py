@@ -78,10 +78,10 @@ class Identity:
 class Descriptors:
     """The numbers of the file descriptors that bubblewrap inherits."""
 
-    seccomp: int  # for reading the compiled filter
-    info: int  # for bubblewrap to write the first process's id to
-    block: int  # for a byte that bubblewrap reads before it starts anything in the sandbox
-    files: Mapping[str, int]  # contents of files under /etc, by name
+    seccomp: int  # descriptor of the compiled filter
+    info: int  # descriptor to which bubblewrap writes the id of the first process
+    block: int  # descriptor of a pipe: bubblewrap reads a byte from it before it starts anything in the sandbox
+    files: Mapping[str, int]  # descriptors of the contents of files under /etc, by name
 
 
 def bubblewrap_args(spec: SandboxSpec, host: Host, *, identity: Identity, descriptors: Descriptors) -> list[str]:
@@ -212,7 +212,7 @@ def _commands(spec: SandboxSpec, host: Host) -> Iterator[str]:
     yield from _parents((f"{COMMANDS}/-",))
     for name, program in programs.items():
         yield from ("--symlink", str(program), f"{COMMANDS}/{name}")
-    if host.shell is not None:  # `env` where the first lines of scripts look for it
+    if host.shell is not None:  # `env` at the path that the first lines of scripts name
         yield from (*_parents(("/usr/bin/-",)), "--symlink", str(_SHELL / "env"), "/usr/bin/env")
 
 

@@ -123,7 +123,7 @@ class BubblewrapProcesses:
 
 
 def _move_all(init_pid: int, cgroup: Cgroup) -> None:
-    moved: set[int] = set()  # a process not yet moved may start others: look until there are none
+    moved: set[int] = set()  # a process that is not moved yet may start others, so look until there are none
     while new := set(process_tree(init_pid)) - moved:
         for pid in new:
             with contextlib.suppress(ProcessLookupError):

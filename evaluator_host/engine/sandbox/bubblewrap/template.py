@@ -51,7 +51,7 @@ class Template:
 
     def __init__(self, bwrap: Path, arguments: Sequence[str], command: Sequence[str], *, setup: bytes) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}  # by number of request
+        self._children: dict[bytes, tuple[ForkedChild, asyncio.Future[None]]] = {}  # by the number of the request
         self._by_descriptor: dict[bytes, bytes] = {}  # numbers of requests, by the template's descriptors
         self.lost = self.works = self.silent = False
         try:
@@ -145,7 +145,7 @@ class Template:
     def _on_answer(self, number: bytes, kind: bytes, rest: list[bytes], fds: list[int]) -> None:
         child, answer = self._children[number]
         if kind == b"S":
-            if fds:  # there is none when this process is out of descriptors
+            if fds:  # there are none if this process has no descriptors left
                 child.pidfd, child.pid = fds[0], _pid_of(fds[0])
         elif kind == b"B":
             self.works = child.confined = True

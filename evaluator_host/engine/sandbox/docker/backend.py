@@ -331,7 +331,7 @@ class DockerBackend:
         try:
             return await self._engine.run(_create, body, name)
         except docker.errors.APIError:
-            raise  # the engine refused
+            raise  # the engine refused the request
         except requests.RequestException:
             await self.remove_container(name, output_ended=False)  # the request broke off, perhaps after the creation
             raise

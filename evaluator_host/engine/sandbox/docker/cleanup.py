@@ -71,7 +71,7 @@ def force_remove(client: docker.APIClient, container: str) -> bool:
             client.remove_container(container, force=True, v=True)
         except docker.errors.NotFound:
             return True
-        except docker.errors.APIError:  # tried again: another removal, or a busy mount, is in the way
+        except docker.errors.APIError:  # tried again, because another removal or a busy mount is in the way
             time.sleep(_POLL_S)
     return False
 

@@ -36,7 +36,7 @@ ENGINE_ERRORS: Final = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
     AttachFailed,
-    OSError,  # TimeoutError is one
+    OSError,  # TimeoutError is an OSError
 )
 """Errors of docker-py and `attach` when an engine is absent, refuses or breaks off."""
 
@@ -61,7 +61,7 @@ class Engine:
     """
 
     def __init__(self, docker_host: str | None, *, timeout_s: int = REQUEST_TIMEOUT_S) -> None:
-        self.address = docker_host or default_address()  # as docker-py takes it: `unix:///…` or `tcp://…`
+        self.address = docker_host or default_address()  # address in docker-py's form: `unix:///…` or `tcp://…`
         if self.address.startswith("ssh://"):
             raise Misconfigured(_FORWARD.format(address=self.address))
         self._timeout_s = timeout_s
@@ -96,7 +96,8 @@ class Engine:
     def _connect(self) -> docker.APIClient:
         options: dict[str, Any] = dict(docker.utils.kwargs_from_env())  # DOCKER_CERT_PATH, DOCKER_TLS_VERIFY
         options |= {"base_url": self.address, "timeout": self._timeout_s}
-        # Asked for the version while it is constructed, a client would let REQUESTS_CA_BUNDLE replace the engine's CA.
+        # A client that asks for the version while it is constructed would let REQUESTS_CA_BUNDLE replace the engine's
+        # CA.
         with contextlib.closing(docker.APIClient(version=_OLDEST_API, **options)) as first:
             first.trust_env = False
             version = first.version(api_version=False)["ApiVersion"]
@@ -225,7 +226,7 @@ def _refusal(words: str, *, image: str) -> str:
             f"the engine does not know the runtime ({words}); add it to the engine's configuration, "
             "or unset EVALUATOR_HOST_DOCKER_RUNTIME"
         )
-    if "with network enabled in root network namespace" in low:  # gVisor, of a container that has no network
+    if "with network enabled in root network namespace" in low:  # gVisor says this of a container that has no network
         return (
             "the engine runs gVisor with its network on; give the runtime the argument --network=none in the engine's "
             'configuration: "runsc": {"path": "/usr/bin/runsc", "runtimeArgs": ["--network=none"]}'

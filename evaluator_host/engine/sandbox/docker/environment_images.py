@@ -34,7 +34,8 @@ _LOG: Final = logging.getLogger(__name__)
 _DIGEST_CHARS: Final = 32  # 128 bits: no two collide, and a list of images stays readable
 _BUILD_TIMEOUT_S: Final = 600  # seconds in which an engine may be silent, as it copies a large set
 _BUILD_TIMES: Final = 3  # tries of a build, whose image another process of this host may prune meanwhile
-_NAMING_S: Final = 1.0  # a new image has no name for some milliseconds; without one after this, it lost it
+# seconds after which an image without a name has lost it; a new one has none for some milliseconds
+_NAMING_S: Final = 1.0
 
 
 def layer_tag(digest: str) -> str:
@@ -115,7 +116,7 @@ class EnvironmentImages:
             return []
         tag = layer_tag(environment.digest)
         if not await self._engine.run(_is_current, tag, digest=environment.digest, image=self._image):
-            return []  # no sandbox starts from an image that is not current
+            return []  # no sandbox starts from an image that is out of date
         return await self._builder.run(_differences, tag, image=self._image, packages=environment.path)
 
     async def drop(self, digest: str) -> None:
@@ -150,7 +151,7 @@ class EnvironmentImages:
 
     def _ended(self, tag: str, task: asyncio.Task[str]) -> None:
         del self._building[tag]
-        if not task.cancelled() and task.exception() is not None:  # perhaps no caller is left to report it
+        if not task.cancelled() and task.exception() is not None:  # there may be no caller left to report it
             _LOG.warning("building %s failed: %s", tag, task.exception())
 
     async def _build(self, tag: str, layer: _Layer) -> str:
@@ -226,7 +227,7 @@ def _prune(client: docker.APIClient, *, owner: str, live: frozenset[str], busy: 
         unwanted &= _unwanted(client, owner=owner, live=live, busy=busy)
     removed = []
     for name in sorted(unwanted):
-        with contextlib.suppress(docker.errors.APIError):  # a container runs from it, or it has gone
+        with contextlib.suppress(docker.errors.APIError):  # a container uses it, or it has gone
             client.remove_image(name)
             removed.append(name)
     return removed

@@ -150,7 +150,8 @@ def _host_config(spec: SandboxSpec, *, policy: ContainerPolicy, engine: EngineFa
     # without a limit by cgroup the user's limit must do
     user_processes = USER_PROCESSES if engine.pids_limit else processes
     config: dict[str, Any] = {
-        "NetworkMode": "default" if spec.network else "none",  # an engine's own: a bridge, or what Podman has for it
+        # the engine's default network: a bridge, or Podman's counterpart
+        "NetworkMode": "default" if spec.network else "none",
         "ReadonlyRootfs": True,
         "Privileged": False,
         "CapDrop": ["ALL"],

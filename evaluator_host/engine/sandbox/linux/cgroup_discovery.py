@@ -10,9 +10,9 @@ from typing import Final
 from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFIX, Cgroups
 
 _WANTED: Final = (MEMORY, PIDS, CPU)
-_UNIFIED: Final = ""  # how /proc/self/cgroup names the version 2 hierarchy
+_UNIFIED: Final = ""  # name of the version 2 hierarchy in /proc/self/cgroup
 _PROC: Final = Path("/proc/self")
-_HOST: Final = f"{PREFIX}host"  # the group of the host itself, where it has to leave its own
+_HOST: Final = f"{PREFIX}host"  # group of the host itself, if it has to leave its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _mounts(proc: Path) -> Iterator[tuple[str, Path, str, list[str]]]:
 
 def _own_group(mount: Path, root: str, path: str) -> Path:
     """Return the folder of a group; `root` is the mounted part of the hierarchy (a container sees only a part)."""
-    if path.startswith("/.."):  # outside of the part that this process sees
+    if path.startswith("/.."):  # it lies outside of what this process sees
         return mount
     if root != "/" and (path == root or path.startswith(root + "/")):
         path = path[len(root) :]

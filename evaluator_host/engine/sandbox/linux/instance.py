@@ -67,7 +67,7 @@ def remove_abandoned(prefix: str, parent: Path | None = None) -> int:
     """Remove the folders of `instance_folder` that killed processes have left; return how many."""
     removed = 0
     for folder in Path(parent or tempfile.gettempdir()).glob(f"{prefix}host-*_*"):
-        instance = folder.name.removeprefix(prefix).partition("_")[0]  # the random part may hold "_", too
+        instance = folder.name.removeprefix(prefix).partition("_")[0]  # the random part may contain "_", too
         if has_abandoned(instance, folder):
             removed += remove(folder)
     return removed

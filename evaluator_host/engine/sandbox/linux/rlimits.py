@@ -59,7 +59,8 @@ def sandbox_rlimits(spec: SandboxSpec, *, memory: bool, own_user: bool, node: bo
       node: Whether a sandbox for Python has Node too.
     """
     limits = {
-        resource.RLIMIT_CORE: 1,  # 1 rather than 0: 0 would still start a `|program` of kernel.core_pattern
+        # 1 and not 0, because with 0 the kernel would still start a `|program` of kernel.core_pattern
+        resource.RLIMIT_CORE: 1,
         resource.RLIMIT_NOFILE: NOFILE,
         resource.RLIMIT_MEMLOCK: 64 * 1024,
         resource.RLIMIT_MSGQUEUE: 0,

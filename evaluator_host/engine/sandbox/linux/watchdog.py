@@ -42,7 +42,7 @@ class Watch:
         """Measure the sandbox once; kill it when it is over a limit."""
         pids = list(process_tree(self.init_pid))
         if len(pids) == 1 and _name(self.init_pid) == self.name:
-            return  # bubblewrap is still setting up: its root, and so its /tmp, may be the host's
+            return  # bubblewrap is still setting up, and its root and /tmp may be those of the host
         if sum(map(_threads, pids)) > self.processes:
             self.over_processes = True
             self.kill()
@@ -57,7 +57,7 @@ class Watch:
     def _memory(self, pids: list[int]) -> int:
         held = _tmpfs_bytes(self.init_pid) + _socket_bytes(self.init_pid)
         most = sum(map(_resident_bytes, pids)) + held
-        if most <= self.memory_bytes:  # the cheap sum counts a shared page once per process
+        if most <= self.memory_bytes:  # the cheap sum counts a shared page once for each process
             return most
         return sum(map(_own_bytes, pids)) + held
 
@@ -92,7 +92,7 @@ class Watchdog:
         while True:
             await asyncio.sleep(_PERIOD_S)
             looked_at, self._watches[:_AT_ONCE] = self._watches[:_AT_ONCE], []
-            self._watches += looked_at  # to the end, so that the others are measured next
+            self._watches += looked_at  # moved to the end, so that the others are measured next
             for watch in looked_at:
                 if not (watch.over_memory or watch.over_processes):
                     watch.enforce()
@@ -171,6 +171,6 @@ def _socket_bytes(pid: int) -> int:
 def read_text(path: str) -> str:
     """Return the text of a file of /proc; empty when it cannot be read."""
     try:
-        return Path(path).read_text(errors="replace")  # a guest names its processes
+        return Path(path).read_text(errors="replace")  # guests choose the names of their processes
     except OSError:
         return ""

@@ -24,14 +24,15 @@ from typing import Final, TypeVar
 
 from evaluator_host.engine.sandbox.linux.watchdog import process_tree, read_text
 
-WALL_FACTOR: Final = 100  # times the limit: a process with a hundredth of a processor reaches the limit within it
+# wall-clock limit as a multiple of the limit: a process with a hundredth of a processor still reaches its limit
+WALL_FACTOR: Final = 100
 LEAST_WALL_S: Final = 60.0
 STALLED_S: Final = 30.0  # seconds without any processor time for a sandbox that wants it
 STOPPED_FACTOR: Final = 10
-_LOOKS: Final = 20  # looks over the time of the limit
+_LOOKS: Final = 20  # looks at the process within the time limit
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.02, 1.0
 _FAR_LOOKS: Final = 2
-_FIRST_LOOK_S: Final = 0.05  # seconds in which most rows have answered
+_FIRST_LOOK_S: Final = 0.05  # seconds until the first look, by which most rows have answered
 _CARRIED_S: Final = 0.03  # /proc counts in steps of 10 ms, for each process
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _WANTS: Final = frozenset("RD")  # states of a process that wants the processor; version 1 of the freezer shows D
@@ -150,7 +151,7 @@ async def within(limit_s: float, first_pid: Callable[[], int | None], work: Awai
     clock = WorkClock(limit_s)
     try:
         while not (await asyncio.wait([task], timeout=clock.next_look_s))[0]:
-            clock.count(look_at(first_pid()))  # asked each time, since the process may still be starting
+            clock.count(look_at(first_pid()))  # asked at each look, since the process may still be starting
             if clock.starved:
                 raise Starved
             if clock.expired:
@@ -170,7 +171,7 @@ def look_at(first_pid: int | None) -> Look | None:
     for pid in process_tree(first_pid):
         fields = _stat(f"/proc/{pid}/stat")
         if len(fields) > _THREADS:
-            ticks += sum(map(int, fields[_TIMES]))  # of the process and of children that it has reaped
+            ticks += sum(map(int, fields[_TIMES]))  # ticks of the process and of the children that it has reaped
             states = set(_states(pid)) if int(fields[_THREADS]) > 1 else {fields[0]}
             if pid == first_pid:
                 first = states

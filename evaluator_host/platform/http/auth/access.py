@@ -75,7 +75,7 @@ class RateLimiter:
 
     def _forget_full(self, now: float) -> None:
         per_s = self._per_s or 1.0
-        self._forget_at = now + self._burst / per_s  # by then all of these are full, unless used again
+        self._forget_at = now + self._burst / per_s  # by then all buckets are full, unless they were used again
         self._buckets = {
             key: (left, at) for key, (left, at) in self._buckets.items() if left + (now - at) * per_s < self._burst
         }

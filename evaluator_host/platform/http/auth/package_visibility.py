@@ -61,7 +61,7 @@ class PackageVisibility:
         """Whether another workspace requested the package set too; if so, its files must not be removed."""
         if caller.key_id is None:
             return False
-        await self.write()  # includes requests of a moment ago
+        await self.write()  # also writes requests that came a moment ago
         return await self._uses.wanted_by_others(caller.workspace, _names_of(report))
 
     async def forget(self, caller: KeyHolder, report: EnvironmentReport) -> None:

@@ -30,7 +30,7 @@ _PASSES: Final = 16  # passes over all results
 _BINS: Final = 10
 _PERCENTILES: Final = tuple(range(10, 101, 10))
 CONFIDENCE: Final = 0.95
-FEWEST_ROWS: Final = 10  # minimum of rows for an interval: fewer rows say as much by themselves
+FEWEST_ROWS: Final = 10  # fewest rows for an interval; with fewer, people look at the rows themselves
 POINTS: Final = 2000
 _CELLS: Final = 40  # cells along each axis of a grid, so 1,600 points at most
 
@@ -327,7 +327,7 @@ def _middle(values: list[float]) -> float:
 
 def _cells(values: "array[float]") -> list[int]:
     low, high = min(values), max(values)
-    reach = high / 2 - low / 2  # halves, so that no difference is infinite
+    reach = high / 2 - low / 2  # computed with halves, so that no difference is infinite
     if not reach:
         return [0] * len(values)
     return [min(int((value / 2 - low / 2) / reach * _CELLS), _CELLS - 1) for value in values]

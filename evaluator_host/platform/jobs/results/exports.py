@@ -25,9 +25,8 @@ from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.results import JobRow
 
-_FORMULA: Final = re.compile(  # also where `;` or tab separates cells: in many countries a comma does not
-    r"\A(?=[\t\r]|[ \xa0]*[=+\-@])|(?<=[;\t])(?=[ \xa0]*[=+\-@])|(?<=[\r\n])(?=[ \xa0]*[=@])"
-)
+# covers `;` and tabs as separators too, because many countries do not separate cells by commas
+_FORMULA: Final = re.compile(r"\A(?=[\t\r]|[ \xa0]*[=+\-@])|(?<=[;\t])(?=[ \xa0]*[=+\-@])|(?<=[\r\n])(?=[ \xa0]*[=@])")
 _FIXED: Final = ("index", "evaluator", "status", "score", "passed", "label", "reason", "error", "message", "run_ms")
 
 
@@ -177,7 +176,7 @@ class _Parquet:
         self._pa = pa
         self._schema = pa.schema(fields)
         self._sink = _Sink()
-        sink: Any = self._sink  # any file object will do
+        sink: Any = self._sink  # the sink may be any file object
         self._writer = parquet.ParquetWriter(sink, self._schema)
 
     def begin(self) -> bytes:

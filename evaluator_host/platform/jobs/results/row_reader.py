@@ -121,11 +121,11 @@ class RowReader:
         cursor: str | None = None,  # `next_cursor` of the previous page
         limit: int = 100,  # most rows of the page
         # only rows with this text in a value. One call searches 5,000 results, so a page may have fewer rows than
-        # `limit`, or none, and still a next page.
+        # `limit`, or none, although there is a next page
         text: str | None = None,
         total: bool = False,  # also count all rows that the filter lets through, whatever their text
         brief: bool = False,  # return short forms (`row_preview`); of a large result only the beginning is read
-        memory: Reservation | None = None,  # gets what the page takes
+        memory: Reservation | None = None,  # reserves the memory that the page takes
     ) -> JobRowPage:
         """Return a page of a job's rows with results; it ends at 16 MB of rows, results or answers of models.
 
@@ -352,7 +352,7 @@ def _fields_before_cut(text: str) -> dict[str, Any]:
         while True:
             name, at = decoder.raw_decode(text, at)
             value, at = decoder.raw_decode(text, at + 1)
-            if text[at] == ",":  # a number may go on behind the cut
+            if text[at] == ",":  # a number may continue after the cut
                 found[name] = value
             at += 1
     return found

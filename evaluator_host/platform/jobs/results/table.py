@@ -173,7 +173,7 @@ class Results(Repository):
             page = [Figures(*row) for row in rows]
             for number, one in enumerate(page):
                 if number % _BETWEEN == 0:
-                    await asyncio.sleep(0)  # the reader works on the event loop
+                    await asyncio.sleep(0)  # gives way, because the reader works on the event loop
                 if one.metrics is None:
                     long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
                     one = replace(one, metrics=long)  # noqa: PLW2901 - the same, complete
@@ -363,7 +363,7 @@ def _selected(job_id: str, which: Filter) -> Any:
         if value is not None:
             query = query.where(column == value)
     if which.passed is not None:
-        query = query.where(table.passed.is_not(None))  # lets the database use the index, which has this condition
+        query = query.where(table.passed.is_not(None))  # lets the database use the index, which has the same condition
     if which.min_score is not None:
         query = query.where(table.score >= which.min_score)
     if which.max_score is not None:

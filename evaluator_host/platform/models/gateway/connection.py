@@ -19,7 +19,7 @@ from evaluator_host.platform.models.gateway.hosts import HTTPS, HostPort, host_p
 
 HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
-UNREAD_BYTES: Final = 64 << 10  # bytes after a request, which nobody reads: a client may send a second one
+UNREAD_BYTES: Final = 64 << 10  # bytes after a request that are kept unread: a client may send a second request
 TUNNEL_BYTES: Final = 1 << 20  # bytes in a tunnel that the host has not read: four reads of what a sandbox sends
 _PART_BYTES: Final = 64 << 10  # bytes of an answer that go to a sandbox at a time
 _HTTP: Final = 80
@@ -46,7 +46,7 @@ class Request:
     target: str  # path and query
     headers: dict[str, str]  # by name in lower case
     body: bytes
-    to: HostPort | None = None  # the other host that it is for; None for a granted model
+    to: HostPort | None = None  # the other host that the request is for; None for a granted model
 
     @property
     def path(self) -> str:
@@ -62,9 +62,10 @@ class RequestReader:
         room: Callable[[int], bool],  # tells whether so many more bytes may be kept
         proceed: Callable[[], None],  # called when the other end waits for `100 Continue`
         *,
-        # tells whether the row may reach a host; None where it may reach none
+        # tells whether the row may reach a host; None if it may reach none
         admits: Callable[[HostPort], bool] | None = None,
-        within: HostPort | None = None,  # the host that the request has to be for: it came through a tunnel to it
+        # the host that the request must be for, since it came through a tunnel to that host
+        within: HostPort | None = None,
     ) -> None:
         self._room = room
         self._proceed = proceed
@@ -108,7 +109,7 @@ class RequestReader:
                     self._body += event.data
                 case h11.EndOfMessage() if self._head is not None:
                     return _request(self._head, bytes(self._body), self._to)
-                case _:  # more is to come, or the other end is closed
+                case _:  # more data is expected, or the other end is closed
                     return None
 
     def _destination(self, head: h11.Request) -> HostPort | None:
@@ -145,7 +146,7 @@ class Tunnel:
     """
 
     def __init__(self, connection: "Connection", rest: bytes, count: Callable[[int], None]) -> None:
-        self.is_open = True  # whether it takes further bytes of the row
+        self.is_open = True  # whether it accepts further bytes from the row
         self._connection = connection
         self._count = count
         self._arrived = bytearray()
@@ -183,7 +184,7 @@ class Tunnel:
         Raises:
           Refused: they are not a valid request, or it is for another host.
         """
-        self._connection.began = False  # from here on, a refusal is sent as a response
+        self._connection.began = False  # a refusal is from here on sent as a response
         reader = self._connection.reader(within=to)
         while (request := reader.feed(first)) is None:
             first = await self.read()
@@ -216,7 +217,7 @@ class Connection:
         self._room = room
         self._reader: RequestReader | None = self.reader(admits=admits)
         self._rest = b""
-        self._unread = 0  # bytes that nobody reads
+        self._unread = 0  # bytes that arrived and that nobody reads
         self._tunnel: Tunnel | None = None
         self.began = False  # whether a part of a response was sent
         self.ended = False  # whether the response is complete, or was cut off

@@ -21,8 +21,8 @@ from evaluator_host.types.models import DayUsage
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_PARTS: Final = 64  # beyond those that wait, a process takes at most a 64th of the requests that are left
-_PART: Final = 64  # and at most 64 requests, which the day loses if the process is killed
+_PARTS: Final = 64  # a process takes requests for those that wait, and at most a 64th of the remaining ones beyond them
+_PART: Final = 64  # largest number that it takes, which the day loses if the process is killed
 _FLUSH_S: Final = 1.0  # seconds until counts are written, and unused requests given back
 _GIVEN_BACK_S: Final = 1.5 * _FLUSH_S  # seconds after which every other process has given back what it did not use
 _SPENT_S: Final = 5.0  # seconds until a spent day is asked again
@@ -149,7 +149,8 @@ class DayBudgets:
                 day.taking = loop.create_task(self._take_part(store, day))
             day.waiting += 1
             try:
-                await asyncio.shield(day.taking)  # what it takes is not lost when a row ends meanwhile
+                # shielded, so that the taken requests are not lost when a row ends meanwhile
+                await asyncio.shield(day.taking)
             finally:
                 day.waiting -= 1
         day.held -= 1
@@ -181,7 +182,7 @@ class DayBudgets:
                 async with asyncio.timeout(_FLUSH_S):
                     await self._hurry.wait()
             self._hurry.clear()
-            with suppress(StoreUnavailable):  # counts are written with the next turn
+            with suppress(StoreUnavailable):  # the next turn writes the counts
                 await self._write()
 
     async def _write(self) -> None:

@@ -32,7 +32,7 @@ class Told:
     used: Callable[[Used], None]  # called once with what the request used
     # called with a good answer, before the row has the end of it: then the row may be over
     answered: Callable[[Answer], Awaitable[None]]
-    ready: Callable[[], Awaitable[None]]  # returns when the row may have the end of an answer
+    ready: Callable[[], Awaitable[None]]  # returns when the row may get the end of an answer
     # waits for a place to keep a large answer in memory, and holds it during the block
     place: Callable[[], AbstractAsyncContextManager[None]]
     records: bool  # whether `answered` keeps the answer
@@ -191,7 +191,7 @@ class Exchange:
             if self._told.records:
                 parts.append(text)
             if data and events.ended:
-                await answered()  # a row may end once it has the last event
+                await answered()  # a row may end as soon as it has the last event
             await connection.write(text.encode())
 
         async def answered() -> None:

@@ -59,7 +59,7 @@ _DECODED_BYTES: Final = 128 << 20  # bytes of a request in memory
 _CONNECTIONS: Final = 64  # connections of a row at once
 _ROW_BYTES: Final = 2 * BODY_BYTES  # bytes of the bodies of a row's unanswered requests
 _COPIES: Final = 5  # copies of a large answer, while it is read, masked, decoded and sent on
-_FEWEST_LARGE: Final = 4  # large answers in memory, so that one workspace leaves a place
+_FEWEST_LARGE: Final = 4  # smallest number of large answers in memory, so that one workspace leaves a place for others
 MODELS_AT_ONCE: Final = 341  # requests to providers, of all processes for calls; at most 256 of one workspace
 _NO_RETRY: Final = ("x-should-retry", "false")  # header that keeps the clients of OpenAI and Anthropic from retrying
 _FORWARDED: Final = ("anthropic-version", "anthropic-beta")
@@ -159,7 +159,7 @@ class RowGate:
         self._wire: Wire | None = None
         self._connections: dict[int, Connection] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._bodies: Counter[int] = Counter()  # bytes of the bodies that are kept, by connection
+        self._bodies: Counter[int] = Counter()  # bytes of the request bodies that are kept, by connection
         self._asked = 0
         self._network_connections = 0
         self._network_bytes = 0
@@ -227,7 +227,7 @@ class RowGate:
         speaks = granted.registered.kind if granted is not None else ModelKind.OPENAI
         path, body = chat_request(speaks, {**request, "model": model})
         self._asked += 1
-        self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))  # the row is in no sandbox
+        self.tell_waits(lambda _waits: None, partial(asyncio.sleep, 0))  # the row is not in a sandbox
         kept = KeptAnswer(-self._asked)
         self._connections[kept.number] = kept
         self._wait(kept.number, waits=True)

@@ -88,7 +88,8 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         return False
     if isinstance(address, ipaddress.IPv4Address):
         return True
-    in_use = address in ipaddress.ip_network("2000::/3")  # so not mapped, translated or compatible IPv4, nor local
+    # unicast addresses that are in use: no embedded IPv4 address, and no local one
+    in_use = address in ipaddress.ip_network("2000::/3")
     return in_use and (int(address) >> 32) & _ANY_SCOPE != _ISATAP
 
 

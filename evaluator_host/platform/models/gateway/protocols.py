@@ -30,7 +30,7 @@ _VOLATILE: Final = frozenset(
 )
 _MAX_TOKENS: Final = 1024  # tokens to ask Anthropic for, which has no default
 _SSE_DATA: Final = b"data:"
-_EVENT_BYTES: Final = 1 << 20  # a longer event passes unread
+_EVENT_BYTES: Final = 1 << 20  # longest event that is read; a longer one passes unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Route:
     """Route of a request to a model: its API and its path."""
 
     kind: ModelKind  # the API of the route
-    path: str  # after the base URL of the model
-    deployment: str | None = None  # the model, where the path names it (Azure)
+    path: str  # path after the base URL of the model
+    deployment: str | None = None  # the model, if the path names it (Azure)
 
 
 def route_of(path: str) -> Route | None:
@@ -90,7 +90,8 @@ def tokens_of(body: Any) -> tuple[int, int] | None:
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
     usage = body.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
     if not isinstance(usage, dict):
-        return (_count(body["input_tokens"]), 0) if "input_tokens" in body else None  # by messages/count_tokens
+        # an answer of messages/count_tokens
+        return (_count(body["input_tokens"]), 0) if "input_tokens" in body else None
     cached = sum(_count(usage.get(f"cache_{what}_input_tokens")) for what in ("creation", "read"))
     asked = _count(usage.get("prompt_tokens", usage.get("input_tokens"))) + cached
     return asked, _count(usage.get("completion_tokens", usage.get("output_tokens")))
@@ -172,6 +173,7 @@ class EventStream:
         except InvalidJson:
             return True
         if (found := tokens_of(body)) is not None:
-            known = self.tokens or (0, 0)  # Anthropic tells both at the beginning, and those of the answer at the end
+            # Anthropic tells both counts at the beginning, and the answer's again at the end
+            known = self.tokens or (0, 0)
             self.tokens = max(found[0], known[0]), max(found[1], known[1])
         return not (self._hides_usage and isinstance(body, dict) and body.get("choices") == [])

@@ -102,8 +102,8 @@ class RowTraffic:
 
     workspace: str
     count: Callable[[int], None]  # counts bytes; raises Refused when they are more than a row may carry
-    waits: Waits  # told whether the row waits for an answer
-    ready: Callable[[], Awaitable[None]]  # returns when the row may have its answer, and no longer waits
+    waits: Waits  # called with whether the row waits for an answer
+    ready: Callable[[], Awaitable[None]]  # returns when the row may get its answer and no longer waits
     remaining_s: Callable[[], float]  # returns the seconds that it may still wait
 
 
@@ -135,7 +135,8 @@ async def serve_proxied(proxy: Proxy, connection: Connection, request: Request, 
             return
         inner = await tunnel.request(first, to)
         row.waits(waits=True)
-        await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))  # its bytes are counted already
+        # its bytes have already been counted
+        await _pass_request(connection, inner, _anew(inner, to), row, (reader, writer))
 
 
 async def _first_bytes(tunnel: Tunnel) -> bytes:
@@ -235,7 +236,7 @@ async def _pass_bytes(
             data = await tunnel.read()
 
     sending = asyncio.create_task(send())
-    sending.add_done_callback(lambda _task: writer.transport.abort())  # ends the other direction, too
+    sending.add_done_callback(lambda _task: writer.transport.abort())  # also ends the other direction
     try:
         while data := await _read(reader, row):
             row.count(len(data))

@@ -13,7 +13,7 @@ export function keep(key: string, value: string | null): void {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, value);
   } catch {
-    // full, or forbidden
+    // the storage is full or forbidden
   }
 }
 
@@ -31,6 +31,6 @@ export function keepInTab(key: string, value: string | null): void {
     if (value === null) sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, value);
   } catch {
-    // it lasts until the page is loaded anew
+    // the change lasts until the page is loaded again
   }
 }

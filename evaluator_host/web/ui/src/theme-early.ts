@@ -3,5 +3,5 @@ try {
   const chosen = localStorage.getItem("theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset["theme"] = chosen;
 } catch {
-  // no storage: the system's theme it is
+  // without storage, the system's theme applies
 }

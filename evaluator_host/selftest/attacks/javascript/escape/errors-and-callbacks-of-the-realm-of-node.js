@@ -5,7 +5,7 @@ const fails = (action) => () => { try { look(action()); } catch (error) { look(e
 const deep = (action) => { const fall = () => { try { fall(); } catch { action(); } }; fall(); };
 
 const WAYS = [
-  // what the runtime throws or rejects with
+  // errors and rejections of the runtime
   () => require('fs').promises.readFile('/nowhere'),
   () => import(['no', 'such', 'module'].join('-')),
   () => new Promise((done) => require('fs').readFile('/nowhere', done)).then(look),
@@ -28,13 +28,13 @@ const WAYS = [
   },
   () => require('process'),
   () => require('inspector/promises'),
-  // what it calls back with
+  // arguments of callbacks
   fails(() => require('util').inspect({ [Symbol.for('nodejs.util.inspect.custom')]: (depth, options, inspect) => { look(options); look(inspect); return 'x'; } })),
   fails(() => console.log({ [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { look(this); look(options); look(inspect); return 'x'; } })),
   () => new Promise((done) => setTimeout(function () { look(this); look(arguments); done(); }, 0)),
   () => new Promise((done) => process.nextTick(function () { look(this); look(arguments); done(); })),
   fails(() => new Proxy(class {}, { get: (...given) => given.forEach(look), apply: (...given) => given.forEach(look) }).x),
-  // what it reads of a prepared error
+  // what the runtime reads from a prepared error
   async () => {
     const error = new Error('x');
     error.name = { toString: new Proxy(() => '', { apply: (target, self, given) => { look(self); look(given); return ''; } }) };

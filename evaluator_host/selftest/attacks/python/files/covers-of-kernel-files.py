@@ -24,7 +24,7 @@ def attack(inputs):
         try:
             handle = os.open(path, os.O_WRONLY)
             if os.fstat(handle).st_rdev == os.stat("/dev/null").st_rdev:
-                continue  # masked
+                continue  # the sandbox masks this file
             os.write(handle, b"-1000" if path.endswith("adj") else b"|/bin/sh")
             found.append(path)
         except OSError:

@@ -9,7 +9,7 @@ def attack(inputs):
         try:
             opened = os.open(path, os.O_RDONLY if path in ("/proc/kcore", "/proc/kmsg") else os.O_WRONLY)
             if os.fstat(opened).st_rdev == os.stat("/dev/null").st_rdev:
-                continue  # masked
+                continue  # the sandbox masks this file
             found.append(path)
         except OSError:
             pass

@@ -10,6 +10,6 @@ def attack(inputs):
             for _ in range(8):
                 connection.sendall(b"x" * (1 << 20))
             answer = connection.recv(65536).decode("latin-1")
-            return answer if " 200 " in answer[:20] else None  # the host has kept or read all of that
+            return answer if " 200 " in answer[:20] else None  # the host has kept or read all of these bytes
         except OSError:
             return None

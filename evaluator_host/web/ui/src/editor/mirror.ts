@@ -151,7 +151,7 @@ const wholeColours = ViewPlugin.fromClass(
   },
 );
 
-const SYNTAX_AFTER_MS = 150; // after the last key: half a word is not a mistake
+const SYNTAX_AFTER_MS = 150; // milliseconds after the last key, because half a word is not a mistake
 const SYNTAX_BUDGET_MS = 40;
 
 /** Reports the first place that the grammar cannot read. The host's check, which comes later, has the last word. */
@@ -239,7 +239,7 @@ export function openMirror(options: MirrorOptions): Mirror {
       if (text === view.state.doc.toString()) return;
       silent = true;
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 }, scrollIntoView: true });
-      view.dispatch(setDiagnostics(view.state, [])); // they were the other text's
+      view.dispatch(setDiagnostics(view.state, [])); // the diagnostics belonged to the other text
       silent = false;
     },
     setSyntax(syntax) {

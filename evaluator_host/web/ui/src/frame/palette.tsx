@@ -59,7 +59,7 @@ function documentation(pages: readonly DocPage[]): Command[] {
 function fit(command: Command, words: readonly string[]): number {
   const name = command.name.toLowerCase();
   const all = `${name} ${command.kind} ${command.more ?? ""}`.toLowerCase();
-  let sum = command.kind === "Help" ? 0 : 4; // what one can go to and do comes before what is written about it
+  let sum = command.kind === "Help" ? 0 : 4; // places and actions come before pages of help
   for (const word of words) {
     if (!all.includes(word)) return 0;
     sum += name.startsWith(word) ? 6 : new RegExp(`\\b${word.replace(/[^\w]/g, "\\$&")}`).test(name) ? 4 : name.includes(word) ? 3 : 1;

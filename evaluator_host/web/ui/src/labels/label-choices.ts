@@ -8,7 +8,7 @@ export interface LabelChoice {
   keys: readonly string[];
 }
 
-const TAKEN = new Set(["s", "j", "k", "u", "c"]); // skip, next, previous, undo, comment
+const TAKEN = new Set(["s", "j", "k", "u", "c"]); // keys for skip, next, previous, undo and comment
 const STEPS = 5;
 
 /** The choices of a task; of a score, a few steps from the least to the greatest. */

@@ -94,7 +94,8 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
   const found = useLoaded(load, [route, at, turn]);
   const dataset = useLoaded((signal) => (queue.job === null ? call<DatasetReport>("GET", `/v1/datasets/${encodeURIComponent(queue.dataset_id)}`, { signal }) : Promise.resolve(null)), [queue.dataset_id]);
   const row = found.value;
-  // With the number of its row: a key that comes before the next row is drawn must not take the comment along.
+  // Kept with the number of its row, so that a key that comes before the next row is drawn does not take the comment
+  // along.
   const [written, setWritten] = useState<{ row: number; note: string } | null>(null);
   const note = row !== null && written?.row === row.index ? written.note : (row?.note ?? "");
   useEffect(() => {
@@ -109,7 +110,7 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
     if (at !== null) setQuery({ row: null });
     else setTurn((one) => one + 1);
   };
-  // From a label until the next row is there: a key that comes too early is of a row that nobody has seen.
+  // True from a label until the next row is there: a key in between would label a row that nobody has seen.
   const locked = useRef(false);
   useLayoutEffect(() => {
     if (!found.loading) locked.current = false;

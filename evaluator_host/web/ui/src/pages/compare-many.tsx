@@ -28,7 +28,7 @@ export default function CompareManyPage({ query }: PageProps) {
   const against = useLoaded((signal) => Promise.all(jobs.slice(1).map((job) => call<Comparison[]>("GET", `/v1/jobs/${jobs[0]!.id}/compare/${job.id}`, { signal }).catch(ofOtherRows))), [jobs.map(({ id }) => id).join(",")]);
   const comparisons = against.value ?? [];
   const changed = changedRows(comparisons.flat());
-  // The rows of a job over other data stand beside none of these.
+  // The rows of a job over other data cannot stand beside any of these.
   const alike = jobs.filter((_, at) => at === 0 || (comparisons[at - 1]?.length ?? 0) > 0);
   const sides = alike.map((job): Side => ({ id: job.id, label: job.name ?? shortId(job.id) }));
   const matching = useFoundRows(ids.at(-1) ?? "", null, query);

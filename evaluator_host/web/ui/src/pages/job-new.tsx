@@ -206,7 +206,8 @@ function FirstRow({ dataset }: { dataset: DatasetReport }) {
   useEffect(() => {
     const abort = new AbortController();
     const asked = call<Columns[]>("GET", `/v1/datasets/${encodeURIComponent(dataset.name)}/rows`, { query: { limit: 1 }, signal: abort.signal });
-    asked.then(([first]) => setRow(first ?? null), () => undefined); // only to look at
+    // the row is only shown, so a failure does not matter
+    asked.then(([first]) => setRow(first ?? null), () => undefined);
     return () => abort.abort();
   }, [dataset.name]);
   if (row === null) return null;

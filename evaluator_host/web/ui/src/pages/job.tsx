@@ -25,7 +25,7 @@ import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
 const FIGURES_EVERY_MS = 2000;
-const FEW = 8; // evaluators that are all listed at first
+const FEW = 8; // evaluators that are listed at first
 
 /** One job: how far it is, its figures, its rows. */
 export default function JobPage({ params, query }: PageProps) {
@@ -171,7 +171,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const took = found.value?.took ?? 0;
   useEffect(() => {
     if (final || found.loading) return;
-    // Figures of many rows take the host a while: it is asked for them a tenth of the time at most.
+    // The figures of many rows take the host a while, so it is asked for them at most a tenth of the time.
     const timer = setTimeout(() => setTurn((before) => before + 1), Math.max(FIGURES_EVERY_MS, took * 9));
     return () => clearTimeout(timer);
   }, [final, found.loading, took]);

@@ -39,7 +39,8 @@ export function useAttention(host: HostInfo | null): Attention {
     if (host === null) return undefined;
     const list = <T>(resource: "alerts" | "schedules") => (has(host, [resource]) ? call<T[]>("GET", `/v1/${resource}`) : []);
     const look = () => {
-      if (!document.hidden) Promise.all([list<AlertReport>("alerts"), list<ScheduleReport>("schedules")]).then(([alerts, schedules]) => setFound(attentionOf(alerts, schedules)), () => undefined); // the page says what is wrong
+      // the page itself says what is wrong
+      if (!document.hidden) Promise.all([list<AlertReport>("alerts"), list<ScheduleReport>("schedules")]).then(([alerts, schedules]) => setFound(attentionOf(alerts, schedules)), () => undefined);
     };
     const show = (event: Event) => setFound((event as CustomEvent<Attention>).detail);
     look();

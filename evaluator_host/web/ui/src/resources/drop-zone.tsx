@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 /** What an element needs to accept dropped files, also where an editor in it would take them; and whether some are dragged over it. */
 export function useDrop(take: (transfer: DataTransfer) => void) {
   const [above, setAbove] = useState(false);
-  const depth = useRef(0); // every child that is entered is another enter
+  const depth = useRef(0); // entering a child fires another enter
   const carriesFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
   const enter = (event: DragEvent) => {
     if (!carriesFiles(event)) return;

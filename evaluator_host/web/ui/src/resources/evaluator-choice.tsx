@@ -15,7 +15,7 @@ interface ChoiceProps {
 export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
   const [text, setText] = useState("");
   const [other, setOther] = useState("");
-  const [before] = useState(chosen); // comes first, as a long list would hide it
+  const [before] = useState(chosen); // the chosen one comes first, because a long list would hide it
   if (evaluators.length === 0) {
     return (
       <p class="muted">

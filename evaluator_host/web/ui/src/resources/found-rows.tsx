@@ -9,7 +9,7 @@ import { type Loaded, useLoaded } from "../components/use-loaded";
 import { setQuery } from "../router";
 import { count } from "./format";
 
-const REQUESTS = 20; // of a search; each looks through 5,000 results, or finds 1,000
+const REQUESTS = 20; // requests of a search; each looks through 5,000 results, or finds 1,000
 const OUTCOMES = {
   passed: { label: "Passes in the later job", asked: { passed: true } },
   "not-passed": { label: "Does not pass in the later job", asked: { passed: false } },

@@ -53,7 +53,8 @@ export function JobProgress({ job, bare = false }: { job: JobReport; bare?: bool
     !bare && rows_per_s !== null && `${rows_per_s < 10 ? figure(rows_per_s) : count(Math.round(rows_per_s))} results/s`,
     !bare && eta_s !== null && !isFinal(job.status) && `${seconds(eta_s)} left`,
   ].filter(Boolean);
-  if (!bare && isFinal(job.status) && done === rows) return <p class="muted">{words.join(" · ")}</p>; // a full bar says nothing
+  // a full bar would say nothing
+  if (!bare && isFinal(job.status) && done === rows) return <p class="muted">{words.join(" · ")}</p>;
   return (
     <div class={bare ? "job-progress job-progress-bare" : "job-progress"}>
       <div class="progress" role="progressbar" aria-label="Progress" aria-valuenow={done} aria-valuemin={0} aria-valuemax={rows} aria-valuetext={words.join(", ")}>

@@ -21,8 +21,8 @@ import { type Columns, isFinal, type EvaluatorFigures, type JobReport, type JobR
 import { ByColumn, Value } from "./value";
 
 const PAGE = 50;
-const NARROW_PAGE = 10; // cards, on a phone
-const MOST_RESULTS = 500; // in a page of all evaluators
+const NARROW_PAGE = 10; // rows of a page on a phone, where each is a card
+const MOST_RESULTS = 500; // most results of a page with all evaluators
 const NARROW = "(max-width: 760px)";
 const FILTERS = ["outcome", "error", "min", "max", "text", "sort"] as const;
 const OUTCOMES = [
@@ -75,13 +75,13 @@ export function JobRows({ job, figures, query, stamp }: Props) {
   const pageSize = useNarrow() ? NARROW_PAGE : PAGE;
   const outcome = query.has("error") ? "failed" : (query.get("outcome") ?? "");
   const side = job.evaluators.length > 1 && query.get("side") === "all";
-  // All results of a row stand beside each other only in the order of rows.
+  // The results of a row stand beside each other only in the order of rows.
   const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, Math.min(pageSize * job.evaluators.length, MOST_RESULTS)), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, pageSize);
   const wanted = query.has("cursor") ? Math.max(0, Number(query.get("at")) || 0) : 0; // without a cursor it is the first page
   const load = async (signal: AbortSignal) => ({ at: wanted, page: await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: wish }) });
   const found = useLoaded(load, [job.id, stamp, JSON.stringify(wish)]);
   const page = found.value?.page ?? null;
-  const at = found.value?.at ?? wanted; // of the rows that are shown, not of those on their way
+  const at = found.value?.at ?? wanted; // the place of the rows that are shown, not of those that are still loading
   const list = JSON.stringify([job.id, { ...wish, cursor: null }]);
   const trail = useMemo(() => trailTo(list, { at: wanted, cursor: wish.cursor }), [list, wanted, wish.cursor]);
   const narrowed = FILTERS.some((name) => name !== "sort" && query.get(name));

@@ -25,7 +25,7 @@ export interface Side {
 type Found = readonly (JobRowDetail | null)[];
 
 const STEP = 8;
-const SHOWN_CHARS = 400; // of a text in the table; a click shows all of it
+const SHOWN_CHARS = 400; // characters of a text in the table; a click shows all of it
 
 function detailOf(job: string, row: number, signal: AbortSignal): Promise<JobRowDetail> {
   return call<JobRowDetail>("GET", `/v1/jobs/${encodeURIComponent(job)}/rows/${row}`, { signal });
@@ -154,7 +154,7 @@ interface ChangedProps {
   only?: ReadonlySet<number> | null;
 }
 
-const EVERY = 10_000; // rows that are listed at most
+const EVERY = 10_000; // most rows that are listed
 
 /** Rows that scored otherwise than in the first job: what they asked, and what came of them in each job. */
 export function ChangedRows({ title, label, rows: first, all = first.length, every, sides, only = null }: ChangedProps) {

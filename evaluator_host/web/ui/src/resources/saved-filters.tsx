@@ -6,7 +6,7 @@ import { keep, recall } from "../storage";
 import { oneLine } from "./format";
 
 const MOST = 12;
-const PLACES = ["cursor", "at", "before", "first", "row", "peek"]; // where in the list one is
+const PLACES = ["cursor", "at", "before", "first", "row", "peek"]; // parameters that say where in the list the page is
 
 interface Props {
   /** The list that they are of: they are kept under its name. */

@@ -13,7 +13,7 @@ import { Segments, When } from "./parts";
 import type { JobScore, ScoreHistory, ScoreLine } from "../api/types";
 
 const JOBS = ["10", "30", "100"];
-const [WIDTH, HEIGHT, EDGE] = [96, 24, 3]; // pixels of a line of means
+const [WIDTH, HEIGHT, EDGE] = [96, 24, 3]; // size of a line of means, in pixels
 
 interface Props {
   dataset: string;

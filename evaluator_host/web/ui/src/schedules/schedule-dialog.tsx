@@ -38,7 +38,8 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
       await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone, job: newest ? withNewest(job) : job } });
       if (alerting) {
         await call("POST", "/v1/alerts", { body: { name: `${name.trim()}-alert`, schedule: name.trim(), ...alertBody(alert) } }).catch(async (fault: unknown) => {
-          await call("DELETE", `/v1/schedules/${encodeURIComponent(name.trim())}`); // both or neither, so that saving again works
+          // both are stored or neither, so that saving again works
+          await call("DELETE", `/v1/schedules/${encodeURIComponent(name.trim())}`);
           throw fault;
         });
       }

@@ -257,12 +257,13 @@ export function contentOf(draft: Draft): string {
   return JSON.stringify([toEvaluator(draft).evaluator, toRow(draft.row).row]);
 }
 
-const MOST_KEPT = 1_000_000; // a browser keeps about 5 MB for a site
+const MOST_KEPT = 1_000_000; // longest draft: a browser keeps about 5 MB for a site
 
 /** Keep the draft for this tab, and as the one that new tabs begin with. */
 export function keepDraft(draft: Draft): void {
   const text = JSON.stringify(draft);
-  const kept = text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, row: EMPTY.row, rows: [] }); // the code at least
+  // keeps at least the code
+  const kept = text.length <= MOST_KEPT ? text : JSON.stringify({ ...draft, row: EMPTY.row, rows: [] });
   keepInTab(KEY, kept);
   keep(KEY, kept);
   keepEarlier(draft);

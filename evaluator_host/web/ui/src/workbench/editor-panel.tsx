@@ -32,7 +32,7 @@ import { useRemarks } from "./use-remarks";
 const WRAP = "wrap";
 const SIGNATURE = "signature";
 const NARROW = matchMedia("(max-width: 760px)");
-const SHOWN_CHARS = 8000; // of code to choose from
+const SHOWN_CHARS = 8000; // characters of each possible code that are shown
 const LANGUAGES: readonly { value: Language; label: string }[] = [
   { value: "python", label: "Python" },
   { value: "javascript", label: "JavaScript" },
@@ -68,7 +68,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
   const contract = draft.contract === "auto" ? (checked.report?.contract ?? null) : draft.contract;
   const known = () => knownOf(draft, contract);
   const [fault, setFault] = useState<Mark | null>(null);
-  const ownFault = checked.stale || checked.report === null ? fault : null; // the host's check has the last word
+  const ownFault = checked.stale || checked.report === null ? fault : null; // what the host's check says comes first
   const found = useMemo(() => marksOf(checked.report, file), [checked.report, file]);
   const installed = build.state === "ready" || build.state === "none";
   const server = () => (installed ? serverOf(evaluator, Object.fromEntries(known().parameters.map(({ name, value }) => [name, value ?? null])), typeOf) : null);
@@ -90,7 +90,8 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
     }
   };
   const dropping = useDrop((transfer) => {
-    const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null); // a browser forgets them after the event
+    // a browser forgets the entries after the event
+    const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
     const files = [...transfer.files];
     void take((reader, keeps) => (entries.length > 0 ? reader.readEntries(entries, keeps) : reader.readFiles(files, keeps)));
   });

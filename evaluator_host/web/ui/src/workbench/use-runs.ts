@@ -25,7 +25,7 @@ const LARGE = 200_000; // characters; one result of a megabyte is kept, thirty a
 const KEY = "runs";
 const MOST_KEPT = 2_500_000; // characters; a browser keeps about 5 MB for a tab
 
-// They outlive a visit to another page, and a reload.
+// Runs outlive a visit to another page, and a reload.
 let remembered: readonly Run[] = recalledRuns();
 let counted = remembered[0]?.number ?? 0;
 

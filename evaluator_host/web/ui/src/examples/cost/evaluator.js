@@ -2,7 +2,7 @@ export function evaluate(inputs, outputs, trace) {
   const budget = Number(inputs.max_cost ?? 0.01);
   const cost = sum(Object.values(trace?.spans ?? {}).map(total));
   if (cost === null) {
-    throw new Error("the row has no trace with costs"); // no measurement is no good score
+    throw new Error("the row has no trace with costs"); // a row without a measurement must not get a good score
   }
   return {
     score: cost <= budget ? 1 : budget / cost,

@@ -3,7 +3,7 @@ def evaluate(inputs, outputs, trace):
     spans = ((trace or {}).get("spans") or {}).values()
     counts = [count for count in map(total_cost, spans) if count is not None]
     if not counts:
-        raise ValueError("the row has no trace with costs")  # no measurement is no good score
+        raise ValueError("the row has no trace with costs")  # a row without a measurement must not get a good score
     cost = sum(counts)
     return {
         "score": 1.0 if cost <= budget else budget / cost,

@@ -18,5 +18,5 @@ def total_seconds(trace):
     ]
     known = [seconds for seconds in durations if seconds is not None]
     if not known:
-        raise ValueError("the row has no trace with durations")  # no measurement is no good score
+        raise ValueError("the row has no trace with durations")  # a row without a measurement must not get a good score
     return sum(known)

@@ -23,7 +23,7 @@ function totalSeconds(trace: Trace | null): number {
     .map((span) => span.attributes?.ag?.metrics?.unit?.duration?.total)
     .filter((total) => typeof total === "number");
   if (durations.length === 0) {
-    throw new Error("the row has no trace with durations"); // no measurement is no good score
+    throw new Error("the row has no trace with durations"); // a row without a measurement must not get a good score
   }
   return durations.reduce((sum, total) => sum + total, 0);
 }

@@ -2,7 +2,7 @@ export function evaluate(inputs, outputs, trace) {
   const budget = Number(inputs.max_tokens ?? 1000);
   const tokens = sum(Object.values(trace?.spans ?? {}).map(total));
   if (tokens === null) {
-    throw new Error("the row has no trace with token counts"); // no measurement is no good score
+    throw new Error("the row has no trace with token counts"); // a row without a measurement must not get a good score
   }
   return {
     score: tokens <= budget ? 1 : budget / tokens,

@@ -3,7 +3,8 @@ def evaluate(inputs, outputs, trace):
     spans = ((trace or {}).get("spans") or {}).values()
     counts = [count for count in map(total_tokens, spans) if count is not None]
     if not counts:
-        raise ValueError("the row has no trace with token counts")  # no measurement is no good score
+        # a row without a measurement must not get a good score
+        raise ValueError("the row has no trace with token counts")
     tokens = sum(counts)
     return {
         "score": 1.0 if tokens <= budget else budget / tokens,

@@ -8,7 +8,7 @@ export function evaluate(inputs, outputs, trace) {
   const [missing, added] = [without(expected, made), without(made, expected)];
   const total = expected.length + made.length;
   return {
-    score: total ? (2 * (expected.length - missing.length)) / total : 1, // none wanted, none made
+    score: total ? (2 * (expected.length - missing.length)) / total : 1, // no calls were expected, and none were made
     passed: missing.length + added.length === 0,
     missing: missing.length,
     added: added.length,
@@ -35,7 +35,7 @@ function asText(call) {
     try {
       values = JSON.parse(given || "{}");
     } catch {
-      values = given; // compared as the text it is
+      values = given; // compared as text
     }
   }
   return `${name}(${JSON.stringify(sorted(values))})`;

@@ -12,7 +12,7 @@ def evaluate(inputs, outputs, trace):
     right = (expected & made).total()
     missing, added = expected - made, made - expected
     return {
-        "score": 2 * right / total if total else 1.0,  # none wanted, none made
+        "score": 2 * right / total if total else 1.0,  # no calls were expected, and none were made
         "passed": not missing and not added,
         "missing": missing.total(),
         "added": added.total(),
@@ -30,5 +30,5 @@ def as_text(call):
         try:
             arguments = json.loads(arguments or "{}")
         except json.JSONDecodeError:
-            pass  # compared as the text it is
+            pass  # compared as text
     return f"{call.get('name')}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})"

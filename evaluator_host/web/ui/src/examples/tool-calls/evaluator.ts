@@ -17,7 +17,7 @@ export function evaluate(inputs: Inputs, outputs: Outputs, trace: unknown): Resu
   const [missing, added] = [without(expected, made), without(made, expected)];
   const total = expected.length + made.length;
   return {
-    score: total ? (2 * (expected.length - missing.length)) / total : 1, // none wanted, none made
+    score: total ? (2 * (expected.length - missing.length)) / total : 1, // no calls were expected, and none were made
     passed: missing.length + added.length === 0,
     missing: missing.length,
     added: added.length,
@@ -50,7 +50,7 @@ function asText(call: Call | null): string {
     try {
       values = JSON.parse(given || "{}");
     } catch {
-      values = given; // compared as the text it is
+      values = given; // compared as text
     }
   }
   return `${name}(${JSON.stringify(sorted(values))})`;
