@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
-_CASES = pytest.StashKey[Counter[str]]()  # of each function, so far
-_KEPT_S = 86400.0  # other runs may be going on
+_CASES = pytest.StashKey[Counter[str]]()  # number of cases of each function so far
+_KEPT_S = 86400.0  # seconds before leftovers are removed, because other runs may be using them
 # A host keeps evaluators warm in half of the machine's memory. Tests call most evaluators once, and run many hosts at a time.
 FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}
 
@@ -121,7 +121,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     remove_unused_engines()
     kept = [path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")]
     for path in (*kept, *DATA_DIR.glob("evaluator-host.db*")):
-        with suppress(FileNotFoundError):  # another run removes what is its own
+        with suppress(FileNotFoundError):  # another run removes its own files
             if path.stat().st_mtime < time.time() - _KEPT_S:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 

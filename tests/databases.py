@@ -34,12 +34,12 @@ from evaluator_host.platform.store.schema import migrate
 from tests.leftovers import make_folder
 
 ENGINES = ("sqlite", "postgresql")
-EACH_ENGINE = ("sqlite", pytest.param("postgresql", marks=pytest.mark.engine))  # as parameters of a test
+EACH_ENGINE = ("sqlite", pytest.param("postgresql", marks=pytest.mark.engine))  # databases as parameters of a test
 
 _USER = "postgres"
 _START_S = 30
 _NUMBERS = itertools.count(1)
-# Nothing survives the session, so that nothing need reach a disk; what was committed survives a kill all the same.
+# Nothing survives the session, so nothing needs to reach a disk; committed data survives a kill all the same.
 _FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB")
 
 
@@ -104,7 +104,7 @@ class PostgreSQL:
         children = child_pids(self._process.pid)
         self._signal_all(signal.SIGKILL)
         self._process.wait()
-        while any(Path(f"/proc/{pid}").exists() for pid in children):  # they hold its shared memory
+        while any(Path(f"/proc/{pid}").exists() for pid in children):  # these processes hold its shared memory
             time.sleep(0.01)
 
     def start(self) -> None:
@@ -114,7 +114,7 @@ class PostgreSQL:
     def stop(self) -> None:
         if self._process.poll() is None:
             self.thaw()
-            self._process.send_signal(signal.SIGQUIT)  # at once: nothing of it is wanted any more
+            self._process.send_signal(signal.SIGQUIT)  # ends it at once, because its data is no longer needed
             self._process.wait(30)
         shutil.rmtree(self._folder, ignore_errors=True)
 

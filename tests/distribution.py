@@ -17,7 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 
 SECONDS: Final = Path(__file__).with_name("seconds.json")
 _BACKEND: Final = re.compile(r"\[(?:.*-)?(bubblewrap as an ordinary user|ordinary user|bubblewrap|docker)(?:-.*)?\]$")
-# Their expensive fixtures are made for one backend at a time, so that each backend can go to another process.
+# Tests whose expensive fixtures are made for one backend at a time, so that each backend can go to another process.
 _BY_BACKEND: Final = {
     "tests/attacks/test_catalogue.py", "tests/attacks/test_view.py",
     "tests/attacks/test_weakened.py", "tests/contract/test_cases.py", "tests/contract/test_conformance.py",
@@ -25,18 +25,19 @@ _BY_BACKEND: Final = {
     "tests/integration/test_real_sets.py",
     "tests/integration/test_real_sets_shared.py",
 }  # fmt: skip
-# Seconds of clock time of groups that use little processor time: a run would wait for one that began last.
+# Seconds of clock time of groups that use little processor time; one that began last would delay the whole run.
 WAITING: Final = {
     "tests/faults/test_hung_processes.py": 90, "tests/jobs/test_hostile_templates.py": 12, "tests/jobs/test_hostile_uploads.py": 9, "tests/jobs/test_job_process.py": 13,
     "tests/jobs/test_online.py": 18, "tests/jobs/test_run.py": 25, "tests/jobs/test_schedules.py": 10, "tests/jobs/test_turns.py": 9,
     "tests/runners/javascript/test_forgery.py": 11, "tests/runners/javascript/test_toolchain.py": 9,
     "tests/runners/python/test_large_calls.py": 10,
 }  # fmt: skip
-# Tests of these folders share hosts, that take longer to start than to ask.
+# Tests in these folders share hosts, which take longer to start than to ask.
 _TOGETHER: Final = ("tests/wires/",)
 LONG: Final = " long"
 _UNMEASURED_S: Final = 1.0
-# Tests of a group share a host and a browser. Records take a while to make: who looks at them is in two of the groups.
+# Tests of a group share a host and a browser. Records take a while to make, so the tests that need them are in two
+# groups only.
 _BROWSER: Final = "tests/browser/"
 _PAGES: Final = {
     "of jobs": {"job_rows", "jobs", "record_pages"},
@@ -63,7 +64,7 @@ class ByGroup(LoadFileScheduling):
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
-        config.option.loadscopereorder = False  # else groups of many tests begin first
+        config.option.loadscopereorder = False  # without this, groups of many tests would begin first
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)

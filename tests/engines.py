@@ -41,13 +41,14 @@ from tests.leftovers import engine_processes, unmount_below
 from tests.processes import command_line
 
 ENGINE_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_ENGINE_DIR", "/var/tmp/evaluator-host-tests/docker"))
-DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))  # of tests.conftest
-CRASH_DIR = ENGINE_DIR.with_name(f"{ENGINE_DIR.name}-crash")  # of tests.crash_engine
+# as in tests.conftest
+DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
+CRASH_DIR = ENGINE_DIR.with_name(f"{ENGINE_DIR.name}-crash")  # as in tests.crash_engine
 PROBE_RUNTIMES = Path(__file__).parent / "fixtures" / "engine_runtimes"
 PROBE_IMAGE = "evaluator-host/probe:1"
 
 _START_S = 120
-_START_TIMES = 5  # after a kill, containerd may take longer over its orphans than dockerd waits; service managers retry
+_START_TIMES = 5  # starts of an engine: after a kill, containerd may take longer over its orphans than dockerd waits
 _STOP_S = 300  # a killed one has many threads, each of which needs the processor to end
 
 
@@ -70,7 +71,7 @@ def running_engine() -> Iterator[str]:
             yield own_address()
         finally:
             with _exclusive("start.lock"), contextlib.suppress(BlockingIOError):
-                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while another session uses it
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while another session uses the engine
                 remove_engine_leftovers()
 
 
@@ -86,7 +87,8 @@ def bare_engine_address() -> str:
 def engine_address() -> str:
     """Address of a real engine that has the runtime image; both are made when missing, and shared by this process."""
     address = bare_engine_address()
-    with _exclusive("build.lock"), ThreadPoolExecutor(1) as aside:  # the caller may be in an event loop
+    # a thread, because the caller may be in an event loop
+    with _exclusive("build.lock"), ThreadPoolExecutor(1) as aside:
         aside.submit(_build_runtime_image, address).result()
     return address
 
@@ -166,7 +168,7 @@ def start_dockerd(folder: Path = ENGINE_DIR, *arguments: str, launcher: tuple[st
         deadline = time.monotonic() + _START_S
         while process.poll() is None and time.monotonic() < deadline:
             if answers(f"unix://{folder}/docker.sock"):
-                process.returncode = 0  # it outlives this object: stopped by its pidfile, maybe by another session
+                process.returncode = 0  # nobody waits for it here: its pidfile stops it, perhaps in another session
                 return
             time.sleep(0.1)
         process.kill()
@@ -187,7 +189,7 @@ def stop_dockerd(folder: Path = ENGINE_DIR, *, how: signal.Signals = signal.SIGT
     """Stop the dockerd of that folder; waits until it is gone."""
     pidfile = folder / "dockerd.pid"
     pid = int(pidfile.read_text()) if pidfile.exists() else 0
-    if f"{folder}/" not in command_line(pid):  # the number is another's by now
+    if f"{folder}/" not in command_line(pid):  # the number now belongs to another process
         return
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, how)
@@ -220,7 +222,7 @@ def remove_unused_engines() -> None:
 
 def _alive(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)  # ours if this session started it
+        os.waitpid(pid, os.WNOHANG)  # our child, if this session started it
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -236,5 +238,5 @@ def _exclusive(name: str) -> Iterator[None]:
         yield
 
 
-if __name__ == "__main__":  # `.ci/run` has the image made while it checks the code
+if __name__ == "__main__":  # called by `.ci/run`, which makes the image while it checks the code
     engine_address()

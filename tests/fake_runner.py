@@ -31,9 +31,9 @@ class FakeLink:
         self.weights: list[Weight] = []
         self.used_mb = used_mb
         self.ended = False
-        self.first_pid = None  # no process: its time is wall-clock time
+        self.first_pid = None  # it is not a process, so its time is wall-clock time
         self._lost = self._killed = False
-        self._hangs_since: float | None = None  # what is sent behind a row that hangs waits until that is cancelled
+        self._hangs_since: float | None = None  # frames behind a row that hangs wait until that row is cancelled
         self._behind: list[tuple[dict, dict]] = []
         self._decoder = FrameDecoder()
         self._out: asyncio.Queue[bytes] = asyncio.Queue()
@@ -165,7 +165,7 @@ class FakeBackend:
         self.gate: asyncio.Event | None = None
         self.preparing = "answers"
         self.start_s = 0.0
-        self.used_mb: int | None = None  # by each idle sandbox; None where it is not known
+        self.used_mb: int | None = None  # MB that each idle sandbox uses; None if that is not known
 
     def python_versions(self) -> tuple[str, ...]:
         return (self.platform.python,)

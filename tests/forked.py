@@ -40,7 +40,7 @@ APART = "EVALUATOR_HOST_TEST_APART"
 
 _LOOK_EVERY_S = 2.0
 _MESSAGE_BYTES = 1 << 20
-_HANGS_S = 250.0  # beside many others a command takes minutes; a test may take five
+_HANGS_S = 250.0  # seconds; beside many others a command takes minutes, and a test may take five
 _MODULES = (
     "evaluator_host.cli.main", "evaluator_host.platform.terminal.command", "evaluator_host.cli.serve", "evaluator_host.cli.run",
     "evaluator_host.platform.keys.commands", "evaluator_host.platform.jobs.commands", "evaluator_host.platform.packages.commands", "evaluator_host.cli.doctor",
@@ -193,7 +193,7 @@ def _template() -> socket.socket:
         with contextlib.suppress(ConnectionRefusedError):
             ours.connect(name)
             break
-        with contextlib.suppress(OSError), _seqpacket() as listener:  # another process was first
+        with contextlib.suppress(OSError), _seqpacket() as listener:  # another process was faster
             listener.bind(name)
             listener.listen()
             _start_shared(listener.fileno())
@@ -211,11 +211,11 @@ def _start_shared(listener: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, str(listener)],
         pass_fds=[listener],
-        stdin=subprocess.DEVNULL,  # this and the next are xdist's, which must not stay open
+        stdin=subprocess.DEVNULL,  # this stream and the next are xdist's, and must not stay open
         stdout=subprocess.DEVNULL,
         cwd=Path(__file__).parents[1],
     )
-    process.returncode = 0  # nobody waits for it
+    process.returncode = 0  # no process waits for it
 
 
 def _share(listener: socket.socket) -> socket.socket:
@@ -236,7 +236,7 @@ def _share(listener: socket.socket) -> socket.socket:
 
 def _serve(connection: socket.socket) -> list[str]:
     """Fork a process for each message. Returns in each of those, with its arguments; exits when the other end closes."""
-    running: dict[int, tuple[int, int]] = {}  # by pidfd: its number, and where to write its end
+    running: dict[int, tuple[int, int]] = {}  # by pidfd: its process id, and the descriptor for its exit status
     while True:
         ready = select.select([connection.fileno(), *running], [], [])[0]
         for pidfd in running.keys() & set(ready):
@@ -329,12 +329,12 @@ def _end(main: Callable[[], object]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the end of the tests ends this too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the signal comes from the terminal; this process ends with the tests
     gc.disable()
     for module in _MODULES:
         import_module(module)
     share_authorities()
-    httpx.Client().close()  # reads them
+    httpx.Client().close()  # makes the client read the certificate authorities
     _build_api()
     _read_tables()
     gc.freeze()

@@ -25,7 +25,7 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
         with contextlib.suppress(OSError):
             if mine in (process / "cgroup").read_text():
                 found.append(f"process {process.name}: {(process / 'cmdline').read_bytes()!r}")
-    for parent, names, _ in os.walk("/sys/fs/cgroup"):  # others come and go meanwhile
+    for parent, names, _ in os.walk("/sys/fs/cgroup"):  # cgroups of others appear and vanish meanwhile
         found += [f"cgroup {parent}/{name}" for name in names if mine in name]
         names[:] = [name for name in names if not name.startswith(PREFIX)]
     command = docker_command() if docker is None else docker
@@ -57,7 +57,7 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
 
 def cgroup_folders(instance: str) -> list[Path]:
     """Control groups that a host has, of sandboxes or for them."""
-    walked = os.walk("/sys/fs/cgroup")  # which minds nothing that goes meanwhile
+    walked = os.walk("/sys/fs/cgroup")  # a walk that does not mind folders which vanish meanwhile
     return [Path(at, name) for at, names, _ in walked for name in fnmatch.filter(names, f"{PREFIX}{instance}*")]
 
 

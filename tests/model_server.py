@@ -57,7 +57,7 @@ class ModelServer:
         self.paths = {"/v1/chat/completions"} | ({"/v1/completions"} if completes else set())
         self.paths |= {f"/v1/{name}" for name in ("responses", "embeddings", "messages")} if plays_all else set()
         self.plays_all = plays_all
-        self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {}  # of other services, by path
+        self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {}  # replies of other services, by path
         self.faults = faults
         self.asked: list[str] = []
         self.bodies: list[dict[str, Any]] = []
@@ -104,7 +104,7 @@ class ModelServer:
         question = question_of(body)
         message: dict[str, Any] = {"role": "assistant", "content": f"answer to {question}", "refusal": None}
         finish_reason = "stop"
-        if body.get("tools") and "function" in body["tools"][0]:  # of OpenAI
+        if body.get("tools") and "function" in body["tools"][0]:  # a request in OpenAI's form
             call = {"name": body["tools"][0]["function"]["name"], "arguments": json.dumps({"question": question})}
             message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
             finish_reason = "tool_calls"
@@ -208,7 +208,7 @@ def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
 def question_of(body: dict[str, Any]) -> str:
     if "prompt" in body or "input" in body:
         given = body.get("prompt", body.get("input"))
-        while isinstance(given, list):  # of responses: a list of messages
+        while isinstance(given, list):  # the responses API sends a list of messages
             given = given[-1]["content"] if isinstance(given[-1], dict) and "content" in given[-1] else given[-1]
         return str(given["text"] if isinstance(given, dict) else given)
     content = body["messages"][-1]["content"]

@@ -20,11 +20,12 @@ from pathlib import Path
 from tests.leftovers import RUN
 
 PROJECT = Path(__file__).resolve().parents[1]
-_INSTALLED = Path(sysconfig.get_path("data")).resolve()  # its `bin` is where packages look for their programs
+_INSTALLED = Path(sysconfig.get_path("data")).resolve()  # packages look for their programs in its `bin`
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
-UID = 54321  # in no passwd: an ordinary user need not have an entry
-MODES = ("EVALUATOR_HOST_SANDBOX_START", "EVALUATOR_HOST_WORKERS")  # of a host, which whoever runs the tests may choose
-_PUBLIC = (Path("/srv"), Path("/media"))  # nothing of a system runs from them
+UID = 54321  # not in the table of users, because an ordinary user need not have an entry
+# settings of a host that the user of the tests may choose
+MODES = ("EVALUATOR_HOST_SANDBOX_START", "EVALUATOR_HOST_WORKERS")
+_PUBLIC = (Path("/srv"), Path("/media"))  # no programs of a system run from these folders
 
 
 def run_as_ordinary_user(script: str, *arguments: str | Path, also: Sequence[Path] = (), timeout_s: float = 60) -> str:
@@ -70,7 +71,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         return ["env", f"PYTHONPATH={path}", sys.executable, *map(str, arguments)]
     prefix = Path(sys.base_prefix).resolve()
     folders = dict.fromkeys((prefix, PROJECT, _INSTALLED, *also))
-    # The mount hides what lies there: the project may.
+    # The mount hides the files there, among which the project may be.
     place = next(one for one in _PUBLIC if not any(folder.is_relative_to(one) for folder in folders))
     public = {folder: place / str(number) for number, folder in enumerate(folders)}
     setup = ["set -e", f"mount -t tmpfs -o mode=0755 none {place}"]
@@ -88,7 +89,7 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
         "PYTHONDONTWRITEBYTECODE": "1",
         RUN: os.environ.get(RUN, ""),
         **{name: os.environ[name] for name in MODES if name in os.environ},
-        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # a shared libpython is looked for where it was installed
+        "LD_LIBRARY_PATH": str(public[prefix] / "lib"),  # a shared libpython is searched where it was installed
     }
     command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--inh-caps=-all", "env", "-i"]
     command += [f"{name}={value}" for name, value in environment.items()]

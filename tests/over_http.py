@@ -108,7 +108,7 @@ async def served(
         keys = {workspace: (await store.keys.create_key(name, workspace))[1] for workspace in workspaces}
     command = (
         COMMAND if os.geteuid() else None
-    )  # of an ordinary user, whose output is read to its end: nothing may outlive it
+    )  # a host of an ordinary user, whose output is read to its end, so no process may outlive it
     server = Server(backend, log=folder / "log", data_dir=own.data_dir, environment=variables, command=command)
     server.client.headers["Authorization"] = f"Bearer {keys[workspaces[0]]}"
     with server:

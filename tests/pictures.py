@@ -67,7 +67,7 @@ async def take(folder: Path) -> list[Path]:
                     await page.goto(f"/?job={before}&row=5&evaluator=alike")
                     await loads(page)
                     await run(page)
-                    await expect(score(await run(page))).to_be_visible()  # of a sandbox that is warm
+                    await expect(score(await run(page))).to_be_visible()  # the time of a warm sandbox
                     taken = await _in_both_themes(page, folder, "workbench")
                     await page.goto(f"/compare/{before}/{after}")
                     await expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -59,7 +59,7 @@ def resident_mb(pid: int) -> float:
 
 def peak_mb(pid: int) -> float:
     """Return the most memory that a process has had since its start, or since `restart_peak`."""
-    status = Path(f"/proc/{pid}/status").read_text()  # psutil does not read this one
+    status = Path(f"/proc/{pid}/status").read_text()  # psutil does not read this field
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 

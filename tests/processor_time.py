@@ -49,7 +49,8 @@ class Meter:
         """Return the seconds since the last call. Two processes that use containers at once each count both."""
         now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s
-        # What has ended and was waited for is in its parent's sum now; what was not is gone from both sums.
+        # The time of a process that ended is in its parent's sum if the parent waited for it, and otherwise in neither
+        # sum.
         used -= sum(self._before.values())
         self._before, self._containers_s = now, containers_s
         return max(used, 0.0)

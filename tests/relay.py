@@ -96,7 +96,8 @@ class Relay:
                 self._pairs.remove(near)
                 near = self._tls.wrap_socket(near, server_side=True)
                 self._pairs.append(near)
-            near.settimeout(0.02 if self._tls else None)  # one thread for both directions of an SSL object
+            # short, because one thread serves both directions of an SSL object
+            near.settimeout(0.02 if self._tls else None)
             if self._tls is not None:
                 self._both_ways(near, far)
                 return

@@ -18,7 +18,7 @@ from tests.conftest import DATA_DIR, FEW_SANDBOXES
 from tests.forked import Forked
 
 COMMAND = [sys.executable, "-m", "evaluator_host"]
-_READY_S = 200  # beside many others
+_READY_S = 200  # seconds; there may be many other tests
 _IDLE_SANDBOXES = "EVALUATOR_HOST_IDLE_SANDBOXES"
 PREWARMED = {_IDLE_SANDBOXES: "1"}
 """Environment of a host as it is by default, with a sandbox for each language ready for the first call."""
@@ -128,7 +128,7 @@ def new_home(folder: Path) -> Path:
     """Make a data directory in which nothing is yet but the tools, which take a minute to install."""
     made, tools = folder / "data", DATA_DIR / "toolchain"
     made.mkdir()
-    tools.mkdir(parents=True, exist_ok=True)  # the first host of a machine has nothing there, and makes it
+    tools.mkdir(parents=True, exist_ok=True)  # the first host of a machine finds nothing there, and makes it
     (made / "toolchain").symlink_to(tools)
     return made
 

@@ -16,8 +16,8 @@ from tests.collected import HEAD, SHARDS
 from tests.distribution import LONG, seconds_of
 from tests.ordinary_user import PROJECT
 
-OWN: Final = {"auto", "evaluate", "evaluate-v1", "judge", "main"}  # contracts of no vendor
-UNEVEN: Final = 1.2  # of a shard, in times of the mean
+OWN: Final = {"auto", "evaluate", "evaluate-v1", "judge", "main"}  # contracts that belong to no vendor
+UNEVEN: Final = 1.2  # largest time of a shard, as a multiple of the mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Collected:
 
     name: str
     part: str
-    explained: bool  # its mark says why all of its file is long
+    explained: bool  # whether its mark says why the whole file takes long
     engine: bool
 
     @property

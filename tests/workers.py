@@ -17,7 +17,7 @@ from typing import Any
 
 _MESSAGE_BYTES = 1 << 20
 _FILE = Path(__file__).resolve()
-_kept: list[Any] = []  # its standard input: the process that collects ends when this one does
+_kept: list[Any] = []  # the standard input of the collecting process, which ends when this one does
 
 
 def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
@@ -27,7 +27,7 @@ def fork_workers(arguments: tuple[str, ...], specs: list[Any]) -> None:
 
     name = f"evaluator-host-tests-{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"\0{name}")  # a name in no folder
+    listener.bind(f"\0{name}")  # an abstract name, which is in no folder
     listener.listen()
     only = [*arguments, "-n", "0", "--collect-only", "-qq"]
     _kept.append(
@@ -68,7 +68,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
     import select  # noqa: PLC0415 - not where each process begins
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the end of the run ends this too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the signal comes from the terminal; this process ends with the run
     while listener in select.select([listener, 0], [], [])[0]:
         connection, _ = listener.accept()
         if os.fork():
@@ -78,7 +78,7 @@ def _serve(listener: socket.socket) -> dict[str, Any]:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         data, descriptors, *_ = socket.recv_fds(connection, _MESSAGE_BYTES, 3)
-        connection.detach()  # it closes when this process ends
+        connection.detach()  # stays open until this process ends
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
             os.close(descriptor)

@@ -18,7 +18,7 @@ ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
 
 _TIMEOUT_S: Final = 800
-# A root host that is killed beside this one leaves cgroups; a user without rights warns that it cannot remove them.
+# A root host that is killed beside this one leaves cgroups, and a user without rights warns that it cannot remove them.
 _OF_ANOTHER_HOST: Final = re.compile(
     r"cannot remove /sys/fs/cgroup/\S*evaluator-host\.\S+: \[Errno 13\] Permission denied: \S+"
 )

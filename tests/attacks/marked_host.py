@@ -23,7 +23,8 @@ from tests.server import free_port
 GUESTS = Path(__file__).parents[1] / "fixtures" / "guests"
 LANGUAGES = {"python": "view.py", "javascript": "view.js"}
 FAMILIAR = ("USER", "LOGNAME", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "PYTHONSTARTUP", "PS1")
-# Started as whoever runs it: takes on the names, then becomes the host. As root in a namespace of its own for the name.
+# Started by the user of the tests: takes on the names and then becomes the host. As root, it gets the names in a
+# namespace of its own.
 BECOME = """
 import json, os, shutil, sys
 from pathlib import Path
@@ -53,7 +54,8 @@ class Words:
             "EVALUATOR_HOST_PIP_INDEX_URL": f"https://user:{self.secret}@index.invalid/simple",
             "EVALUATOR_HOST_NPM_TOKEN": self.secret,
             "EVALUATOR_HOST_PROXY": f"http://user:{self.secret}@proxy.invalid:3128",
-            "EVALUATOR_HOST_IDLE_SANDBOXES": "0",  # which start in advance, and cost more than the views
+            # none, because sandboxes that start in advance cost more than the views
+            "EVALUATOR_HOST_IDLE_SANDBOXES": "0",
             **dict.fromkeys(FAMILIAR, self.secret),
         }
 

@@ -48,7 +48,7 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
     asked = tenants.ask(tenants.acme, "POST", SETS, json=PINS)
     key = asked.json()["key"]
     assert listed(tenants, tenants.acme) == {key}
-    tenants.ask(tenants.acme, "GET", f"{SETS}/{key}/events")  # until it is built
+    tenants.ask(tenants.acme, "GET", f"{SETS}/{key}/events")  # waits until the set is built
     digest = tenants.ask(tenants.acme, "GET", f"{SETS}/{key}").json()["digest"]
     for name in (key, digest):
         for method, path in (("GET", ""), ("GET", "/events"), ("DELETE", "")):
@@ -73,7 +73,8 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
     job = {"evaluators": [body["evaluator"]], "dataset": {"rows": [{"n": 1}]}}
     assert tenants.ask(tenants.acme, "POST", "/v1/jobs", json=job).status_code == 202
-    eventually(lambda: len(listed(tenants, tenants.acme)) == 1, within_s=60)  # a job asks for what it pins, too
+    # a job also requests the packages that it pins
+    eventually(lambda: len(listed(tenants, tenants.acme)) == 1, within_s=60)
     assert listed(tenants, tenants.globex) == set()
 
 

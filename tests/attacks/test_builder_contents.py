@@ -63,7 +63,8 @@ async def test_hooks_of_a_set_act_in_its_own_sandboxes_alone(service: Service, i
     index.add_python(wheel("hook", HOOKS))
     mine = await value_of(service, SEES, "hook==1.0.0")
     assert mine["score"] == 1
-    assert mine["loud"] in ("", "pth")  # a `.pth` is honoured, as an installation would; never the two modules
+    # a `.pth` is honoured, as an installation would do; neither of the two modules is
+    assert mine["loud"] in ("", "pth")
     for _ in range(2):
         assert (await value_of(service, SEES))["loud"] == ""
     index.add_python(wheel("neighbour", {"neighbour.py": ""}))
@@ -113,7 +114,7 @@ def evaluate(i, o, t):
     assert (await value_of(service, code, "tool==1.0.0"))["found"] == []
     (files,) = [files for files in installed(home) if (files / "tool.py").exists()]
     assert not (files / "bin").exists()
-    index.add_python(wheel("after", {"after.py": ""}))  # and the next build still uses the tools of the host
+    index.add_python(wheel("after", {"after.py": ""}))  # the next build still uses the tools of the host
     assert (await evaluated(service, "def evaluate(i, o, t): return 1", "after==1.0.0")).score == 1
     nothing_left(home)
 

@@ -26,7 +26,7 @@ from tests.packages import npm_package, wheel
 from tests.processes import command_line
 from tests.proxies import Proxy, authority
 
-USER, PASSWORD = "bob", "c0rp%2Fpassw0rd"  # as it stands in a URL: a slash in a password
+USER, PASSWORD = "bob", "c0rp%2Fpassw0rd"  # the password as a URL has it, with its slash escaped
 PLAIN = "c0rp/passw0rd"
 TOKEN = "npm-t0ken-of-the-company"
 PROXY_PASSWORD = "pr0xy-passw0rd"
@@ -124,7 +124,7 @@ async def test_credentials_are_used_and_seen_by_nobody(
             node = await value_of(service, code, "corporate@1.0.0", language=JAVASCRIPT)
             reports = json.dumps([str(report) for report in await service.environments.reports()])
     assert (sees["found"], node["found"]) == ([], [])
-    assert min(sees["size"], node["size"]) > 200  # they did look
+    assert min(sees["size"], node["size"]) > 200  # both of them did look
     assert {asked.partition(":")[0] for asked in corporate.proxy.asked} == {"localhost"}
     used = {asked.authorization for asked in corporate.index.asked if asked.authorization}
     assert used == {f"Bearer {TOKEN}", "Basic " + SECRETS[-1]}

@@ -32,7 +32,8 @@ def index() -> Iterator[Index]:
         yield serving
 
 
-MANNERS = {"hangs": (hang, "page"), "drips": (drip, "file")}  # it says nothing at all, or never all of it
+# the index sends nothing at all, or never sends everything
+MANNERS = {"hangs": (hang, "page"), "drips": (drip, "file")}
 
 
 @pytest.mark.long
@@ -47,7 +48,8 @@ async def test_an_index_that_never_answers_is_given_up_and_can_be_asked_again(in
     async with building(tmp_path, index, index_timeout_s=3) as service:
         errors = await asyncio.gather(*(refusal(service, pin, language=language) for pin, language in pins))
         nothing_left(tmp_path)
-    early = (IndexUnavailable, PackagesFailed)  # a wheel whose first bytes, once there, are not an archive
+    # a wheel whose first bytes show, once they are there, that it is not an archive
+    early = (IndexUnavailable, PackagesFailed)
     for (pin, _), error in zip(pins, errors, strict=True):
         assert isinstance(error, early if pin == "drips==1.0.0" else IndexUnavailable), (pin, error)
     index.odd.clear()
@@ -82,7 +84,7 @@ async def test_a_redirect_takes_no_password_to_another_host(tmp_path: Path, pin:
         for path in (*pages(language), *archives(language)):
             corporate.odd[path] = redirect(other.url + path)
         async with building(tmp_path, corporate) as service:
-            with contextlib.suppress(HostError):  # whether the other answers is its own affair
+            with contextlib.suppress(HostError):  # an answer from the other one does not matter here
                 await evaluated(service, RETURNS_ONE[language], pin, language=language)
         assert corporate.asked
         basic = base64.b64encode(USER.encode()).decode()

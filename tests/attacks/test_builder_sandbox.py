@@ -104,7 +104,7 @@ async def test_only_its_own_folders_are_writable(builder: Builder, home: Path, s
         str(downloads),
     }
     assert [path.endswith("/tmp") for path in found if path.startswith(str(work))] == [True] * sources
-    if sources:  # what it downloads is its own, and gone
+    if sources:  # its downloads are its own, and are gone
         assert not downloads.exists()
 
 

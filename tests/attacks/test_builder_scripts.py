@@ -20,7 +20,7 @@ from tests.packages import npm_package, source_archive, wheel
 
 PASSWORD = "c0rp-passw0rd"
 PROXY_PASSWORD = "pr0xy-passw0rd"
-MARK = Path(f"/tmp/ran-by-a-package-{os.getpid()}")  # where a script would leave it, outside of any sandbox
+MARK = Path(f"/tmp/ran-by-a-package-{os.getpid()}")  # a file that a script outside of any sandbox would leave
 
 LOOTER = """
 def made():
@@ -129,7 +129,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 ) -> None:
     service, home = permissive
     body = f"HOME = {str(home)!r}\n{LOOTER}"
-    for name in ("looter", "second"):  # the second looks for what the first has left
+    for name in ("looter", "second"):  # the second one looks for traces of the first
         open_index.add_python(source_archive(name, body))
         code = f"import {name}\ndef evaluate(i, o, t):\n    return {{'score': 1, 'details': {name}.LOOT}}"
         loot = (await value_of(service, code, f"{name}==1.0.0"))["details"]

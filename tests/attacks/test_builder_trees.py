@@ -62,7 +62,7 @@ async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: 
             nothing_left(home)
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             stage = home / "environments" / "build" / "staging" / f"{'0' * 64}.left"
-            nest(stage, 1500)  # as a host that was killed would leave it
+            nest(stage, 1500)  # as a killed host would leave it
         async with building(home, index) as service:
             assert (await evaluated(service, ONE, "harmless==1.0.0")).score == 1
             nothing_left(home)
@@ -114,7 +114,7 @@ def made():
 @pytest.mark.long
 async def test_a_build_that_cannot_be_looked_at_is_ended(home: Path) -> None:
     watch = DiskWatch(home, limit_mb=100, own=(home / "file",))
-    (home / "file").touch()  # no folder: every look fails
+    (home / "file").touch()  # not a folder, so that every look fails
     killed = asyncio.Event()
     await asyncio.wait_for(watch.watch(os.getpid(), killed.set), timeout=30)
     assert killed.is_set()
@@ -127,7 +127,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
     build.mkdir(parents=True)
     builder = Builder(build, file_mb=100)
     with monkeypatch.context() as patched:
-        patched.setattr(Builder, "_tried", None)  # a fault that nobody foresaw
+        patched.setattr(Builder, "_tried", None)  # a fault that nobody expected
         with pytest.raises(TypeError):
             await builder.findings()
     assert [finding.ok for finding in await builder.findings()] == [shutil.which("bwrap") is not None]
@@ -174,7 +174,7 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
         assert (folder.downloads / "file").exists()
         entering = asyncio.create_task(
             folder.using_downloads().__aenter__()
-        )  # one that begins later waits for its turn
+        )  # a build that begins later waits for its turn
         await asyncio.sleep(0.2)
         assert not entering.done()
     await trimming
@@ -233,7 +233,7 @@ def test_an_installed_set_may_be_tampered_with_at_any_depth(home: Path) -> None:
     nest(files / "deep", 1100)
     assert len(differences(files, known)) == 1100
     before = descriptors()
-    with pytest.raises(PackagesFailed, match="64 levels") as kept:  # as a host keeps the errors of builds
+    with pytest.raises(PackagesFailed, match="64 levels") as kept:  # kept as a host keeps the errors of builds
         settle(files)
     assert kept.value.__traceback__ is not None
     assert descriptors() == before

@@ -25,7 +25,7 @@ from tests.python_versions import OTHER, OWN
 ROOM = 1 << 20
 TAG = f"cpython-{OWN.replace('.', '')}"
 MANY = "\n".join(f"def f{number}(a, b={number}):\n    return [a, b, {{'c': a}}]" for number in range(1500))
-# How much less an import of `many` takes than compiling its text, in processor time of one process.
+# Prints how much less processor time an import of `many` takes than compiling its text, in one process.
 IMPORTED = """
 import time
 def evaluate(inputs, outputs, trace):

@@ -82,7 +82,7 @@ def test_heads_that_never_end_are_hung_up_on(server: Server) -> None:
             for _ in range(100)
         ]
         for number, raw in enumerate(slow):
-            raw.sendall(HEAD[: number % len(HEAD)])  # some say nothing at all
+            raw.sendall(HEAD[: number % len(HEAD)])  # some connections send nothing at all
         assert server.client.get("/healthz").status_code == 200
         for raw in slow:
             assert raw.recv(1) == b""
@@ -117,7 +117,7 @@ class Few:
 
 
 class _Server(uvicorn.Server):
-    capture_signals = staticmethod(contextlib.nullcontext)  # those of the tests stay as they are
+    capture_signals = staticmethod(contextlib.nullcontext)  # the signal handlers of the tests stay as they are
 
 
 async def status(reader: asyncio.StreamReader) -> bytes:
@@ -154,7 +154,7 @@ async def test_when_connections_run_out_the_quietest_is_closed(few: Few) -> None
         assert await status(quiet[-1]) == b"200"
     newcomer = await few.connect("/")
     assert await status(newcomer) == b"200"
-    assert await asyncio.wait_for(quiet[0].read(), 10) == b""  # the one that waited longest
+    assert await asyncio.wait_for(quiet[0].read(), 10) == b""  # the connection that waited longest
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(quiet[1].read(), 0.1)
     few.answer.set()

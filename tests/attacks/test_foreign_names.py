@@ -58,7 +58,8 @@ class Ask:
     body: Any = None
     query: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    free: bool = False  # whether it is answered alike whatever the names: they are new ones, or are looked up later
+    # whether the answer is the same for all names, because they are new names or are looked up later
+    free: bool = False
 
     def filled(self, names: Names) -> dict[str, Any]:
         body = _filled(self.body, names)
@@ -399,7 +400,7 @@ def test_every_operation_and_every_field_that_names_something_is_asked_here() ->
     names = {kind: kind for kind in (*KINDS, "url")}
     found, described, given = operations(), bodies(), parameters()
     for one in found:
-        one.at(names)  # a KeyError: say what the parameter of this path names
+        one.at(names)  # a KeyError here: add what the parameter of this path names
         assert one.is_told or str(one) not in described, f"{one} takes a body: say in ASKS what it names"
         schema = described.get(str(one), {"name": "", "properties": {}})
         wanted = {name for name in schema.get("properties", {}) if f"{schema['name']}.{name}" not in PLAIN}
@@ -506,7 +507,7 @@ def furnish(scene: Scene) -> None:
     make("POST", f"/v1/schedules/{name['schedule']}/run")
     make("POST", "/v1/alerts", json={"name": name["alert"], "metric": "mean", "below": 0.5, "job": name["job"]})
     name["set"] = make("POST", "/v1/environments", json={"packages": ["six==1.17.0"]})["key"]
-    make("GET", f"/v1/environments/{name['set']}/events")  # until it is installed
+    make("GET", f"/v1/environments/{name['set']}/events")  # waits until it is installed
     make("POST", "/apis/entities/v2/workspaces", json={"name": name["space"]})
     place = f"v2/workspaces/{name['space']}"
     make("POST", f"/apis/files/{place}/filesets", json={"name": name["fileset"]})

@@ -82,7 +82,8 @@ def test_a_neighbour_is_served_while_hostile_data_is_read_and_a_killed_host_leav
     file = io.BytesIO()
     parquet.write_table(pa.table({"a": texts}), file, compression="zstd", store_schema=False)
     with host.neighbour() as answers:
-        job = host.start(LONG_DIVISION, LONG_NUMBERS).json()  # how it ends is in tests/jobs/test_hostile_templates.py
+        # the end of the job is tested in tests/jobs/test_hostile_templates.py
+        job = host.start(LONG_DIVISION, LONG_NUMBERS).json()
         host.start("{{ item.n|round(item.p) }}", [{"n": 5, "p": -1_000_000_000}])
         refused = host.ask(
             host.alpha,

@@ -19,7 +19,7 @@ from tests.keyed import bearer, is_problem, make_key
 from tests.processes import own_seconds, peak_mb, restart_peak
 from tests.server import Server
 
-MEMORY_MB = 96  # for requests; what is sent and returned here is more, as little more as shows it
+MEMORY_MB = 96  # memory for requests; what is sent and returned here is slightly more
 PEAK_MB = 448
 PLAIN = {"evaluator": {"code": "def evaluate(inputs, outputs, trace):\n    return 1.0\n"}}
 
@@ -46,7 +46,7 @@ class Host:
         seen, stop = Seen(), threading.Event()
 
         def call() -> None:
-            while True:  # once at least, however soon the attack is over
+            while True:  # at least once, however soon the attack is over
                 seen.answers[self.ask(self.beta, "GET", "/healthz").status_code] += 1
                 seen.answers[self.ask(self.beta, "POST", "/v1/evaluate", json=PLAIN).status_code] += 1
                 if stop.wait(0.1):

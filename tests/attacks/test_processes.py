@@ -20,9 +20,10 @@ from tests.over_http import calling_processes, connection_to, served
 from tests.server import Server
 
 THROUGH = {
-    "files-for-another-workspace", "row-before", "crash-of-a-batch",  # workspaces, rows of one evaluator, batches
-    "model-key", "model-second-request", "model-after-the-row",  # grants, what is left of a budget
-    "words-for-the-next-row", "huge-text", "endless-loop",  # limits of logs, results and time
+    # attacks on other workspaces, on rows of one evaluator, on batches
+    "files-for-another-workspace", "row-before", "crash-of-a-batch",
+    "model-key", "model-second-request", "model-after-the-row",  # attacks on grants and on the rest of a budget
+    "words-for-the-next-row", "huge-text", "endless-loop",  # attacks on limits of logs, results and time
 }  # fmt: skip
 """Attacks on what passes through the processes between a caller and a sandbox."""
 ON_THE_HOST = {"numbers-without-end"}
@@ -49,7 +50,7 @@ async def test_the_cases_of_a_link_have_their_outcomes(tmp_path: Path) -> None:
 
 HEAD = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
 ODD = [
-    b"GET /v1/info HTTP/1.0\r\n\r\n",  # names no host
+    b"GET /v1/info HTTP/1.0\r\n\r\n",  # a request without a Host header
     b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
     b"GET /v1/nothing/../info HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET http://evil.example//v1/info?a|b=%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -59,7 +60,7 @@ ODD = [
     b"POST /v1/datasets?name=a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"POST /v1/evaluators HTTP/1.1\r\n"
     + HEAD.replace(b"localhost", b"evil.example")
-    + b"\r\n{",  # the rest never comes
+    + b"\r\n{",  # the rest of the body never comes
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD + b"\r\n{",
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD.replace(b"100", b"9" * 11) + b"\r\n{",
 ]
@@ -94,7 +95,7 @@ async def test_whichever_process_accepts_a_request_it_is_answered_alike(tmp_path
 
 async def test_a_row_of_too_many_levels_to_pass_on_fails_as_it_does_in_one_process(tmp_path: Path) -> None:
     async with served("bubblewrap", tmp_path) as host:
-        for number in range(6):  # each of the two has some of them
+        for number in range(6):  # each of the two processes gets some of them
             code = f"def evaluate(inputs, outputs, trace):\n    return 1.0  # {number}\n"
             body = f'{{"evaluator": {{"code": {json.dumps(code)}}}, "inputs": {{"a": {"[" * 700 + "]" * 700}}}}}'
             async with httpx.AsyncClient(

@@ -35,12 +35,12 @@ X32 = 1 << 30
 WAITS = ("pause", "sync")
 PROCESSES = ("fork", "vfork", "clone")
 ENOSYS, EPERM = 38, 1
-NOT_THERE = (ENOSYS, "signal 31", "signal 11")  # refused, killed by the filter, or by a kernel that has no such gate
+NOT_THERE = (ENOSYS, "signal 31", "signal 11")  # refused, killed by the filter, or killed by a kernel without this gate
 ALL_ONES = (1 << 64) - 1
 NAMESPACES = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 SIGCHLD = 17
 
-Call = tuple[str, int, tuple[int, ...]]  # how, number, arguments
+Call = tuple[str, int, tuple[int, ...]]  # gate, number, arguments
 Outcome = int | str
 
 
@@ -51,7 +51,8 @@ def calls() -> list[Call]:
     made += [(way(NUMBER[name]), NUMBER[name], arguments) for name, arguments in conditional()]
     if platform.machine() == "x86_64":
         made += [("plain", X32 | n, (ALL_ONES,) * 6) for n in (*range(0, NEWEST, 7), *range(512, 548))]
-        made += [("compat", n, ()) for n in (20, 21, 26, 120, 310)]  # getpid, mount, ptrace, clone, unshare there
+        # getpid, mount, ptrace, clone and unshare in the 32-bit table
+        made += [("compat", n, ()) for n in (20, 21, 26, 120, 310)]
     return made
 
 
@@ -134,9 +135,9 @@ def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
         if how == "compat" or number >= X32:
             expected = set(NOT_THERE)
         elif NAME.get(number) == "sync":
-            expected = {0, "blocked"}  # as long as this machine's disks take
+            expected = {0, "blocked"}  # these calls take as long as this machine's disks need
         elif NAME.get(number) == "restart_syscall":
-            expected |= {errno.EINTR}  # after a call that a signal has interrupted
+            expected |= {errno.EINTR}  # the result of a call that a signal interrupted
         elif number > knows:
             expected |= {free}
         if outcome not in expected:

@@ -19,7 +19,7 @@ import pytest
 from tests.attacks.marked_host import LANGUAGES, Words, marked_host, view_from
 from tests.ordinary_user import PROJECT
 
-LEAST_CHARACTERS = 12  # a shorter one is a word of the language as well ("quiet", "core")
+LEAST_CHARACTERS = 12  # shorter names are words of the language as well ("quiet", "core")
 REAL_NAMES = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/core_pattern", "/etc/machine-id")
 
 # Bind mounts tell where they come from, to every process that may read its own mountinfo.
@@ -30,12 +30,12 @@ COUNTERS = re.compile(
     r"|schedstat|slabinfo|softirqs|stat|sys/fs/.*|sys/kernel/(ns_last_pid|pty/nr|random/.*)|sys/net/.*|sys/vm/.*|uptime"
     r"|vmallocinfo|vmstat|zoneinfo|timer_list|self|thread-self)"
 )
-# Of its own two processes: addresses, numbers, times.
+# Addresses, numbers and times of the sandbox's own two processes.
 PROCESS = re.compile(
     r"/proc/(own|1)/(arch_status|auxv|autogroup|cgroup|environ|fd/.*|fdinfo/.*|io|ksm_.*|maps|map_files/.*|mounts|mountstats"
     r"|net/.*|ns/.*|numa_maps|oom_score|sched|schedstat|smaps.*|stack|stat|statm|status|syscall|timers|wchan|latency)"
 )
-# What one process happens to hold; a sandbox that waited for its evaluator has other code of the runner behind it.
+# Names that one process happens to hold; a sandbox that waited for its evaluator has run other code of the runner.
 ANSWERS = re.compile(
     r"code|descriptors|session|(main )?process (pid|ppid|title)|(main )?report|names|stack|call sites|cache"
 )
@@ -90,7 +90,7 @@ def test_nothing_in_view_names_the_host_or_its_secrets(seen: Seen, language: str
             for where, found in one["found"].items()
             for word in found
             if seen.docker or not (BOUND.fullmatch(where) and word[::-1] in paths)
-            if where != "sysconfig"  # where the interpreter was built, which it tells everybody
+            if where != "sysconfig"  # the folder where the interpreter was built, which it tells everybody
         }
         assert named == set()
 
@@ -121,7 +121,7 @@ def alike(view: dict[str, str]) -> dict[str, str]:
     status = dict(line.split(":\t", 1) for line in view["/proc/own/status"].splitlines() if ":\t" in line)
     uid = status["Uid"].split()[0]
     plain = {key: re.sub(rf"\b{uid}\b", "UID", text) for key, text in view.items()}
-    if "/proc/1/cmdline" in plain:  # how many descriptors the host had open when it started this sandbox
+    if "/proc/1/cmdline" in plain:  # the number of descriptors that the host had open when it started this sandbox
         plain["/proc/1/cmdline"] = re.sub(r"--args\0\d+", "--args\0N", plain["/proc/1/cmdline"])
     for key in {"/proc/own/mountinfo", "/proc/1/mountinfo"} & plain.keys():
         lines = [line.split(" ") for line in plain[key].splitlines()]

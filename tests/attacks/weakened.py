@@ -65,7 +65,7 @@ _STAYS: Final = {
 }  # fmt: skip
 """Guards without which an attack could be the work of another in its sandbox."""
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
-LOAD_TIMEOUT_S: Final = 0.7  # what loops as it is loaded takes that much processor time, twice
+LOAD_TIMEOUT_S: Final = 0.7  # a loop at module level takes this much processor time, twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class AttackedHost:
 
     async def never_through(self, attacks: Sequence[Attack], *, at_once: int) -> list[str]:
         """Return the names of attacks that do not get through; one that has to win a race is tried a few times, alone."""
-        while self.service.pool._evict_idle():  # it started with other guards
+        while self.service.pool._evict_idle():  # idle sandboxes were started with other guards
             pass
         for language in {attack.language for attack in attacks}:
             assert await neighbour_problems(self.service, language) == [], "an honest evaluator must still run"
@@ -158,7 +158,7 @@ def _weaken_bubblewrap(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard], fo
 
     patch.setattr(bubblewrap, "bubblewrap_args", arguments)
     patch.setattr(bubblewrap.BubblewrapBackend, "_forks", lambda *_: False)
-    if Guard.CAPABILITIES in guards:  # in a user namespace, where they are not those of the machine
+    if Guard.CAPABILITIES in guards:  # in a user namespace, capabilities are not those of the machine
         patch.setattr(bubblewrap, "choose_identity", Identity)
     if Guard.ENVIRONMENT in guards:
         name, value = _SECRET.split("=")
@@ -297,18 +297,18 @@ _DOCKER: Final[dict[Guard, Callable[[dict[str, Any], dict[str, Any]], None]]] = 
 
 
 _OF_THE_SANDBOX: Final = {
-    Guard.MEMORY: ("memory_mb", 512),  # attacks take 300 MB at most, or all there is, which takes time
+    Guard.MEMORY: ("memory_mb", 512),  # attacks take at most 300 MB, or all there is, which takes time
     Guard.PROCESSES: ("processes", 1000),
     Guard.DISK: ("disk_mb", 256),
 }
 _OF_THE_RUNNER: Final = {**_OF_THE_SANDBOX, Guard.LOGS: ("log_kb", 1000), Guard.RESULT: ("result_kb", 4 * 1024)}
-_LONG_S: Final = 0.05  # more than is allowed: enough for the error to name another limit
+_LONG_S: Final = 0.05  # slightly more than is allowed, so that the error names another limit
 
 
 def _higher_limits(guards: AbstractSet[Guard], limits: Mapping[Guard, tuple[str, int]]) -> dict[str, Any]:
     higher: dict[str, Any] = dict(limits[guard] for guard in guards & limits.keys())
     if guards >= {Guard.MEMORY, Guard.PROCESSES}:
-        higher["memory_mb"] = 1024  # a thousand processes need more
+        higher["memory_mb"] = 1024  # a thousand processes need more memory
     return higher
 
 

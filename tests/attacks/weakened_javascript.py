@@ -29,7 +29,7 @@ _BELIEVES: Final = """  function encodeResult(value, limit) {
     if (kind) return '{"kind":"' + kind + '","value":' + naive + ',"nonfinite":[],"unsupported":null,"notes":[]}';
 """
 
-# (file, text, what takes its place). A text that is not there any more fails the test.
+# (file, text, replacement); the test fails if the text is no longer there
 EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     Guard.CLEANING: (
         ("worker/row_cleanup.cjs", "found.length > 0", "found.length < 0"),

@@ -21,7 +21,7 @@ def _end_as_programs_do():
 """
 _OWN_BUILTINS: Final = "from evaluator_runner.builtins_copy import BUILTINS as __builtins__"
 
-# (file of evaluator_runner, text, what takes its place). A text that is not there any more fails the test.
+# (file of evaluator_runner, text, replacement); the test fails if the text is no longer there
 EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
     Guard.CHANNEL: (
         ("guest_setup.py", "        os.closerange(low + 1, high)\n", "        pass\n"),

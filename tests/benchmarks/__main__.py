@@ -169,7 +169,7 @@ async def _of_nemo(settings: Settings, add: Add) -> None:
         add("import of the light NeMo modules, cold", taken_s, "s", "≤", 0.4)
         add("processor time of that import", worked_s, "s", "≤", 0.4)
         own, theirs = [], []
-        for _ in range(5):  # in turns: the machine may have other work
+        for _ in range(5):  # several turns, because the machine may have other work
             own.append(await nemo.rows_s(service, Isolation.BATCH))
             theirs.append(await asyncio.to_thread(nemo.real_s, real))
         name = f"{nemo.ROWS:,} rows of a NeMo metric, isolation"
@@ -208,7 +208,7 @@ async def _of_first_calls(settings: Settings, add: Add) -> None:
     ways = {f"{name}, {language}": (settings, language) for language in (PYTHON, JAVASCRIPT, TYPESCRIPT)}
     ways[f"{name}, {PYTHON}, template"] = (forked, PYTHON)
     taken: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(5):  # in turns: the machine may have other work
+    for _ in range(5):  # several turns, because the machine may have other work
         for way, (its, language) in ways.items():
             taken[way].append(await figures.first_call_processor_ms(its, language))
     fresh_ms = p50(taken[f"{name}, {PYTHON}"])
@@ -401,7 +401,7 @@ async def _serve(
     command += ["--data-dir", str(settings.data_dir), "--sandbox", str(settings.sandbox)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        for _ in range(1200):  # the machine may have other work
+        for _ in range(1200):  # long, because the machine may have other work
             await asyncio.sleep(0.1)
             try:
                 await client.get("/readyz")
@@ -444,7 +444,7 @@ def main() -> None:
     if options.quick:
         raise SystemExit("\n".join(ratios.check(settings)) or 0)
     parts = options.only or [part for part in PARTS if part != "docker" or not options.no_docker]
-    lines = uvloop.run(measure(settings, parts))  # as `serve` runs
+    lines = uvloop.run(measure(settings, parts))  # as `serve` does
     show(lines)
     target = Path("bench-results")
     target.mkdir(exist_ok=True)

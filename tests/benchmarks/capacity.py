@@ -15,8 +15,8 @@ from tests.benchmarks.tenants import processor_s
 
 CALLS, ROWS, EVALUATORS = 400, {Isolation.ROW: 2000, Isolation.BATCH: 20_000}, 8
 _ROW = {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}
-_BATCH = 1000  # rows of a request
-_SETTLE_S = 2.0  # the host looks at its sandboxes meanwhile, and reads what is left of them
+_BATCH = 1000  # rows of one request
+_SETTLE_S = 2.0  # seconds in which the host looks at its sandboxes and measures their memory
 
 
 def spent_ms(port: int, pid: int, language: Language) -> dict[str, float]:
@@ -48,7 +48,7 @@ def _spent_ms(port: int, pid: int, path: str, body: dict[str, Any], times: int) 
     content = json.dumps(body)
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
         began = 0.0
-        for number in range(times + 1):  # the first is not warm
+        for number in range(times + 1):  # the first call is not warm
             if number == 1:
                 began = processor_s(pid)
             connection.request("POST", path, content, {"Content-Type": "application/json"})

@@ -95,7 +95,7 @@ async def waiting_call_ms(settings: Settings, language: Language, times: int = 8
     for _ in range(times):
         async with open_engine(alone) as service:
             await service.pool.prewarm(default_spec(language))
-            await asyncio.sleep(0.5)  # what it does ahead is done meanwhile
+            await asyncio.sleep(0.5)  # time for what it prepares in advance
             before = running_ms()
             by_clock += await first_call_ms(service, language, idle=False, times=1)
             worked.append(running_ms() - before)
@@ -107,7 +107,7 @@ def running_ms() -> float:
     total_ms, line = 0.0, [os.getpid()]
     while line:
         pid = line.pop()
-        with contextlib.suppress(OSError, psutil.NoSuchProcess):  # ended meanwhile
+        with contextlib.suppress(OSError, psutil.NoSuchProcess):  # the process has ended meanwhile
             for task in Path(f"/proc/{pid}/task").iterdir():
                 total_ms += int((task / "schedstat").read_text().split()[0]) / 1e6
                 line += map(int, (task / "children").read_text().split())
@@ -197,5 +197,5 @@ def _children_pss_mb() -> float:
 def _pss_mb(pid: int) -> float:
     try:
         return psutil.Process(pid).memory_full_info().pss / (1 << 20)
-    except psutil.Error:  # ended meanwhile
+    except psutil.Error:  # the process has ended meanwhile
         return 0.0

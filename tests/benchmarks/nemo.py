@@ -119,7 +119,7 @@ async def rows_s(service: Service, isolation: Isolation, count: int = ROWS) -> f
 
 def _run(program: str, *packages: Path) -> str:
     environment: dict[str, Any] = {"PYTHONPATH": os.pathsep.join(map(str, packages)), "PATH": os.environ["PATH"]}
-    command = [getattr(sys, "_base_executable", sys.executable), "-c", program]  # the environment's packages, no others
+    command = [getattr(sys, "_base_executable", sys.executable), "-c", program]  # only packages of the environment
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600).stdout
 
 

@@ -172,7 +172,7 @@ def available() -> list[str]:
 async def serve(name: str, port: int) -> None:
     """Serve one peer by HTTP/1.1, with as little around it as can be."""
     score, threads = PEERS[name], ThreadPoolExecutor(4)
-    score({"inputs": {"correct_answer": 1}, "outputs": 1})  # what it has to load is there
+    score({"inputs": {"correct_answer": 1}, "outputs": 1})  # loads what later calls need
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):

@@ -34,7 +34,7 @@ _FORKS: Final = 300
 
 async def measure(settings: Settings) -> dict[str, float]:
     """Return how many times the processor time of each figure goes into that of a bare fork."""
-    # None may end meanwhile, because what it used would leave the sum.
+    # None of them may end meanwhile, because the sum would lose what it used.
     many = settings.model_copy(update={"max_sandboxes": _SANDBOXES, "idle_sandboxes": 0})
     templates = many.model_copy(update={"sandbox_start": SandboxStart.TEMPLATE})
     taken: dict[str, list[float]] = {}

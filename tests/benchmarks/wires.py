@@ -165,7 +165,7 @@ def _beside_a_process(
             stdin.flush()
             assert "1" in stdout.readline()
 
-        theirs()  # imports what it needs, for longer than a server keeps a connection without requests
+        theirs()  # imports what it needs, which takes longer than a server keeps a connection without requests
         with _wire(port, path, body) as ours:
             found = _in_turns(ours, theirs, rounds)
         worker.stdin.close()

@@ -85,7 +85,7 @@ def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
     for number in range(ROUNDS + 1):
         for name, (port, pid) in hosts.items():
             one = _load(port, pid)
-            if number:  # the first loads the evaluators
+            if number:  # the first round loads the evaluators
                 found[name].append(one)
     fields = ("calls_per_s", "own_ms", "busiest_ms", "sandboxes_ms")
     return {

@@ -27,7 +27,7 @@ FLAGS = [
     "--js-flags=--max-lazy,--no-opt",  # pages live for seconds: compiling less is cheaper than running faster
 ]
 
-expect.set_options(timeout=30_000)  # milliseconds; the machine may be busy with other tests
+expect.set_options(timeout=30_000)  # long, because the machine may be busy with other tests
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ new Promise((settle) => {
 `finished` of an animation is not asked: Chromium never settles it when the element goes meanwhile.
 """
 AXE = DIST.parent / "node_modules" / "axe-core" / "axe.min.js"
-PICTURES = os.environ.get("EVALUATOR_HOST_TEST_PICTURES")  # a folder; without it no picture is taken
+PICTURES = os.environ.get("EVALUATOR_HOST_TEST_PICTURES")  # folder of the pictures; none are taken without it
 GRAVE = ("moderate", "serious", "critical")
 
 
@@ -71,7 +71,7 @@ class Look:
         return context
 
     def _heard(self, message: ConsoleMessage) -> None:
-        # An answer of 4xx is told there too; what the page makes of it is what a test looks at.
+        # Chromium also reports answers of 4xx here; tests look at what the page makes of them.
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
             self.faults.append(message.text)
 
@@ -100,7 +100,7 @@ async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
 
 async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
     """Findings of axe, moderate to critical, in the page as it is shown now; `colours`: only of its colours."""
-    # In a world of its own: the page's policy lets nothing in that the host has not served.
+    # Runs in an isolated world, because the page's policy refuses scripts that the host has not served.
     session = await page.context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
     world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "axe"})

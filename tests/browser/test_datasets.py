@@ -68,7 +68,7 @@ async def test_a_score_that_fell_leads_to_the_comparison(page: Page, host: Serve
     await page.get_by_role("button", name="Fell in their last job 1").click()
     await expect(table.get_by_role("row")).to_have_count(2)
     assert await grave_findings(page) == []
-    await page.reload()  # the choice is in the address
+    await page.reload()  # the address keeps the choice
     await table.get_by_role("link", name="▼").click()
     await expect(page.get_by_role("heading", name="Comparison")).to_be_visible()
     await expect(page).to_have_url(f"{host.url}/compare/{made[0].id}/{made[1].id}?evaluator=trend-falls%401")
@@ -109,7 +109,7 @@ async def test_rows_are_read_a_page_at_a_time(page: Page, seeds: Seeds) -> None:
     await page.reload()
     use = dialog.get_by_role("link", name="Use in the workbench")
     assert await use.get_attribute("href") == "/?dataset=many&row=9995"
-    await page.goto("/datasets/many?row=1234")  # not of the page that is shown
+    await page.goto("/datasets/many?row=1234")  # a row that is not on the page shown
     await expect(dialog.get_by_role("group", name="question")).to_have_text("question 1234")
 
 
@@ -145,7 +145,7 @@ async def test_an_upload_asks_for_the_key_that_the_host_wants(browser: Browser, 
         await page.goto("/datasets")
         asked = page.get_by_role("dialog", name="This host needs a key")
         await expect(asked).to_be_visible()
-        await page.wait_for_load_state("networkidle")  # whatever asks has asked
+        await page.wait_for_load_state("networkidle")  # waits until all requests are answered
         await page.keyboard.press("Escape")
         await expect(asked).to_be_hidden()
         await choose(page, "kept.jsonl", as_lines([{"n": 1}]))

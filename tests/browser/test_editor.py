@@ -32,7 +32,7 @@ async def test_a_newcomer_scores_an_example_by_a_key(page: Page) -> None:
     status = page.locator(".status-line")
     await expect(status).to_contain_text("evaluate")
     await expect(status).to_contain_text("function evaluate with 3 parameters")
-    await page.keyboard.press("ControlOrMeta+Enter")  # nothing has the focus yet
+    await page.keyboard.press("ControlOrMeta+Enter")  # no element has the focus yet
     card = page.get_by_role("article", name="Result")
     await expect(score(card)).to_have_text("1")
     await expect(card).to_contain_text("passed")
@@ -96,7 +96,7 @@ async def test_code_is_formatted_and_the_contract_is_at_hand(page: Page) -> None
     await page.keyboard.press("ControlOrMeta+Space")
     await expect(page.locator(".cm-completionDetail").get_by_text("as on the test row")).to_be_visible()
     await picture(page, "editor-types")
-    await page.wait_for_timeout(200)  # an Enter that comes with the list is one of the text
+    await page.wait_for_timeout(200)  # an Enter at the same moment as the list is part of the text
     await page.keyboard.press("Enter")
     await expect(lines.first).to_contain_text("inputs: { ")
     await write(page, CODE, "export const evaluate = (")
@@ -116,7 +116,7 @@ async def test_language_servers_know_names_types_and_probable_mistakes(page: Pag
         page.locator(".cm-completionLabel"), page.locator(".cm-known"), page.locator(".main-editor .cm-lintRange-warning"),
     )  # fmt: skip
     await write(page, CODE, "import statistics\n\ndef evaluate(inputs, outputs, trace):\n    return ")
-    await page.keyboard.type("outputs.endsw")  # a text on the test row
+    await page.keyboard.type("outputs.endsw")  # the value on the test row is a text
     await expect(offered.get_by_text("endswith", exact=True)).to_be_visible()
     await page.keyboard.press("Escape")
     await write(page, CODE, "import statistics\n\ndef evaluate(inputs, outputs, trace):\n    return statistics.mean")
@@ -150,7 +150,8 @@ async def test_language_servers_know_names_types_and_probable_mistakes(page: Pag
     assert len([name for name in asked if name.startswith("typescript-")]) == 1
 
 
-# The test ends the five minutes without a question: a shorter time could be over before a busy machine has an answer.
+# The test itself ends the five minutes without a question, since a shorter time could be over before a busy machine
+# answers.
 IDLE_AT_WILL = (
     "const wait = setTimeout; window.setTimeout = (run, ms, ...more) => {"
     " if (ms === 300_000) window.endIdleTime = run; return wait(run, ms, ...more); }"
@@ -293,7 +294,7 @@ async def test_another_evaluator_has_nothing_of_the_one_before(page: Page) -> No
     await open_workbench(page)
     await write(page, CODE, "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return 1\n")
     await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_be_visible(timeout=30_000)
-    await page.route("**/v1/check", lambda route: asyncio.sleep(30))  # an answer that does not come
+    await page.route("**/v1/check", lambda route: asyncio.sleep(30))  # the answer never comes
     await start_from(page, "JSON schema")
     await expect(page.locator(".main-editor .cm-content")).to_contain_text("schema")
     await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_have_count(0)
@@ -464,7 +465,7 @@ async def chosen(page: Page, button: str, what: list[Any] | Path) -> None:
 def packed(entries: list[tuple[str | zipfile.ZipInfo, bytes]]) -> dict[str, Any]:
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a name that is there twice
+        warnings.simplefilter("ignore", UserWarning)  # an archive may contain a name twice
         for name, content in entries:
             archive.writestr(name, content)
     return {"name": "shop.zip", "mimeType": "application/zip", "buffer": written.getvalue()}

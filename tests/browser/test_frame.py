@@ -78,7 +78,7 @@ async def test_an_address_with_escapes_that_are_not_valid_is_a_page_too(look: Lo
     ):
         await page.goto(path)
         await expect(page.get_by_role("main")).to_contain_text(words)
-    look.faults.clear()  # the host's 404
+    look.faults.clear()  # the 404 is expected here
 
 
 @pytest.mark.long
@@ -87,7 +87,8 @@ async def test_axe_finds_nothing_grave_on_any_page_and_each_fits_narrow_and_wide
     for path in (*PLACES, *SETUP):
         await page.goto(path)
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
-        await expect(page.locator("main .spinner")).to_have_count(0)  # one that appears has too little contrast
+        # an element that is still fading in has too little contrast
+        await expect(page.locator("main .spinner")).to_have_count(0)
         for theme in THEMES:
             await page.emulate_media(color_scheme=theme)
             assert await grave_findings(page, colours=theme == "dark") == [], (path, theme)

@@ -68,7 +68,7 @@ async def test_a_comparison_that_fails_says_so(look: Look, seeds: Seeds) -> None
     await expect(page.get_by_role("region", name="Scores of the jobs")).to_contain_text("95 %")
     await page.goto(f"/compare?jobs={seeds.before}")
     await expect(page.get_by_role("heading", name="1 job compared")).to_be_visible()
-    look.faults.clear()  # the 503 that was made
+    look.faults.clear()  # the 503 was caused on purpose
 
 
 async def test_several_jobs_are_compared(page: Page, seeds: Seeds) -> None:
@@ -143,4 +143,4 @@ async def test_a_comparison_says_what_differs_and_when_rows_are_too_few(look: Lo
     await page.goto(f"/compare/{first}/{apart}")
     await expect(page.get_by_role("alert")).to_contain_text("cannot be compared")
     await expect(page.get_by_role("button", name="Compare evaluators of different names")).to_have_count(0)
-    look.faults.clear()  # the refusals that were asked for
+    look.faults.clear()  # the refusals were caused on purpose

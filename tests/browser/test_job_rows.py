@@ -53,7 +53,7 @@ async def test_a_bar_of_the_histogram_shows_its_rows(page: Page, seeds: Seeds) -
     canvas = page.locator("canvas[data-drawn=true]")
     box = await canvas.bounding_box()
     assert box is not None
-    await page.wait_for_timeout(400)  # the bars grow
+    await page.wait_for_timeout(400)  # the bars are still growing
     await canvas.click(position={"x": box["width"] - 30, "y": box["height"] - 90})
     await expect(page.get_by_role("button", name="Remove the filter score 0.9 to 1")).to_be_visible()
     await expect(count(page)).to_contain_text("1,6")
@@ -159,9 +159,7 @@ async def test_a_result_of_a_megabyte_is_shown_in_part_and_in_whole_when_asked(p
     await expect(again).to_have_attribute("href", f"/?job={job.id}&row=1&label=evaluator%201")
     await again.click()
     await expect(page.get_by_text("'p' * 50_000")).to_be_visible()
-    await expect(page).to_have_url(
-        f"{host.url}/"
-    )  # the address is for coming here, and what is written stays in the tab
+    await expect(page).to_have_url(f"{host.url}/")  # the address is only for arriving; what is written stays in the tab
 
 
 @pytest.mark.long

@@ -235,7 +235,7 @@ async def test_a_job_that_failed_may_go_on(page: Page, client: Client) -> None:
     async with page.expect_response(f"**/v1/jobs/{job.id}/resume") as asked:
         await page.get_by_role("button", name="Resume").click()
     assert (await asked.value).ok
-    await status(page, "completed")  # it may have one more failure than it had
+    await status(page, "completed")  # the job may have one more failure than before
 
 
 @pytest.mark.long
@@ -350,7 +350,7 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await page.get_by_role("button", name=f"Compare the texts of row {change.row}", exact=True).click()
     texts = page.get_by_role("dialog", name=f"Row {change.row:,} in both jobs")
     await expect(texts.get_by_role("heading", name="Outputs, the same in both")).to_be_visible()
-    await page.goto(f"/compare/{seeds.before}/{seeds.after}?row=0")  # its error has other words
+    await page.goto(f"/compare/{seeds.before}/{seeds.after}?row=0")  # the error of this job has other words
     await expect(page.get_by_role("dialog").locator(".diff .cm-changedText").first).to_be_visible()
     assert await grave_findings(page) == []
     await picture(page, "compare-texts")
@@ -358,7 +358,7 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
     await expect(page.get_by_role("region", name="Worse: 0")).to_be_visible()
     await expect(page.locator(".tile-value.pass, .tile-value.fail")).to_have_count(
         0
-    )  # nothing is good or bad about none
+    )  # neither is good or bad if there is no score
     await page.goto(f"/compare/{seeds.before}/{seeds.small}")
     await expect(page.get_by_role("alert")).to_contain_text("other rows")
 

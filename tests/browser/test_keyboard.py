@@ -5,7 +5,7 @@ from playwright.async_api import Locator, Page, expect
 from evaluator_host.client import Client
 from tests.server import Server
 
-CODE = "def evaluate(inputs, outputs, trace):\nreturn len(inputs['city']) > 4"  # the editor indents
+CODE = "def evaluate(inputs, outputs, trace):\nreturn len(inputs['city']) > 4"  # the editor adds the indentation
 RING = """(element) => {
   const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(element.closest(".code-editor") ?? element);
   return (outlineStyle !== "none" && outlineWidth !== "0px") || boxShadow !== "none";
@@ -16,7 +16,7 @@ async def tab_to(page: Page, wanted: Locator) -> None:
     """Press Tab until an element has the focus, and see that one can see so."""
     for _ in range(80):
         if await page.evaluate("document.activeElement.closest('.main-editor') !== null"):
-            await page.keyboard.press("Escape")  # Tab alone indents
+            await page.keyboard.press("Escape")  # Tab alone would indent
         await page.keyboard.press("Tab")
         if await wanted.evaluate("(element) => element === document.activeElement"):
             assert await wanted.evaluate(RING), "nothing shows that it has the focus"
@@ -39,7 +39,7 @@ async def test_keys_alone_get_from_a_first_look_to_the_rows_of_a_job(page: Page,
     await page.keyboard.press("ControlOrMeta+a")
     await page.keyboard.press("Delete")
     await page.keyboard.type(CODE)
-    await page.keyboard.press("Escape")  # the completion
+    await page.keyboard.press("Escape")  # closes the completion
     await tab_to(page, page.get_by_role("textbox", name="inputs"))
     await page.keyboard.press("ControlOrMeta+a")
     await page.keyboard.insert_text('{"city": "Lima"}')

@@ -22,18 +22,18 @@ async def test_rows_are_labelled_with_keys_and_agreement_is_shown(page: Page, se
     await dialog.get_by_role("button", name="Make the queue").click()
     await expect(page.get_by_role("heading", name="Row 0")).to_be_visible()
     await page.get_by_label("Your name").fill("ann")
-    await page.keyboard.press("Escape")  # leaves the field: keys are labels again
+    await page.keyboard.press("Escape")  # leaves the field, so that keys are labels again
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
         assert await grave_findings(page) == [], theme
         await picture(page, f"labels-row-{theme}")
-    await expect(page.get_by_role("region", name="length@2")).to_have_count(0)  # results sway people
+    await expect(page.get_by_role("region", name="length@2")).to_have_count(0)  # hidden, because results sway people
     await page.keyboard.press("1")
     await expect(page.get_by_text("1 of 4 labelled")).to_be_visible()
     await expect(page.get_by_role("heading", name="Row 3")).to_be_visible()
     await page.keyboard.press("n")
     await expect(page.get_by_role("heading", name="Row 6")).to_be_visible()
-    await page.keyboard.press("k")  # back to the row before
+    await page.keyboard.press("k")  # goes back to the row before
     await expect(page.get_by_role("button", name="Not passed")).to_have_attribute("aria-pressed", "true")
     await expect(page.get_by_role("region", name="length@2")).to_be_visible()
     await page.keyboard.press("u")
@@ -87,7 +87,7 @@ async def test_rows_of_a_data_set_are_labelled_on_a_phone(look: Look, host: Serv
             await expect(page.get_by_role("heading", name=f"Row {row}")).to_be_visible()
             await page.evaluate(
                 "new Promise(done => requestAnimationFrame(() => setTimeout(done, 150)))"
-            )  # keys are taken then
+            )  # in the field, keys are text
             await page.keyboard.press(key)
         await expect(page.get_by_text("Every row has been looked at")).to_be_visible()
         await page.goto("/labels")

@@ -147,7 +147,8 @@ async def test_a_judge_is_made_on_a_host_that_nobody_prepared(
         await dialog.get_by_label("URL").fill(provider.url)
         await dialog.get_by_label("Model at the provider").fill("second")
         await dialog.get_by_label("Key", exact=True).select_option("real-name")
-        await expect(dialog.get_by_text("Evaluators of this host may ask")).to_have_count(0)  # asked once
+        # the question is asked only once
+        await expect(dialog.get_by_text("Evaluators of this host may ask")).to_have_count(0)
         await add.click()
         await expect(dialog.get_by_text("works")).to_be_visible()
         await dialog.get_by_role("button", name="Close").last.click()

@@ -72,7 +72,8 @@ async def upload(page: Page, file: Path) -> None:
 
 
 async def write_and_save(page: Page) -> None:
-    await expect(page.get_by_role("textbox", name="outputs")).to_contain_text("wrong")  # of the column Antwort
+    # the value comes from the column Antwort
+    await expect(page.get_by_role("textbox", name="outputs")).to_contain_text("wrong")
     await expect(page.locator(".main-editor .cm-line").nth(1)).to_have_text(
         re.compile(r'    return outputs == inputs\["[^"]+"\]')
     )
@@ -110,9 +111,11 @@ async def schedule(page: Page) -> None:
     await dialog.get_by_label("Bound", exact=True).fill("0.9")
     await dialog.get_by_label("Webhook (optional)").fill("hooks")
     await dialog.get_by_role("button", name="Schedule").click()
-    await expect(dialog.get_by_role("alert")).to_be_in_viewport()  # it is below all fields, in a dialog that scrolls
+    # the message is below all fields, in a dialog that scrolls
+    await expect(dialog.get_by_role("alert")).to_be_in_viewport()
     await expect(dialog.get_by_role("alert")).to_contain_text("such as https://hooks.example.com")
-    await expect(dialog.get_by_role("alert").get_by_role("strong")).to_have_text("Webhook")  # as the field is labelled
+    # the message names the field as its label does
+    await expect(dialog.get_by_role("alert").get_by_role("strong")).to_have_text("Webhook")
     await dialog.get_by_label("Webhook (optional)").fill("")
     assert await grave_findings(page) == []
     await picture(page, "path-schedule")

@@ -60,7 +60,7 @@ async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, s
             await page.set_viewport_size({"width": width, "height": 800})
             if (
                 width == 1280 or "tab=diff" in path
-            ):  # a diff that becomes narrow is drawn anew, and has other colours meanwhile
+            ):  # a diff that becomes narrow is drawn again, and has other colours meanwhile
                 await show(page, path, text)
                 assert await page.locator("main img, main b").count() == 0, path
                 assert not (await page.title()).startswith("owned")

@@ -64,7 +64,8 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await expect(sums).to_contain_text("2 of 2 as expected")
     await expect(page.get_by_role("row", name="question 0")).to_contain_text("0 →")
     await write(page, CODE, "def evaluate(")
-    await expect(page.locator(".row-sums[data-stale=true]")).to_be_visible()  # the scores stay, as those of before
+    # the old scores stay, and are marked as old
+    await expect(page.locator(".row-sums[data-stale=true]")).to_be_visible()
     await expect(sums).to_contain_text("Mean 1 over 20")
     await write(page, CODE, LOOSE)
     await loads(page)
@@ -107,7 +108,8 @@ async def test_a_row_that_failed_in_a_job_is_found_and_tried(look: Look, client:
     await expect(page.get_by_role("row", name="question 1")).to_be_visible()
     assert await widest_overflow(page) == 0
     await picture(page, "rows-390")
-    await expect(page.get_by_role("button", name="Run", exact=True)).to_be_in_viewport()  # it sticks to the foot
+    # the button sticks to the bottom
+    await expect(page.get_by_role("button", name="Run", exact=True)).to_be_in_viewport()
 
 
 async def test_the_code_in_the_editor_scores_a_whole_data_set(page: Page, client: Client) -> None:
@@ -132,7 +134,7 @@ async def test_parameters_and_row_keys_are_completed_first(page: Page) -> None:
     await page.keyboard.type("inp")
     chosen = page.locator(".cm-tooltip-autocomplete li[aria-selected]")
     await expect(chosen).to_contain_text("inputs")
-    await page.wait_for_timeout(200)  # keys that come sooner are meant for the text
+    await page.wait_for_timeout(200)  # keys that come sooner belong to the text
     await page.keyboard.press("Enter")
     await page.keyboard.type('["')
     await expect(page.locator(".cm-tooltip-autocomplete li")).to_have_count(2)

@@ -41,7 +41,7 @@ async def test_verdicts_and_results_grey_at_the_first_key(page: Page) -> None:
     assert await grave_findings(page) == []
     await picture(page, "trust-stale")
     checks.set()
-    await expect(status.get_by_text("was never closed")).to_be_visible()  # the host's words
+    await expect(status.get_by_text("was never closed")).to_be_visible()  # the words of the host
     await write(page, CODE, HALF)
     await loads(page)
     await expect(old).to_have_count(0)

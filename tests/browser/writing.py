@@ -19,7 +19,7 @@ async def write(page: Page, label: str, text: str) -> None:
     await page.keyboard.press("ControlOrMeta+a")
     await page.keyboard.press(
         "Delete"
-    )  # Chromium keeps the styles of what is typed over, and reports those it made itself
+    )  # Chromium keeps the styles of text that is typed over, and reports those that it made itself
     await page.keyboard.insert_text(text)
 
 

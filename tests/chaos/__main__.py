@@ -39,7 +39,7 @@ def main() -> int:
         print(fault)
     if asked.plan:
         return 0
-    for number in (signal.SIGTERM, signal.SIGINT):  # what was done is undone
+    for number in (signal.SIGTERM, signal.SIGINT):  # faults are undone also when the run is stopped
         signal.signal(number, signal.default_int_handler)
     report = run_chaos(run, keep=asked.keep)
     if asked.report:

@@ -326,7 +326,7 @@ class Faults:
     @contextmanager
     def _full_disk(self, fault: Fault) -> Iterator[bool]:
         stuffing = self._disk / "stuffing"
-        left = 0 if fault.pick < 0.5 else (FREE_DISK_MB << 20) // 2  # none, or less than what has to stay free
+        left = 0 if fault.pick < 0.5 else (FREE_DISK_MB << 20) // 2  # no space, or less than what has to stay free
         free = os.statvfs(self._disk)
         try:
             with stuffing.open("wb", buffering=0) as file, contextlib.suppress(OSError):

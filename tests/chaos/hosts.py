@@ -34,8 +34,8 @@ from tests.server import free_port
 DISK_MB: Final = 512
 FREE_DISK_MB: Final = 16
 _READY_S: Final = 120.0
-_STARTS_S: Final = 30.0  # of processor time: a start takes about 3
-_STARVED_S: Final = 900.0  # for a host that hardly gets the processor
+_STARTS_S: Final = 30.0  # seconds of processor time; a start takes about 3
+_STARVED_S: Final = 900.0  # seconds for a host that hardly gets the processor
 _ENDS_S: Final = 180.0
 _SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
 _ANY_START: Final = frozenset(Kind) - {
@@ -58,7 +58,7 @@ def small_disk(folder: Path, *, root: bool) -> Iterator[Path]:
         subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
         if subprocess.run(["mount", "-o", "loop", image, disk], capture_output=True).returncode:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "none", disk], check=True)
-        image.unlink()  # gone with the mount
+        image.unlink()  # removed with the mount
     try:
         yield disk
     finally:
@@ -97,16 +97,16 @@ class ChaosHost:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.pids: list[int] = []
-        self.clean: set[int] = set()  # of them, those that ended in order
+        self.clean: set[int] = set()  # those of them that ended in order
         self.most_mb = 0.0
-        self.ready_s = 0.0  # for how long it was there and had been ready
-        self._ready_at: float | None = None  # when it was last looked at and was ready
+        self.ready_s = 0.0  # seconds in which the host existed and was ready
+        self._ready_at: float | None = None  # time of the last look at which the host was ready
         self._folder, self._backend, self._oracle = folder, backend, oracle
         self._environment = {**environment, "TMPDIR": str(self.temporary)}
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
-        self._wanted = False  # the run wants it up; it is started again when it ends
-        self.over = False  # nobody wants it up any more, even if the run has failed
+        self._wanted = False  # whether the run wants the host up; it is started again when it ends
+        self.over = False  # whether the host is no longer needed, even if the run has failed
         self._lock = threading.RLock()
         self._prepare()
 
@@ -156,7 +156,7 @@ class ChaosHost:
         assert process is not None
         if process.poll() is None:
             process.send_signal(number)
-        ends_s = _STARVED_S if number is signal.SIGKILL else _ENDS_S  # nothing but the machine delays a kill
+        ends_s = _STARVED_S if number is signal.SIGKILL else _ENDS_S  # only the machine can delay a kill
         try:
             if (code := process.wait(ends_s)) == 0:
                 self.clean.add(process.pid)
@@ -217,7 +217,7 @@ class ChaosHost:
         with self._lock:
             code = process.poll()
             if code is None or self._process is not process or not self._wanted:
-                return True  # it is starved, or a fault ended it and starts the next
+                return True  # it is starved, or a fault ended it and starts the next one
             self._wanted = False
         self._judge_end(code)
         return False
@@ -227,7 +227,7 @@ class ChaosHost:
         self._oracle.counts[f"host ended: {code}"] += 1
         timeline, now = self._oracle.timeline, time.monotonic()
         if code in _SIGBUS_EXITS and timeline.recent({Kind.FILE_READ_ONLY, Kind.FULL_DISK}, now):
-            return  # documented: mapped memory of a file that cannot be written
+            return  # documented: memory mapped from a file that cannot be written
         if not self._is_ready and timeline.recent(_ANY_START, now):
             return
         when = "after it was ready" if self._is_ready else "while it started"

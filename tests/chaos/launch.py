@@ -36,7 +36,7 @@ def move_clock(file: Path) -> None:
 
     class Datetime(real_datetime, metaclass=Same):  # type: ignore[misc, valid-type]
         def __new__(cls, *parts: Any, **more: Any) -> Any:
-            return real_datetime(*parts, **more)  # orjson encodes no subclass
+            return real_datetime(*parts, **more)  # orjson does not encode subclasses
 
         @classmethod
         def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
@@ -60,7 +60,7 @@ def tell_holders() -> None:
 
     @event.listens_for(Pool, "checkout")
     def take(_connection: Any, record: Any, _proxy: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # a migration has no event loop
+        with contextlib.suppress(RuntimeError):  # migrations run without an event loop
             held[id(record)] = (time.monotonic(), asyncio.current_task())
 
     @event.listens_for(Pool, "checkin")

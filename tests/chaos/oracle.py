@@ -17,7 +17,9 @@ from tests.chaos.programs import ROWS, Program
 NO_ANSWER: Final = "no answer"
 NOT_READY: Final = "not ready"
 AFTER_S: Final = (
-    30.0  # a fault excuses for so long after its end: calls wait 15 s for a database, a busy machine is slow
+    # seconds after its end in which a fault still excuses failures: calls wait 15 s for a database, and a busy machine
+    # is slow
+    30.0
 )
 
 _STORE = frozenset({"store_unavailable", NOT_READY})
@@ -68,8 +70,9 @@ class Timeline:
     def __init__(self) -> None:
         self._windows: list[_Window] = []
         self.hits: Counter[Kind] = Counter()
-        self.missed: Counter[Kind] = Counter()  # there was nothing to hit
-        self.runners_killed = 0  # with bubblewrap; the host knows of a container that its evaluator cannot have done it
+        self.missed: Counter[Kind] = Counter()  # faults that found nothing to hit
+        # runners killed under bubblewrap; for a container, the host knows that the evaluator did not end it
+        self.runners_killed = 0
 
     def begin(self, fault: Fault) -> _Window:
         window = _Window(fault.kind, time.monotonic())
@@ -136,7 +139,8 @@ class Oracle:
     expected: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    crashed: int = 0  # rows that read `crashed` and should not: at most one for two runners that were killed
+    # rows with the code `crashed` that should not have it: at most one for two runners that were killed
+    crashed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def learn(self, program: Program, results: list[dict[str, Any]]) -> None:
@@ -165,7 +169,7 @@ class Oracle:
             return True
         if code_of(result) == "crashed":
             self.counts["rows crashed"] += 1
-            self.crashed += 1  # judged at the end
+            self.crashed += 1  # judged at the end of the run
             return True
         self.find(f"{where}: {program.name}({number % ROWS}): {result['error'] or found}, expected {expected}")
         return False
@@ -204,7 +208,8 @@ class Oracle:
     def judge_job(self, job: dict[str, Any], programs: list[Program], rows: int, lines: list[dict[str, Any]]) -> None:
         """Judge a job that has ended, and each row of it that is stored."""
         where = f"job {job['id']}"
-        if (job.get("error") or {}).get("code") == "host_ended":  # documented: nothing was stored in between
+        # documented: the host ended, and nothing had been stored in between
+        if (job.get("error") or {}).get("code") == "host_ended":
             self.counts["jobs that two kills ended"] += 1
             if sum(self.timeline.hits[kind] for kind in _ENDS_JOBS) < 2:
                 self.find(f"{where}: {job}")

@@ -145,7 +145,7 @@ def _lane(lane: str, chance: random.Random, options: Options) -> list[Fault]:
     if not traits:
         return []
     first = chance.sample(sorted(traits), len(traits))
-    if Kind.KILL_HOST in first:  # the shortest run has it
+    if Kind.KILL_HOST in first:  # even the shortest run has this fault
         first.remove(Kind.KILL_HOST)
         first.insert(0, Kind.KILL_HOST)
     made: list[Fault] = []

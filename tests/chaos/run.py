@@ -31,15 +31,15 @@ from tests.leftovers import make_folder
 from tests.model_server import ModelServer
 from tests.server import Server
 
-MOST_MB: Final = 600.0  # of memory, for a host; like the soak
+MOST_MB: Final = 600.0  # MB of memory for a host, as in the soak
 _LATE_S: Final = 10.0
 _LOOK_EVERY_S: Final = 0.5
 _LEFT_S: Final = 30.0
-# A database that does not serve, and a job that two kills ended, are errors that an operator has to hear of.
+# A database that does not work, and a job that two kills ended, are errors that an operator must be told of.
 _LOGGED: Final = re.compile(
     r"^(Traceback|ERROR (?!evaluator_host.platform.store.watch|.*hosts ended while they ran it))", re.MULTILINE
 )
-_CUT_OFF: Final = "ERROR uvicorn.error: Cancel"  # calls that still wait at the end of the grace
+_CUT_OFF: Final = "ERROR uvicorn.error: Cancel"  # calls that still wait when the grace ends
 _LOST: Final = (
     "ERROR evaluator_host.server.workers: a process of jobs",
     "ERROR evaluator_host.engine.system.child_watch",
@@ -229,7 +229,7 @@ def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
     for number, log in enumerate(host.logs(), 1):
         for at in (found.start() for found in _LOGGED.finditer(log)):
             if log.startswith(_CUT_OFF, at) and any(map(oracle.timeline.happened, _HOLD_CALLS)):
-                continue  # a database that answers nothing holds them for longer, as documented
+                continue  # a database that never answers holds them for longer, as documented
             if log.startswith(_LOST, at) and any(map(oracle.timeline.happened, (Kind.KILL_CHILD, Kind.STOP_CHILD))):
                 continue
             oracle.find(f"host {number} logged a fault:\n{log[at : at + 2500]}")

@@ -75,7 +75,8 @@ def test_the_oracle_finds_what_no_fault_explains() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_quarter_of_a_minute_of_faults(tmp_path: Path) -> None:
-    report = run_chaos(Run(minutes=0.25, seed=59), keep=tmp_path)  # few seeds plan as many kinds for so short a run
+    # few seeds have so many kinds of faults in so short a run
+    report = run_chaos(Run(minutes=0.25, seed=59), keep=tmp_path)
     assert report["findings"] == [], report["findings"]
     assert report["faults"]["kill host"], "a host was killed"
     assert report["counts"]["rows right"], "rows were judged"

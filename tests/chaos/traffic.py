@@ -21,21 +21,21 @@ from tests.chaos.programs import COSTLY, PACKAGED, ROWS, STEADY, Program, row
 
 _ANSWERED_S: Final = 180.0
 _HEALTHY_S: Final = 30.0
-_JOB_ENDS_S: Final = 300.0  # without a result, after the last fault
+_JOB_ENDS_S: Final = 300.0  # seconds without a result, after the last fault
 _AGAIN_S: Final = 0.3
 _BATCH_ROWS: Final = 2 * ROWS
 _JOB_ROWS: Final = (60, 200)
 _NAMES: Final = 4
 _QUESTIONS: Final = (10, 40)
 _TRACES: Final = 4
-_SCORED_S: Final = 90.0  # after the last fault
+_SCORED_S: Final = 90.0  # seconds after the last fault
 _ONLINE: Final = "def evaluate(inputs, outputs, trace):\n    return outputs == 'answer to ' + inputs['question']\n"
 _LIVE: Final = """\
 def evaluate(inputs, outputs, trace):
     (root,) = trace["spans"].values()
     return (1 + len(root["children"])) / 10
 """
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: hang up without a farewell
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: the connection is reset instead of closed
 
 
 @dataclass(slots=True)
@@ -67,9 +67,9 @@ class Traffic:
             limits=httpx.Limits(max_keepalive_connections=0),
             trust_env=False,
         )
-        self._jobs: dict[str, int] = {}  # that have not ended, with the most results that were seen
+        self._jobs: dict[str, int] = {}  # jobs that have not ended, with the most results seen so far
         self._kept: dict[str, _Kept] = {}
-        self._traces: dict[str, tuple[int, int]] = {}  # those taken: spans, and the host's number
+        self._traces: dict[str, tuple[int, int]] = {}  # accepted traces: their spans, and the number of the host
         self._stop = asyncio.Event()
         self._numbers = itertools.count()
 
@@ -215,7 +215,8 @@ class Traffic:
     async def _send_traces(self) -> None:
         """Send whole traces, and remember those that were taken."""
         evaluator = {"name": "live", "code": _LIVE}
-        await self._until_answered("POST", "/v1/evaluators?force=true", refused=409, json=evaluator)  # made before
+        # 409: the evaluator was made before
+        await self._until_answered("POST", "/v1/evaluators?force=true", refused=409, json=evaluator)
         async for chance in self._turns("traces", pause_s=1.0):
             sizes = {f"{chance.getrandbits(128):032x}": chance.randint(1, 3) for _ in range(_TRACES)}
             spans = [span for trace_id, size in sizes.items() for span in _spans(trace_id, size)]
@@ -244,7 +245,7 @@ class Traffic:
         for trace_id, results in found.items():
             size = self._traces.get(trace_id, (0, 0))[0]
             if len(results) == 1 and code_of(results[0]) == "crashed":
-                self._oracle.crashed += 1  # judged at the end
+                self._oracle.crashed += 1  # judged at the end of the run
             elif len(results) > 1 or (size and results[0]["score"] != size / 10):
                 self._oracle.find(f"trace {trace_id} of {size} spans: {len(results)} results: {results[0]}")
             self._oracle.counts["traces right"] += 1
@@ -276,14 +277,14 @@ class Traffic:
                 return job
             if job["status"] == "paused":
                 self._judge_pause(job)
-                # Refused when the answer to the first try was lost, and the job has ended since.
+                # 409: the answer to the first try was lost, and the job has ended since.
                 await self._until_answered("POST", f"{path}/resume", refused=409)
             elif pauses and job["progress"]["done"]:
                 pauses = False
                 self._oracle.counts["pauses"] += 1
                 await self._until_answered("POST", f"{path}/pause", refused=409)
             if self._stop.is_set():
-                if until is None or job["progress"]["done"] > most:  # a busy machine takes long, and stands still never
+                if until is None or job["progress"]["done"] > most:  # a busy machine is slow, but never stands still
                     until, most = time.monotonic() + _JOB_ENDS_S, job["progress"]["done"]
                 if time.monotonic() > until:
                     self._oracle.find(f"job {job_id} got no result in {_JOB_ENDS_S:g} s after the last fault: {job}")
@@ -293,7 +294,7 @@ class Traffic:
     def _judge_pause(self, job: dict[str, Any]) -> None:
         error = job["error"]
         if error is None:
-            return  # its maker asked for it
+            return  # the client that made it asked for that
         self._oracle.counts[f"jobs paused: {error['code']}"] += 1
         if error["code"] != "machine_exhausted" or not self._oracle.timeline.happened(Kind.FULL_DISK):
             self._oracle.find(f"job {job['id']} is paused, and no fault explains it: {error}")
@@ -400,7 +401,7 @@ class Traffic:
             kept.possible, kept.certain = [text], True
             self._oracle.counts["stored"] += 1
             return
-        if answer is not None and answer.status_code == 409:  # an answer was lost: it is there
+        if answer is not None and answer.status_code == 409:  # 409: an answer was lost, and the object exists
             kept.certain = True
             return
         kept.possible.append(text)
@@ -421,7 +422,7 @@ class Traffic:
                 if ready.status_code != 503 or not self._oracle.timeline.excused(NOT_READY, began, time.monotonic()):
                     self._oracle.find(f"/readyz: {ready.status_code} that no fault explains: {ready.text[:400]}")
 
-    # What all of them do
+    # Parts that all of them share
 
     async def _turns(self, name: str, *, pause_s: float) -> AsyncIterator[random.Random]:
         """Yield what decides a caller's turns, with pauses, until the run is over."""
@@ -471,7 +472,7 @@ def _spans(trace_id: str, count: int) -> list[dict[str, Any]]:
 
 
 def _body(answer: httpx.Response) -> Any:
-    if answer.headers.get("content-type") == "application/x-ndjson":  # of which one line alone would be JSON
+    if answer.headers.get("content-type") == "application/x-ndjson":  # a single line of this answer would also be JSON
         return answer.text
     with contextlib.suppress(ValueError):
         return answer.json()

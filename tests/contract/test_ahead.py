@@ -68,7 +68,7 @@ async def first_call(service: Service, on: SandboxSpec, code: str) -> object:
 
 
 async def test_a_first_call_finds_its_packages_imported(service: Service, packages: Path) -> None:
-    on = spec(packages, "heavy", import_ms=4000.0)  # so that it has ten seconds for it, on a busy machine too
+    on = spec(packages, "heavy", import_ms=4000.0)  # gives the set ten seconds for it, on a busy machine too
     await service.pool.prewarm(on)
     assert await first_call(service, on, IMPORTED) is True
     service.pool.forget(on.environment.digest)
@@ -77,7 +77,7 @@ async def test_a_first_call_finds_its_packages_imported(service: Service, packag
 async def test_hostile_packages_cost_an_evaluator_nothing(
     service: Service, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # those that never end compute for so long
+    monkeypatch.setattr(prewarmed, "_BASE_S", 0.3)  # programs that never end compute for this long
     for number, name in enumerate(sorted(HOSTILE)):
         if name != "heavy.py":
             on = spec(packages, "heavy", name.removesuffix(".py"), processes=16 + number)

@@ -87,7 +87,8 @@ async def test_inherits_no_descriptor(backend):
             )
             sockets = [line for line in links.splitlines() if line.startswith(("socket:", "anon_inode:"))]
             assert sockets == []
-            assert len([line for line in links.splitlines() if line.startswith("pipe:")]) == 4  # 0, 1, 2, our copy of 1
+            # 0, 1, 2 and our copy of 1
+            assert len([line for line in links.splitlines() if line.startswith("pipe:")]) == 4
 
 
 async def test_sees_no_process_but_its_own(probe):
@@ -186,8 +187,8 @@ async def test_conditional_system_calls(probe):
     column = ("x86_64", "aarch64").index(platform.machine())
     number = {name: pair[column] for name, pair in SYSCALL_NUMBERS.items()}
     cases = {
-        (number["clone"], 0x10000000 | 17): errno.EPERM,  # a user namespace
-        (number["clone"], 0x40000000 | 17): errno.EPERM,  # a network namespace
+        (number["clone"], 0x10000000 | 17): errno.EPERM,  # creates a user namespace
+        (number["clone"], 0x40000000 | 17): errno.EPERM,  # creates a network namespace
         (number["personality"], 0x0040000): errno.EPERM,
         (number["personality"], 0xFFFFFFFF): 0,
         (number["ioctl"], 0, 0x5412): errno.EPERM,

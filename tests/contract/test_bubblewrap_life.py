@@ -69,7 +69,7 @@ print("started")
     [
         ("import os; os._exit(7)", (7, None)),
         ("import os; os._exit(0)", (0, None)),
-        ("import ctypes; ctypes.string_at(0)", (None, signal.SIGSEGV)),  # not by kill: process 1 ignores that
+        ("import ctypes; ctypes.string_at(0)", (None, signal.SIGSEGV)),  # not by kill, which process 1 ignores
         ("import os; os.kill(-1, 9)", (None, signal.SIGKILL)),
     ],
 )
@@ -78,7 +78,7 @@ async def test_says_how_the_runner_ended(backend, code, expected):
         probe.send(f"import os; os.write(2, b'last words'); {code}" if code != expected else code)
         await probe.link.read()
         exit_status = await probe.link.destroy()
-        if "kill(-1" not in code:  # which spares the caller
+        if "kill(-1" not in code:  # kill(-1) spares its caller
             assert (exit_status.exit_code, exit_status.signal) == expected
         assert exit_status.stderr_tail.endswith("last words")
         assert not exit_status.lost
@@ -91,7 +91,7 @@ async def test_says_how_the_runner_ended(backend, code, expected):
 
 async def test_destroy_leaves_nothing(backend):
     mark = new_mark()
-    others = set(child_pids(os.getpid()))  # an engine, a service: other tests of the same run
+    others = set(child_pids(os.getpid()))  # processes of other tests in the same run, such as an engine
     before = open_descriptors()
     groups = sandbox_cgroups(backend.instance)
     probe = await Probe.start(backend)
@@ -134,7 +134,7 @@ async def test_a_start_that_fails_says_why_and_leaves_nothing(backend, tmp_path)
         link = await backend.start(spec(path=tmp_path / "evicted"))
     except SandboxUnavailable as error:
         words = error.detail
-    else:  # bubblewrap failed after we had let it go on
+    else:  # bubblewrap failed after the host had let it continue
         assert await link.read() == b""
         exit_status = await link.destroy()
         assert exit_status.lost

@@ -52,7 +52,7 @@ async def test_process_limit(backend):
         assert name == "EAGAIN"
         assert 8 <= int(count) <= process_limit(Language.PYTHON, 8)
         assert await probe.run("print('still there')") == "still there\n"
-        counted = bool(sandbox_cgroups(backend.instance))  # without a cgroup nobody does
+        counted = bool(sandbox_cgroups(backend.instance))  # without a cgroup nobody counts them
         assert (await probe.link.destroy()).pids_hit == counted
 
 
@@ -66,7 +66,7 @@ async def test_a_fork_that_was_refused_does_not_explain_a_kill(backend):
         assert probe.link.first_pid is not None
         os.kill(
             probe.link.first_pid, signal.SIGKILL
-        )  # from here: an ordinary user's runner is the first of its namespace
+        )  # counted from here: the runner of an ordinary user is the first of its namespace
         assert await probe.link.read() == b""
         exit_status = await probe.link.destroy()
     assert (exit_status.signal, exit_status.pids_hit) == (signal.SIGKILL, False)

@@ -70,8 +70,8 @@ async def test_the_kernel_that_answers_is_gvisors(gvisor: Service) -> None:
     [
         pytest.param(python("while True: pass"), {"timeout"}, id="loop"),
         pytest.param(python("return len([b'x' * (1 << 20) for _ in range(1000)])"), {"memory_limit"}, id="memory"),
-        # at its process limit gVisor's kernel ends, and only the engine can tell why, not always in time; what it
-        # keeps of so many processes may be over the memory limit first
+        # at its process limit gVisor's own kernel ends, and only the engine can say why, not always in time; its memory
+        # for so many processes may exceed the memory limit first
         pytest.param(
             python("while True: os.fork()"), {"process_limit", "memory_limit", "crashed", "timeout"}, id="fork bomb"
         ),

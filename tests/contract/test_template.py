@@ -145,7 +145,8 @@ async def test_has_no_order_of_a_neighbour_in_its_memory(tmp_path, caplog):
 
 
 async def test_has_no_descriptor_of_its_template(tmp_path, monkeypatch):
-    child, high = template.Child, fcntl.fcntl(0, fcntl.F_DUPFD, 3000)  # one of thousands, as of other sandboxes
+    # a descriptor with a high number, as if there were thousands of sandboxes
+    child, high = template.Child, fcntl.fcntl(0, fcntl.F_DUPFD, 3000)
     monkeypatch.setattr(template, "Child", lambda *of, pass_fds, **more: child(*of, pass_fds=(*pass_fds, high), **more))
     fresh = await view(tmp_path, SandboxStart.FRESH)
     assert (await view(tmp_path, SandboxStart.TEMPLATE))["descriptors"] == fresh["descriptors"]
@@ -197,7 +198,8 @@ async def test_a_stopped_template_delays_one_start_and_serves_again_when_it_goes
         assert (caplog.text.count("no answer"), caplog.text.count("still does not answer")) == (1, 2)
         os.kill(pid, signal.SIGCONT)
         async with asyncio.timeout(20):
-            while started[0].silent or len(started[0]._children) > 1:  # the sandbox that nobody took is gone
+            # waits until the sandbox that nobody took is gone
+            while started[0].silent or len(started[0]._children) > 1:
                 await asyncio.sleep(0.02)
         assert (await service.evaluate(Evaluator(f"{OK}# 3\n"), Row())).score == 1.0
     assert caplog.text.count("starts fresh") == 3

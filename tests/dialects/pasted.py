@@ -191,7 +191,7 @@ PASTED: Final = [
         """,
         contract="openai-grader",
     ),
-    # Names that are there elsewhere
+    # Names that are defined elsewhere
     Pasted(
         "numpy without an import, where it is not pinned",
         """

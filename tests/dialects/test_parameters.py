@@ -148,7 +148,7 @@ async def test_javascript_refuses_one_parameter_as_python_does(service: Service,
     assert parameters == "[a, b]" or declared.score == 1
 
 
-MEANT = {  # each means that the output is the expected answer; all of them are called with `ROW`, and with "5"
+MEANT = {  # evaluators that score whether the output is the expected answer; all are called with `ROW`, and with "5"
     PYTHON: """
 def evaluate(output, expected):
 def evaluate(prediction, reference):

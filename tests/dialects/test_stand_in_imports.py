@@ -50,5 +50,6 @@ def test_a_sandbox_without_a_dialect_imports_none_of_it() -> None:
         [sys.executable, "-c", program], cwd=RUNTIMES_DIR / "python", check=True, capture_output=True, text=True
     )
     loaded = {name for name in ran.stdout.split() if name.startswith("evaluator_runner.dialects.")}
-    own = {"nemo", "uipath", "evaluate", "evaluate_v1", "main", "clients"}  # `_AFTER`: told by what the code defines
+    # recognised after the others, by the definitions in the code
+    own = {"nemo", "uipath", "evaluate", "evaluate_v1", "main", "clients"}
     assert {name.split(".")[2] for name in loaded} <= own

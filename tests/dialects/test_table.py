@@ -28,15 +28,13 @@ OWN = {
     Contract.FUNCTION,
     Contract.JUDGE,
 }
-ORDINARY = {"inspect", "rewards", "weave"}  # words that other programs use with their usual meaning
+ORDINARY = {"inspect", "rewards", "weave"}  # words that are also used with their ordinary meaning
 VENDORS = [contract for contract in Contract if contract not in OWN and contract not in ORDINARY]
 CONTRACTS = [contract for contract in Contract if contract is not Contract.AUTO]
 RELEASED = {
     "evaluator_host/platform/store/migrations/r0004_entities.py"
-}  # says what it was made for, and may not change
-ATTRIBUTES = {
-    "evaluator_host/platform/traces/export.py"
-}  # the spans' attributes that say which session a trace belongs to
+}  # a released migration, which names its purpose and must not change
+ATTRIBUTES = {"evaluator_host/platform/traces/export.py"}  # attributes of spans that name the session of a trace
 HEAVY = {
     "pydantic",
     "jinja2",
@@ -65,7 +63,7 @@ def sources(*folders: Path) -> Iterator[tuple[str, str]]:
 def test_a_vendor_is_named_in_its_folders_only(name: str) -> None:
     found = []
     module = name.replace("-", "_")
-    named = re.compile(rf"(?:{name}|{module})(?!um|al)")  # "maximum" names no vendor
+    named = re.compile(rf"(?:{name}|{module})(?!um|al)")  # "maximum" does not name a vendor
     for path, text in sources(HOST, RUNTIMES_DIR):
         lines = [line for line in text.splitlines() if named.search(line.lower())]
         if lines and path not in RELEASED | ATTRIBUTES:

@@ -11,7 +11,7 @@ from evaluator_host.types.outcome import EvaluationResult, FunctionFacts, Loaded
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
-COMPARES: list[tuple[str, Language, str]] = [  # each scores 1 if the output is the expected answer
+COMPARES: list[tuple[str, Language, str]] = [  # evaluators that score 1 if the output is the expected answer
     ("agentcore", PYTHON, """
         from bedrock_agentcore.evaluation.custom_code_based_evaluators import EvaluatorOutput, custom_code_based_evaluator
 
@@ -194,7 +194,7 @@ COMPARES: list[tuple[str, Language, str]] = [  # each scores 1 if the output is 
             return output == target
     """),
 ]  # fmt: skip
-GETS_COLUMNS: list[tuple[str, str]] = [  # by their own names
+GETS_COLUMNS: list[tuple[str, str]] = [  # evaluators whose parameters are named like the columns
     ("braintrust", """
         def handler(input, output, expected=None):
             return float(output == (expected or input["expected"]))
@@ -245,7 +245,7 @@ GETS_COLUMNS: list[tuple[str, str]] = [  # by their own names
             return output == expected
     """),
 ]  # fmt: skip
-NEEDS_NONE: list[tuple[str, str]] = [  # it asks whether there is one, or reads none
+NEEDS_NONE: list[tuple[str, str]] = [  # evaluators that test for an expected answer, or read none
     ("braintrust", """
         def handler(input, output, expected=None):
             return 1 if expected is None else float(output == expected)

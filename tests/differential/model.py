@@ -62,5 +62,5 @@ class Answers(ModelServer):
         if "logprobs" in question:
             token = {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1.5}]}
             choice["logprobs"] = {"content": [token]}
-        made |= {"id": "1", "created": 1, "trace": {"own": [question]}}  # the same whoever asks first
+        made |= {"id": "1", "created": 1, "trace": {"own": [question]}}  # the same answer for every caller
         return made

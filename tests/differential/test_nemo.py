@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.differential, pytest.mark.timeout(
 
 DIFFERS: Final = "dialects/nemo.md#what-differs"
 CLIENT: Final = "dialects/nemo.md#nvidias-own-client"
-# Numbers of jobs are computed from exact sums; those of this process as in NeMo.
+# Numbers of jobs are computed from exact sums; those of this process are computed as in NeMo.
 RELATIVE: Final = {"client": 1e-12, "sdk": 0.0, "sandbox": 0.0, "submit": 0.0}
 AGENTS: Final = {
     r"(agent|toolkit)( failed| without output)?(, ignored)?: rows\[[01]\]\.(sample\.inference_error|metric_errors\.seen)": DIFFERS,
@@ -68,7 +68,7 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
         r"judge refused: (error|rows|figures)": DIFFERS,
     },
 }
-NOT_OF_JOBS: Final = ("figures",)  # whose option is of a run in this process
+NOT_OF_JOBS: Final = ("figures",)  # cases with an option that only runs in this process have
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_each_difference_is_documented() -> None:
 def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return both without what is different by its nature: the summary of rounded numbers, how a job tells an error."""
     real, here = ({name: value for name, value in one.items() if name != "summary"} for one in (real, here))
-    if way == "submit" and "error" in real and "rows" in here:  # a submission has the rows that failed
+    if way == "submit" and "error" in real and "rows" in here:  # a submission leaves out the rows that failed
         told = [message for row in here["rows"] for message in (row["metric_errors"] or {}).values()]
         return ({}, {}) if told and _plain(told[0]) in _plain(real["error"]) else (real, here)
     if "error" in real and "error" in here:
@@ -134,4 +134,4 @@ def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[s
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"pydantic\.dev/[0-9.]+/", "pydantic.dev/", text)  # each with its own pydantic
+    return re.sub(r"pydantic\.dev/[0-9.]+/", "pydantic.dev/", text)  # each has a pydantic of its own version

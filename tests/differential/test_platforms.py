@@ -59,13 +59,14 @@ ROWS: Final = {
     "weave": "output",
     "ragas": "response",
 }
-PINS: Final = {"mlflow": CLIENTS / "mlflow.txt"}  # whose environment the tests of the wire have too
+PINS: Final = {"mlflow": CLIENTS / "mlflow.txt"}  # the tests of the wire use the same environment
 UNPINNED: Final = "contracts.md#packages-that-are-not-pinned"
 EXPLAINED: Final[dict[str, dict[str, str]]] = {
     "langsmith": {},
     "braintrust": {"NaN: .*": "dialects/braintrust.md#different-from-braintrust"},
     "opik": {
-        "missing parameters are None, .*: .*": "dialects/opik.md#the-metric",  # as Opik's server, not its SDK
+        # differs because the dialect follows Opik's server, not its SDK
+        "missing parameters are None, .*: .*": "dialects/opik.md#the-metric",
         "a required name is the class's own: .*": "dialects/opik.md#the-metric",
         "an object that the code makes: .*": "dialects/opik.md#the-metric",
     },

@@ -10,7 +10,7 @@ from evaluator_host.web.workbench import DIST
 from tests.described import described_app
 from tests.probe import NODE
 
-pytestmark = pytest.mark.engine  # it needs the packages of the pages
+pytestmark = pytest.mark.engine  # it needs the npm packages of the pages
 
 UI = DIST.parent
 

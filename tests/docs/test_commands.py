@@ -59,7 +59,7 @@ def test_every_block_runs_and_prints_what_the_document_says(
     document: Path, server: Server, tmp_path: Path, programs: Path, databases: Databases
 ) -> None:
     found = blocks(document)
-    database = databases.make("sqlite")  # a key made here is none of the host's
+    database = databases.make("sqlite")  # a new database, so that its key is not a key of the host
     assert {block.language for block in found} <= {"bash", "python", "json", "text", "yaml"}
     for block, following in pairwise([*found, Block("", "", 0)]):
         if block.language not in RUNNABLE:

@@ -29,8 +29,8 @@ OF_DIALECTS = [(dialect, code) for dialect in all_dialects() for code in dialect
 MODULE_DOCUMENTS = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / "runtimes" / "PROTOCOL.md"])
 MODULE_ROOTS = (ROOT, ROOT / "evaluator_host", ROOT / "runtimes")
 MODULE_PATH = r"^[\w.-]+(?:/[\w.-]+)*/[\w.-]+\.(?:py|mjs|cjs|json)$"
-NOT_OURS = ("custom/",)  # of a project of UiPath's layout
-PICTURES = ("workbench", "comparison")  # of tests/pictures.py, which takes them
+NOT_OURS = ("custom/",)  # folder of a project in UiPath's layout
+PICTURES = ("workbench", "comparison")  # pictures that tests/pictures.py takes
 THEMES = ("light", "dark")
 PAGES = [
     file
@@ -90,7 +90,7 @@ def test_api_md_has_every_error_of_a_row(code: ErrorCode) -> None:
 
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
 def test_api_md_has_every_error_of_the_host_with_its_status(kind: type[HostError]) -> None:
-    if kind is HostUnreachable:  # the client's own: no answer, so no status
+    if kind is HostUnreachable:  # an error of the client alone, which has no status
         assert f"`{kind.code}`" in API
         return
     rows = [line for line in API.splitlines() if f"`{kind.code}`" in line and line.startswith(f"- {kind.status} ")]
@@ -124,7 +124,7 @@ def _codes_made() -> set[str]:
             made |= _codes_in(file.read_text())
     for file in (ROOT / "runtimes" / "javascript").rglob("*.*js"):
         found = re.findall(r"\{ code: '(\w+)', message\b|\bnote\(state, '(\w+)'", file.read_text())
-        made |= {one or other for one, other in found} - {*ErrorCode}  # errors have the same form
+        made |= {one or other for one, other in found} - {*ErrorCode}  # codes of errors that have the same form
     return made
 
 
@@ -255,7 +255,8 @@ def test_every_module_that_a_document_names_exists(document: Path) -> None:
 
 def test_architecture_md_draws_the_layers_that_the_linter_holds() -> None:
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    layers = [re.sub(r"[()]", "", layer) for layer in linter["contracts"][0]["layers"]]  # in brackets: may be removed
+    # layers in brackets may be removed
+    layers = [re.sub(r"[()]", "", layer) for layer in linter["contracts"][0]["layers"]]
     held = [sorted(layer.split(" | ")) for layer in layers]
     drawing = read("docs/architecture.md").split("```text\n")[1].split("```")[0].rstrip()
     packages = [line[:35].split() for line in drawing.splitlines()]

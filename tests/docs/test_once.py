@@ -15,7 +15,7 @@ from tests.docs import commands, routes
 from tests.docs.blocks import ROOT, name
 from tests.docs.words import report, words_by_section
 
-CONTENTS = ROOT / "docs" / "README.md"  # names every page, by its purpose
+CONTENTS = ROOT / "docs" / "README.md"  # page that names every other page, by its purpose
 PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if path != CONTENTS]
 MOST = 10
 """Names of one such list that a section of another page may need: a third of the shortest list."""

@@ -35,7 +35,7 @@ MAKES = (
     "/v1/schedules",
     "/v1/alerts",
     "/v1/label-queues",
-)  # what they make is told by 201 or 202
+)  # operations that make something answer 201 or 202
 BODILESS = (
     "/v1/data",
     "/v1/datasets",
@@ -68,7 +68,7 @@ def test_every_post_has_an_example(server: Server, description: Any) -> None:
     for path in (*POSTS, *MAKES):
         assert examples(description, path)
     assert description["x-documents"]
-    for name in description["x-documents"]:  # its client and tests/dialects/nemo ask them
+    for name in description["x-documents"]:  # its client and tests/dialects/nemo test these
         theirs = server.client.get("/openapi.json", params={"of": name}).json()
         bodiless = {path.rsplit("/", 1)[1] for path in theirs["paths"] if not has_example(theirs, path)}
         assert bodiless <= {"cancel", "pause", "resume"}, name
@@ -98,7 +98,7 @@ def test_the_documents_of_the_host_and_of_its_vendors_have_each_route_once(serve
 def test_examples_are_answered_as_described(server: Server, description: Any, path: str) -> None:
     for example in examples(description, path):
         response = server.client.post(path, json=example)
-        if response.status_code == 202:  # a package set that this machine has not had before
+        if response.status_code == 202:  # the machine did not have this package set yet
             assert faults(response.json(), response_schema(description, "post", path, "202"), description) == []
             assert "event: ready" in server.client.get(f"{path}/{response.json()['key']}/events").text
             response = server.client.post(path, json=example)

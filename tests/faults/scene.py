@@ -18,7 +18,7 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['seconds'])\n    return 1.0\n"
 HONEST = {429, 503}
 _RECOVERS_S = 60
-_LOOKS_EVERY_S = 0.1  # most looks are requests, which take the processor from what they wait for
+_LOOKS_EVERY_S = 0.1  # seconds; most looks are requests, which take processor time from what they wait for
 
 
 class Scene:
@@ -39,7 +39,7 @@ class Scene:
 
     def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
         """Start a call and return once its row runs."""
-        before = set(self.processes("runner.py"))  # of a sandbox that is ending, perhaps
+        before = set(self.processes("runner.py"))  # some may belong to a sandbox that is ending
         future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
         with_row = 4  # bubblewrap twice, the runner, its row
         self.until(lambda: future.done() or len(set(self.processes("runner.py")) - before) >= with_row)

@@ -37,7 +37,7 @@ from tests.packages import npm_package, wheel
 from tests.relay import Relay
 
 OK = 200
-_QUOTA_US = 5_000  # of each 100 ms: 5 % of a core
+_QUOTA_US = 5_000  # microseconds of each 100 ms: 5 % of a core
 
 PYTHON = """
 import time
@@ -79,7 +79,7 @@ class Machine:
         self.service = service
         self.links: list[tuple[Language, Link]] = []
         self.slow = False
-        self.stops = 0  # of sandboxes to come
+        self.stops = 0  # number of sandboxes to come that are stopped
 
     @contextlib.contextmanager
     def watching(self, monkeypatch: pytest.MonkeyPatch) -> Iterator["Machine"]:
@@ -124,7 +124,8 @@ async def stopped(link: Link, seconds: float = 4.0) -> None:
     try:
         for _ in range(int(seconds / 0.2)):
             first = link.first_pid
-            for pid in (set(process_tree(first)) if first else set()) - held:  # 0 would be this test's own group
+            # 0 would be the process group of this test
+            for pid in (set(process_tree(first)) if first else set()) - held:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
                     held.add(pid)
@@ -266,7 +267,7 @@ def starved(host: Scene) -> Iterator[None]:
         (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
         sandboxes = [home for home in found.own.glob(f"*host-*-{host.pid}-*") if home.is_dir()]
         for home in sandboxes:
-            for _ in range(100):  # a group may have no more than the one above it, and each start makes one that has
+            for _ in range(100):  # a group may have no more than its parent, and each start makes a new one
                 for each in home.glob("*/cpu.cfs_quota_us"):
                     each.write_text("-1")
                 with contextlib.suppress(OSError):

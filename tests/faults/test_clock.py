@@ -10,7 +10,7 @@ from evaluator_host.engine.config.settings import RUNTIMES_DIR
 from tests.faults.scene import Scene, scene
 from tests.server import new_home
 
-# Whatever limits, orders, ages or ends anything; elsewhere the wall clock is shown to people or kept in records.
+# Files in which times limit, order or end something; elsewhere the wall clock is only shown to people or stored.
 STEADY = (
     "engine/pool",
     "engine/sandbox",
@@ -23,7 +23,7 @@ STEADY = (
     "server",
     "platform/terminal/command.py",
 )
-# How many reads a module has, and why.
+# Reads of the wall clock that each module may have, and why.
 MEANT = {
     "vendors/daytona/entities.py": (3, "kept: when a sandbox was made and last used"),
     "platform/wires/wire.py": (1, "compared with the time in a signature of a platform"),

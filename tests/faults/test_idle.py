@@ -11,7 +11,7 @@ from tests.keyed import eventually
 from tests.server import PREWARMED, Server, new_home
 
 SECONDS = 10
-MOST_A_SECOND = 10  # of all its processes, the spare sandboxes among them
+MOST_A_SECOND = 10  # wake-ups a second of all its processes, spare sandboxes included
 
 
 def wake_ups(pids: list[int]) -> int:
@@ -33,7 +33,7 @@ def test_an_idle_host_sleeps(tmp_path: Path) -> None:
         assert server.client.get("/readyz").status_code == 200
         server.client.close()
         eventually(lambda: child_pids(server.process.pid) != [])
-        eventually(lambda: sleeps(server.process.pid), within_s=60)  # once it has done what its start left to do
+        eventually(lambda: sleeps(server.process.pid), within_s=60)  # once the work that its start left behind is done
 
 
 def test_the_process_that_starts_others_ends_without_jobs_and_is_back_for_the_next(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_runner_is_killed_under_a_row_which_is_run_again(host: Scene, recove
 
 def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery: Note) -> None:
     answer = host.evaluating(seconds=1.0)
-    end(max(host.processes("runner.py")))  # the youngest
+    end(max(host.processes("runner.py")))  # the youngest process
     recovery(host.recovered())
     assert answer.result().json()["score"] == 1.0, answer.result().text
     assert host.rows() == 2, "the row that was begun twice is counted once"
@@ -55,7 +55,7 @@ def test_the_process_of_a_row_is_killed_which_is_run_again(host: Scene, recovery
 def test_bubblewrap_is_killed_under_a_row_which_is_run_again(host: Scene, recovery: Note) -> None:
     answer = host.evaluating(seconds=1.0)
     host.until(lambda: bool(host.processes("bwrap")))
-    end(min(host.processes("bwrap")))  # the outer one, which no guest can reach
+    end(min(host.processes("bwrap")))  # the outer process, which no guest can reach
     recovery(host.recovered())
     assert answer.result().json()["score"] == 1.0, answer.result().text
     assert host.rows() == 2, "the row that was begun twice is counted once"

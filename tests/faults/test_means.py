@@ -44,7 +44,7 @@ def test_out_of_descriptors(host: Scene, recovery: Note) -> None:
     host.until(lambda: host.gauge("sandboxes") == 0)
     before = host.descriptors()
     _, hard = resource.prlimit(host.pid, resource.RLIMIT_NOFILE)
-    for more in range(2, 34, 2):  # each makes another step of a start fail
+    for more in range(2, 34, 2):  # each step makes another part of a start fail
         resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (before + more, hard))
         assert set(codes(host, 1)) <= {200, *HONEST}
     resource.prlimit(host.pid, resource.RLIMIT_NOFILE, (hard, hard))
@@ -129,7 +129,8 @@ def process_limit(host: Scene) -> Iterator[Callable[[int | None], None]]:
     finally:
         limit(None)
         (mount / "cgroup.procs").write_text(str(host.pid))
-        host.until(lambda: host.gauge("sandboxes") == 0)  # what the host started meanwhile is in the group too
+        # processes that the host started meanwhile are in the group too
+        host.until(lambda: host.gauge("sandboxes") == 0)
         host.until(lambda: removed(group))
 
 

@@ -17,7 +17,7 @@ from tests.left_behind import until_nothing_is_left
 from tests.server import COMMAND, Server
 
 SLOW = {"code": "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(50)\n", "limits": {"timeout_s": 60}}
-FLOOD = 250  # of 288 connections that a host with 512 descriptors takes
+FLOOD = 250  # connections, of the 288 that a host with 512 descriptors accepts
 GRACE_S = 10
 
 
@@ -58,7 +58,8 @@ class Tenants:
 @pytest.fixture
 def tenants(tmp_path: Path) -> Iterator[Tenants]:
     url = f"sqlite:///{tmp_path / 'host.db'}"
-    keys = {name: make_key(name, name, url=url) for name in ("loud", "quiet")}  # before: the host asks for them at once
+    # the keys are made before, because the host asks for them at once
+    keys = {name: make_key(name, name, url=url) for name in ("loud", "quiet")}
     server = Server(
         log=tmp_path / "host.log",
         environment={
@@ -67,7 +68,7 @@ def tenants(tmp_path: Path) -> Iterator[Tenants]:
             "EVALUATOR_HOST_BODY_TIMEOUT_S": "120",
         },
         command=("prlimit", "--nofile=512:512", *COMMAND),
-        few_sandboxes=False,  # the host chooses how many of its few descriptors are for sandboxes
+        few_sandboxes=False,  # the host itself chooses how many of its few descriptors are for sandboxes
     )
     with server:
         made = Tenants(server, **keys)

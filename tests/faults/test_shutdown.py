@@ -14,7 +14,7 @@ from tests.server import COMMAND, Server, new_home
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(number: signal.Signals, tmp_path: Path) -> None:
-    heard = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)"  # `nohup make test` ignores it
+    heard = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)"  # `nohup make test` ignores the signal
     with scene(tmp_path, program=heard) as host:
         running = host.evaluating(seconds=3.0)
         host.server.process.send_signal(number)

@@ -120,7 +120,7 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
         )
     )
     await asyncio.sleep(0.5)
-    for number in range(2):  # the second time, alpha has given up, and the look-ups have not
+    for number in range(2):  # by the second time, alpha has given up, but the look-ups have not
         told = await asked(beta, _ASKING, models=["judge"], inputs={"question": f"q{number}"})
         assert told == f"answer to q{number}"
         assert "200" in await asked(beta, _REACHING, network=[port], inputs={"to": [port]})

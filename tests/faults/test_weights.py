@@ -14,7 +14,7 @@ from evaluator_host.engine.sandbox.linux.cgroups import CPU, Cgroups
 from evaluator_host.engine.sandbox.linux.instance import this_instance
 from tests.processes import own_seconds
 
-MEASURED_S = 1.5  # of processor time, however long that takes
+MEASURED_S = 1.5  # seconds of processor time, however long that takes
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def spin(stack: ExitStack, cpu: int) -> "subprocess.Popen[bytes]":
     """Start a process that computes for ever on one processor."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"],
-        start_new_session=True,  # which the kernel may weigh as one
+        start_new_session=True,  # a session, which the kernel may weigh as one
     )
     stack.callback(process.wait)
     stack.callback(process.kill)
@@ -51,11 +51,12 @@ def guest(stack: ExitStack, host: Cgroups, cpu: int) -> "subprocess.Popen[bytes]
 
 def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = max(os.sched_getaffinity(0))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})  # of which a host's sandboxes weigh one process
+    # with two processors, the sandboxes of a host weigh as much as one process
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with host_folder(1) as one, host_folder(2) as two, ExitStack() as stack:
         ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)
         flood = [guest(stack, two, cpu) for _ in range(6)]
-        time.sleep(0.3)  # they have begun
+        time.sleep(0.3)  # they have begun by now
         everyone = [ordinary, alone, *flood]
         before = {process.pid: own_seconds(process.pid) for process in everyone}
         while sum(own_seconds(process.pid) - before[process.pid] for process in everyone) < MEASURED_S:

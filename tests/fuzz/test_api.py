@@ -11,8 +11,8 @@ from tests.attacks.ordinary_host import tools_folder
 from tests.fuzz.bounds import bounded
 from tests.server import Server
 
-EXAMPLES = 12  # of each route
-FEWER = 3  # of each of NVIDIA's, which are many and alike
+EXAMPLES = 12  # examples for each route
+FEWER = 3  # examples for each of NVIDIA's routes, which are many and similar
 ANSWERED_S = 30.0
 NOWHERE = "http://127.0.0.1:9"  # pins that happen to be valid must not be looked for on the network
 LIMITS = {

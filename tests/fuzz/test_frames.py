@@ -94,7 +94,7 @@ def test_the_python_runner_reads_what_the_host_would(data: bytes, sizes: list[in
             os.close(fd)
     expected = host_reads(data, sizes)
     if any(isinstance(one, list) and not isinstance(one[0].get("type"), str) for one in found):
-        assert "refused" in expected  # the runner looks at a type when it comes to it
+        assert "refused" in expected  # the runner examines a type only when it reaches it
     elif "refused" not in expected:
         assert found == expected
 
@@ -119,7 +119,7 @@ console.log(JSON.stringify(told))
 
 @pytest.mark.timeout(120)
 def test_the_javascript_runner_reads_what_the_host_would() -> None:
-    asked: list[tuple[bytes, list[int]]] = [(b"\0\0\0\0\0\0\1\0", [])]  # lengths that cannot be, of a frame to come
+    asked: list[tuple[bytes, list[int]]] = [(b"\0\0\0\0\0\0\1\0", [])]  # impossible lengths of the next frame
 
     @bounded(400)
     @given(data=STREAMS, sizes=SIZES)

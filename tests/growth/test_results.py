@@ -19,7 +19,7 @@ from tests.store.records import queued
 from tests.tables import tables
 
 FEW, TIMES, EVALUATORS = 2000, 4, 3
-SAME, WITH_THE_ROWS = 1.5, 1.25 * TIMES  # times as much
+SAME, WITH_THE_ROWS = 1.5, 1.25 * TIMES  # growth of what must not grow with the rows, and of what may grow with them
 _LIMIT = 20
 _EVERY, _FAILED, _PASSED = Filter(), Filter(status="failed"), Filter(passed=True)
 _FILTERS = (
@@ -105,7 +105,7 @@ async def test_each_statement_of_a_page_without_an_index_is_one_pass(jobs: Jobs,
     assert many.statements <= few.statements
     if tables(jobs.store).results._database.address.engine is Engine.SQLITE:
         assert many.read <= WITH_THE_ROWS * few.read
-    else:  # which reads another index, or none, as it thinks best
+    else:  # the database reads another index, or none, as it chooses
         assert many.read <= many.statements * (1 + TIMES) * FEW * EVALUATORS
 
 

@@ -87,7 +87,7 @@ CASES: Final = [
     py("reason", "return {'score': 0.5, 'reasoning': 'half of it'}", reason="half of it"),
     js("reason", "return { score: 0, reason: new RangeError('too long') }", 0, reason="RangeError: too long", warns="coerced"),
     js("reason", "try { null.x } catch (error) { return { score: 0, why: [error] } }", 0, warns="coerced", said="TypeError at $.why[0] taken as text"),
-    # shapes that say nothing of a score
+    # values that have no score
     py("shape", "return '{\"score\": 0.5}'", None, said="not its JSON as text"),
     js("shape", "return 'abc'.match(/b/)", said="for a match, return Boolean(…)"),
     js("shape", "return new Error('x')", status="failed", said="a value of type Error"),
@@ -100,7 +100,7 @@ CASES: Final = [
     py("reason", "return {'score': 0.5, 'reason': ('a', 'b')}", reason="a; b"),
     py("reason", "return {'score': 0.5, 'reason': {'why': 'long'}}", reason='{"why": "long"}'),
     js("reason", "return { score: 0.5, reason: ['a', 'b'] }", reason="a; b"),
-    # children
+    # child processes
     Case("child", SPAWN.format("spawn"), 0.5),
     Case("child", SPAWN.format("forkserver"), 0.5),
     Case("child", "import sys, subprocess\n" + PY + "return float(subprocess.run([sys.executable, '-c', 'print(0.25)'], capture_output=True, text=True).stdout)", 0.25),
@@ -132,7 +132,7 @@ CASES: Final = [
     py("hint", "return outputs.get('text') == 'x'", said="json.loads", row={"outputs": '{"text": "x"}'}),
     py("hint", "return outputs.text == 'x'", said="write ['text']", row={"outputs": {"text": "x"}}),
     js("hint", "return outputs.trim() === 'x'", said="is the name right?", row={"outputs": {"text": "x"}}),
-    # nothing is said of a row while code loads
+    # while code loads, hints do not speak of a row
     Case("load", "const known = undefined;\nconst length = known.length;\n" + JS + "return 1 }", language="javascript", status="failed", unsaid="row"),
     Case("load", "const { a } = null;\n" + JS + "return 1 }", language="javascript", status="failed", unsaid="row"),
     Case("load", "KNOWN = None\nLENGTH = len(KNOWN)\n" + PY + "return 1", status="failed", unsaid="the row"),
@@ -169,7 +169,7 @@ CASES: Final = [
     Case("cache", "from functools import cache\n@cache\n" + PY + "return 1", said="a cache around the function"),
     Case("cache", "import functools\n@functools.lru_cache(maxsize=None)\n" + PY + "return 1", said="a cache around the function"),
     Case("cache", "import functools\n@functools.cache\ndef parts(row):\n    return len(row)\n" + PY + "return parts(inputs)", said="an argument of a function with a cache"),
-    # scores beside a bound
+    # scores that rounding puts slightly outside 0..1
     py("bound", "return sum([0.1] * 3) + 0.7000000000000002", sum([0.1] * 3) + 0.7000000000000002, unsaid="outside"),
     py("bound", "return -1e-12", -1e-12, unsaid="outside"),
     py("bound", "return {'score': 1 + 1e-10, 'recall': 1.5}", 1 + 1e-10, unsaid="outside"),

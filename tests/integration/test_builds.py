@@ -20,7 +20,7 @@ from tests.server import Server
 CALLERS = 20
 SMALL = "toolz==0.12.1"
 COUNT = "import toolz\ndef evaluate(inputs, outputs, trace):\n    return toolz.count(outputs)\n"
-LARGE = "numpy==2.1.0"  # takes long enough to be killed in the middle
+LARGE = "numpy==2.1.0"  # a set that takes long enough to be killed in the middle
 SUM = "import numpy\ndef evaluate(inputs, outputs, trace):\n    return float(numpy.arange(len(outputs)).sum())\n"
 
 

@@ -86,7 +86,7 @@ def test_a_terminal_shows_how_far_a_build_is(
     request: pytest.FixtureRequest, home: Path, tmp_path: Path, verb: str, where: str
 ) -> None:
     options = ["--url", request.getfixturevalue("server").url] if where == "at a URL" else []
-    minor = 14 + ["run", "check"].index(verb) * 2 + len(options) // 2  # each way a set of its own
+    minor = 14 + ["run", "check"].index(verb) * 2 + len(options) // 2  # a package set of its own for each way
     arguments = (verb, str(evaluator(tmp_path, f"six==1.{minor}.0")), *options)
     code, seen = on_terminal(home, *arguments)
     assert code == 0, seen

@@ -108,7 +108,8 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
         assert server.client.post("/v1/evaluate", json=body).json()["label"] == "set 0"
 
 
-@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # what a set keeps in use is alike for both
+# the same on both backends: the package sets that are kept
+@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
     """Their idle sandboxes end; a row that runs keeps its set."""
     pin = index.add("shared", "said = 'shared'\n")
@@ -121,7 +122,7 @@ def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host,
         def score(evaluator: dict[str, object]) -> Any:
             return client.post("/v1/evaluate", json={"evaluator": evaluator}).json()
 
-        (digest,) = {score(one)["environment"]["digest"] for one in evaluators}  # some in each process
+        (digest,) = {score(one)["environment"]["digest"] for one in evaluators}  # each process serves some of them
         job = client.post("/v1/jobs", json={"evaluators": evaluators[:1], "dataset": {"rows": [{}]}}).json()
         eventually(lambda: client.get(f"/v1/jobs/{job['id']}").json()["status"] == "completed", within_s=60)
         assert client.delete(f"/v1/environments/{digest}").status_code == 204
@@ -147,14 +148,14 @@ async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_anot
         digest = result.environment.digest
         await asyncio.sleep(1)
         with pytest.raises(InUse, match="another process"):
-            await other.environments.delete(digest)  # an idle sandbox is on it
-        one.pool.forget(digest)  # it ends, as it would after a time without calls
+            await other.environments.delete(digest)  # an idle sandbox uses the set
+        one.pool.forget(digest)  # the sandbox ends, as it would after some time without calls
         await asyncio.sleep(2)
         await other.environments.delete(digest)
         assert await label(one, LABEL.format("once"), pin) == "once", "it is built again"
 
 
-@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # an index is asked alike for both
+@pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # the same on both backends: questions to an index
 async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
     host: Host, index: Index, tmp_path: Path
 ) -> None:

@@ -331,7 +331,7 @@ def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: sign
         time.sleep(0.05)
     sandboxes = child_pids(process.pid)
     assert sandboxes
-    time.sleep(1)  # into the row
+    time.sleep(1)  # time for the row to begin
     process.send_signal(number)
     assert process.wait(30) == 128 + number
     assert "Traceback" not in (folder / "said").read_text()
@@ -344,7 +344,8 @@ def test_the_progress_bar_shows_on_a_terminal_and_nowhere_else(folder: Path) -> 
     assert cli(folder, *command).stderr == ""
     ours, theirs = pty.openpty()
     terminal = {**ENVIRONMENT, "TERM": "xterm"}
-    started = [sys.executable, "-m", "evaluator_host", *command]  # it looks at its terminal when it is imported
+    # the terminal must be there when the module is imported
+    started = [sys.executable, "-m", "evaluator_host", *command]
     with subprocess.Popen(started, cwd=folder, env=terminal, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)
         shown = _read_all(ours)

@@ -290,7 +290,8 @@ async def test_a_large_set_does_not_pass_through_memory(client: docker.APIClient
         f"    await backend.prepare(Environment({environment.digest!r}, Language.PYTHON, '', (), Path({str(environment.path)!r})))\n"
         "    await backend.close()\n"
         "asyncio.run(main())\n"
-        "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"  # not ru_maxrss: it has its parent's
+        # ru_maxrss would include the parent's memory
+        "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
     )
     done = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", program], check=True, capture_output=True, text=True

@@ -175,7 +175,7 @@ async def test_a_set_that_cannot_be_leaves_nothing_and_can_be_tried_again(servic
     assert sorted((home / "environments").iterdir()) == before
     (failed,) = [report for report in await service.environments.reports() if report.status == "failed"]
     assert "99.0.0" in (failed.error or "")
-    assert failed.packages == (Package("six", "99.0.0"),)  # what was asked for is known all the same
+    assert failed.packages == (Package("six", "99.0.0"),)  # the requested packages are known all the same
 
 
 IMPORTS = """import cv2, six

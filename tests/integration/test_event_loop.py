@@ -211,7 +211,7 @@ def prepared(client: httpx.Client) -> Host:
     lines = "\n".join(json.dumps(row) for row in rows(1000)).encode()
     kind = {"Content-Type": "application/x-ndjson"}
     assert client.post("/v1/datasets", params={"name": "wide"}, content=lines, headers=kind).is_success
-    batch = {"isolation": "batch"}  # a process for each row takes 3 s
+    batch = {"isolation": "batch"}  # in one process, because a process for each row takes 3 s
     job = {"evaluators": ["wide"], "dataset": "wide", "config": batch}
     job_id = client.post("/v1/jobs", json=job).json()["id"]
     client.get(f"/v1/jobs/{job_id}/events")

@@ -76,7 +76,7 @@ def test_a_workbook_becomes_jobs_with_names_and_figures(client: Client, url: str
         None,
     )
     assert (second.mean, second.pass_rate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert (second.previous, second.change) == (jobs[0].id, 0)  # failed rows are counted alike in both
+    assert (second.previous, second.change) == (jobs[0].id, 0)  # failed rows count in the same way in both jobs
     shown = [command(url, "jobs", "show", job.id) for job in jobs]
     assert ("mean 0.5 over 2 of 3 rows, " in shown[0], "over 3 of 3 rows (1 failed, counted as 0), " in shown[1]) == (
         True,
@@ -266,7 +266,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
         *(0, "France?", "Paris", ()),
     )
     assert bob.index == 1
-    assert client.labels.next("review", by="carl") is None  # both rows are held
+    assert client.labels.next("review", by="carl") is None  # both rows are taken by others
     again = client.labels.next("review", by="bob")
     assert again is not None
     assert again.index == 1
@@ -286,9 +286,9 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     ] == [
         *((0, True, "ann", "sure"), (1, True, "bob", "")),
     ]
-    assert len(client.labels.row("review", 0).results) == 1  # shown once there is a label
+    assert len(client.labels.row("review", 0).results) == 1  # results are shown once there is a label
     assert client.labels.rows("review", limit=1).next_after == 0
-    for one in (job, later):  # outputs of the data set: the labels count for every job over it
+    for one in (job, later):  # outputs come from the data set, so the labels count for every job over it
         (found,) = client.jobs.agreement(one.id, queue="review")
         assert (found.label, found.rows, found.unlabelled, found.accuracy) == ("queue review", 2, 1, 0.5)
     assert client.jobs.agreement(later.id)[0].label == "label queues"
@@ -297,7 +297,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     client.jobs.delete(job.id, force=True)
     client.datasets.delete("to-label", force=True)
     client.jobs.delete(later.id)
-    assert client.labels.row("review", 0).row["gold"] == "Paris"  # the queue keeps the rows
+    assert client.labels.row("review", 0).row["gold"] == "Paris"  # the queue keeps its rows
     command(url, "labels", "delete", "review")
     with pytest.raises(NotFound):
         client.labels.get("review")
@@ -342,7 +342,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     with pytest.raises(InvalidRequest, match="3 of its cases do not hold") as refused:
         client.evaluators.update("kept-cases", broken, require_cases=True)
     assert [one.field for one in refused.value.problems] == ["cases.right", "cases.wrong", "cases.none"]
-    updated = client.evaluators.update("kept-cases", broken)  # keeps the cases, and tells which fail
+    updated = client.evaluators.update("kept-cases", broken)  # keeps the cases, and reports which fail
     assert updated.version == 2
     assert [(one.case, one.problem) for one in updated.failing_cases or ()] == [
         ("right", "score 0.5, not 1 ± 0.05"), ("wrong", "score 0.5, not <= 0.1"), ("none", "score 0.5, not KeyError")
@@ -350,7 +350,8 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     report = client.check("kept-cases@2")
     assert (report.ok, len(report.failing_cases)) == (False, 3)
     assert client.check(broken, cases=[{"outputs": 1, "expect": "0.4..0.6"}]).ok
-    assert client.evaluators.update("kept-cases", broken, cases=CASES[:1]).version == 3  # other cases, another version
+    # other cases make another version
+    assert client.evaluators.update("kept-cases", broken, cases=CASES[:1]).version == 3
     assert client.evaluators.get("kept-cases").failing_cases is None
     with pytest.raises(InvalidRequest, match="invalid") as refused:
         client.evaluators.update("kept-cases", broken, cases=[{"outputs": 1, "expect": "about half"}])

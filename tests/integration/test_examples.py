@@ -19,7 +19,7 @@ NAMES = json.loads((FOLDER / "order.json").read_text())
 EXAMPLES = {name: json.loads((FOLDER / name / "example.json").read_text()) for name in NAMES}
 SUFFIXES = {"python": "py", "javascript": "js", "typescript": "ts"}
 
-Case = tuple[dict[str, Any], float | str]  # a row, and its score or what its error says
+Case = tuple[dict[str, Any], float | str]  # a row, and its score or the text of its error
 MISSING: Case = ({"inputs": {}, "outputs": "Paris"}, "no correct_answer")
 
 

@@ -98,7 +98,7 @@ def many_attributes(size: int) -> bytes:
     from google.protobuf.internal.encoder import _VarintBytes as varint  # noqa: PLC0415
 
     body = b"\x4a\x03\x0a\x01a" * (size // 5)
-    for tag in (b"\x12", b"\x12", b"\x0a"):  # a span, its scope, its resource
+    for tag in (b"\x12", b"\x12", b"\x0a"):  # tags of a span, its scope, its resource
         body = tag + varint(len(body)) + body
     return body
 
@@ -124,19 +124,19 @@ def test_a_few_kilobytes_of_spans_cost_the_host_nothing(
         answer = host.attacker.post(PATH, content=body, headers=headers)
         assert answer.status_code in statuses, answer.text
         calls = len(took)
-    assert host.cpu_s - before < 1 + calls * 0.05  # this cost 13 to 24 seconds
+    assert host.cpu_s - before < 1 + calls * 0.05  # each of these took 13 to 24 seconds once
 
 
 def test_waiting_spans_of_one_workspace_leave_room_for_others(host: Host) -> None:
     statuses = list[int]()
-    for number in range(20):  # no root: they wait for 15 seconds
+    for number in range(20):  # traces without a root wait for 15 seconds
         body = export(span(f"{number + 1:032x}", name="x" * (3 << 20), parent="b" * 16))
         statuses.append(
             host.attacker.post(PATH, content=gzip.compress(body), headers={"Content-Encoding": "gzip"}).status_code
         )
     assert statuses[0] == 200
     assert statuses[-1] == 429
-    assert statuses.index(429) >= 10  # 40 MB or so, not 64
+    assert statuses.index(429) >= 10  # about 40 MB are accepted, not 64
     assert host.neighbour.post(PATH, content=export(span("c" * 32))).status_code == 200
     eventually(lambda: bool(host.neighbour.get(PATH).json()))
 
@@ -172,7 +172,7 @@ def test_a_flood_of_traces_has_turns_with_others_and_does_not_keep_the_host_from
         for digit in "0123456789"
     ]
     assert 200 in statuses
-    assert 429 in statuses  # all of them would be 100,000
+    assert 429 in statuses  # all of them together would be 100,000
     time.sleep(1.5)
     assert host.neighbour.post(PATH, content=export(span("f" * 32))).status_code == 200
     eventually(lambda: "f" * 32 in [one["trace_id"] for one in host.neighbour.get(PATH).json()])

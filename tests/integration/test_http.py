@@ -217,12 +217,12 @@ def test_a_client_that_hangs_up_frees_the_sandbox(server: Server) -> None:
     for _ in range(4):
         with pytest.raises(httpx.ReadTimeout):
             server.client.post("/v1/evaluate", json={"evaluator": slow, "inputs": {"s": 90}}, timeout=0.3)
-    # the client waits for a minute: the rows that nobody reads would take longer
+    # the client would wait for a minute, and the rows that nobody reads would take longer
     assert post(server, evaluator=slow, inputs={"s": 0}).json()["score"] == 1.0
 
 
 def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
-    # names in examples are free there, and their models may be asked
+    # names from the examples are free there, and models on their hosts may be asked
     own = {
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
         "EVALUATOR_HOST_JUDGE_HOSTS": '["api.openai.com"]',
@@ -233,14 +233,15 @@ def test_the_openapi_examples_are_true(tmp_path: Path) -> None:
         with Client(server.url) as client:
             client.datasets.upload("capitals", [{"question": "Capital of Peru?", "gold": "Lima"}])
         posted = 0
-        paths = sorted(schema["paths"].items(), key=lambda one: one[0] == "/v1/alerts")  # of a schedule in an example
+        # the alert of an example watches the schedule of another, which comes first
+        paths = sorted(schema["paths"].items(), key=lambda one: one[0] == "/v1/alerts")
         for route, operations in paths:
             path = route.replace("{workspace}", "custom-python-metrics").replace("{name}", f"example-{posted}")
             body = operations.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
             name = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
             for example in schema["components"]["schemas"].get(name, {}).get("examples", []):
                 response = server.client.post(path, json=example)
-                if response.status_code == 202 and "key" in response.json():  # a set that is not installed yet
+                if response.status_code == 202 and "key" in response.json():  # a package set that is not installed yet
                     server.client.get(f"{path}/{response.json()['key']}/events")
                     response = server.client.post(path, json=example)
                 assert response.status_code in (200, 201, 202), (path, response.text)

@@ -35,7 +35,7 @@ time.sleep(600)
 
 
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = make_folder("eh-engine")  # addresses of sockets are short
+    folder = make_folder("eh-engine")  # a short path, because it becomes part of a socket's address
     (folder / "users.lock").touch()
     without = {name: value for name, value in os.environ.items() if name != RUN}
     killed = subprocess.Popen(

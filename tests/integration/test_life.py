@@ -26,7 +26,7 @@ FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
 def environment(backend: str) -> dict[str, str]:
     engine = {"EVALUATOR_HOST_DOCKER_HOST": engine_address()} if backend == "docker" else {}
-    return {**PREWARMED, "EVALUATOR_HOST_STOP_GRACE_S": "1", **engine}  # no row here ends by itself
+    return {**PREWARMED, "EVALUATOR_HOST_STOP_GRACE_S": "1", **engine}  # endless rows, which the host has to end
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ def slow_row(server: Server) -> Iterator[None]:
 
 
 def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several_processes(tmp_path: Path) -> None:
-    temporary = Path(tempfile.mkdtemp(prefix="eh-"))  # addresses of sockets are short
+    temporary = Path(tempfile.mkdtemp(prefix="eh-"))  # a short path, because it becomes part of a socket's address
     variables = {"TMPDIR": str(temporary), "EVALUATOR_HOST_WORKERS": "2"}
     try:
         with Server(command=COMMAND, log=tmp_path / "log", environment=variables) as server:
@@ -69,7 +69,7 @@ def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_clean_stop_leaves_nothing(backend: str, tmp_path: Path) -> None:
-    command = COMMAND if backend == "bubblewrap" else None  # one that was not forked from the tests
+    command = COMMAND if backend == "bubblewrap" else None  # a process that was not forked from the tests
     with Server(backend, command=command, log=tmp_path / "log", environment=environment(backend)) as server:
         assert server.client.post("/v1/evaluate", json={"evaluator": {"code": FAST}}).json()["score"] == 1.0
         with slow_row(server):
@@ -91,7 +91,7 @@ def test_kill_9_leaves_no_process_and_the_next_start_removes_the_rest(backend: s
 
 def test_a_machine_without_a_backend_refuses_to_run_code_and_says_what_to_install(tmp_path: Path) -> None:
     bare = {
-        "PATH": str(tmp_path),  # no bwrap
+        "PATH": str(tmp_path),  # a PATH without bwrap
         "DOCKER_HOST": f"unix://{tmp_path}/no-engine.sock",
         "EVALUATOR_HOST_DATA_DIR": str(DATA_DIR),
         "HOME": os.environ["HOME"],

@@ -78,7 +78,7 @@ def test_what_is_not_rewritten_is_adapted_on_request(folder: Path) -> None:
     for file, code in ((folder / "stars.py", STARS), (folder / "deep" / "text.py", TEXT)):
         assert file.read_text().startswith(code.rpartition("def evaluate")[0] or code)
         assert "legacy_evaluate({}, inputs, outputs, inputs[" in file.read_text()
-    assert migrate(folder, ".").returncode == 0  # all of them are current now
+    assert migrate(folder, ".").returncode == 0  # now all of them have the new signature
 
 
 def test_nothing_is_written_unasked_and_everything_when_forced(folder: Path) -> None:

@@ -168,7 +168,7 @@ def test_commands_refuse_and_say_what_to_type(folder: Path, server: Server) -> N
     assert (code, "support.jsonl has no column repply; did you mean reply?" in printed) == (2, True)
     assert (
         cli("run", "exact.py", "--data", "support.jsonl", "--map", "outputs=none", "--limit", "2")[0] == 1
-    )  # doubtful
+    )  # the score is doubtful
     code, printed = cli("jobs", "create", "-e", "exact", "-d", "support", "--wait", "--url", server.url)
     assert (code, "did you mean outputs=reply?" in printed) == (2, True)
     assert "map the column, --map outputs=reply; --map outputs=none says that rows have none" in printed

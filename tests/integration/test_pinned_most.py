@@ -13,7 +13,7 @@ from evaluator_host.types.evaluator import Evaluator, Limits, Row
 
 pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 
-USED = {  # by pins: the import, and what is true
+USED = {  # by pins: an import, and an expression that is true
     "anthropic==0.52.0": ("import anthropic", "anthropic.__version__ == '0.52.0'"),
     "autoevals==0.0.129": ("from autoevals import Levenshtein", "Levenshtein()('a', 'a').score == 1"),
     "beautifulsoup4==4.13.4": (
@@ -113,8 +113,8 @@ USED = {  # by pins: the import, and what is true
     "markdown==3.8": ("import markdown", "markdown.markdown('*a*') == '<p><em>a</em></p>'"),
 }
 NEEDS_MB = {"deepeval==3.0.0": 512, "ragas==0.2.15 langchain-community==0.3.24": 1024}
-THREADS = NEEDS_MB.keys()  # their imports start some
-REFUSED = {  # by pin: what to do
+THREADS = NEEDS_MB.keys()  # these imports start threads
+REFUSED = {  # by pin: the remedy that is named
     "langdetect==1.0.9": "Let the operator set allow_source_builds",
     "ragas==0.2.15": "pin another version of langchain-community too",
     "rouge-score==0.1.2": "Pin rouge-score==0.0.4",
@@ -187,7 +187,7 @@ def evaluate(inputs, outputs, trace):
     assert found.value == {"score": 1, "said": [256, 256]}, found.error
 
 
-MODELS = {  # by pins: what writes the folder `model`, and what is true of it once it is read
+MODELS = {  # by pins: code that writes the folder `model`, and an expression that is true once it is read
     "spacy==3.8.7 click==8.1.8": (
         "import spacy\nspacy.blank('en').to_disk('model')",
         "len(__import__('spacy').load('model')('Hello there.')) == 3",

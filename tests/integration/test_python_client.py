@@ -56,7 +56,7 @@ def test_it_brings_little_and_nothing_of_the_host(python: Path, wheel: Path) -> 
     installed = next((python.parents[1] / "lib").glob("python3.*/site-packages"))
     assert sum(file.stat().st_size for file in installed.rglob("*") if file.is_file()) <= 15 * MB
     assert not (installed / "evaluator_host").exists()
-    with zipfile.ZipFile(wheel) as archive:  # so it may be installed beside the host
+    with zipfile.ZipFile(wheel) as archive:  # the wheel has other files than the host, so that both can be installed
         assert {name.partition("/")[0].partition("-")[0] for name in archive.namelist()} == {"evaluator_host_client"}
 
 

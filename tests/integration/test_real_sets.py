@@ -223,7 +223,7 @@ export function evaluate(inputs, outputs, trace) {
 }
 
 
-# A container differs in how files get into it and in what its kernel calls may do: native code shows both.
+# In a container, files arrive differently and the kernel allows other calls: native code shows both.
 NUMPY = Case(
     ("numpy==2.1.0",),
     "import numpy as np\ndef evaluate(inputs, outputs, trace):\n    return float((np.ones((99, 99)) @ np.ones((99, 99))).max())\n",
@@ -239,11 +239,11 @@ ON_BACKENDS = {
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.timeout(400)  # of the first case of a set, which has it installed
+@pytest.mark.timeout(400)  # long enough for the first case of a set, which installs it
 @pytest.mark.parametrize(("service", "case"), ON_BACKENDS.values(), ids=ON_BACKENDS, indirect=["service"])
 async def test_a_real_set_does_real_work(service: Service, case: Case) -> None:
     evaluator = Evaluator(code=case.code, language=case.language, packages=case.packages)
-    for _ in range(2):  # each row anew: what a package keeps to itself has to be there again
+    for _ in range(2):  # twice, because each row must find the package's state as new
         result = await service.evaluate(evaluator, Row(**case.row))
         assert result.error is None, result.error
         assert result.score == case.score

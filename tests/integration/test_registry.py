@@ -83,7 +83,7 @@ async def test_an_image_that_holds_no_set_is_refused(registry_server: Registry, 
 
 async def test_a_registry_that_does_not_answer_is_named_as_such(tiny_set: Set, target: Path) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused
+        taken.bind(("127.0.0.1", 0))  # bound but not listening, so that connections are refused
         reference = f"127.0.0.1:{taken.getsockname()[1]}/tiny:1"
         with pytest.raises(IndexUnavailable, match="does not answer"):
             await push(tiny_set[0], reference, record=tiny_set[1])

@@ -21,7 +21,7 @@ from tests import package_index
 from tests.package_hosts import LABEL, Host, label
 from tests.registry_server import Registry, serving_with_tokens
 
-NOWHERE = "tcp://127.0.0.1:1"  # of a Docker engine
+NOWHERE = "tcp://127.0.0.1:1"  # address of a Docker engine that does not exist
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Reg
         assert [found.broken for found in await service.environments.verify()] == [()]
     third = Host(tmp_path / "third", backend, index=None)
     settings = _settings(third).model_copy(update={"packages_from": repository})
-    async with open_engine(settings) as service:  # which knows the lock, as a node of a cluster does
+    async with open_engine(settings) as service:  # a host that knows the lock, as a node of a cluster does
         result = await service.evaluate(
             Evaluator(LABEL.format("posted"), packages=(pin,)), Row(), caller=Caller(lock=lock)
         )

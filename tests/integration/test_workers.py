@@ -60,13 +60,13 @@ def many(server: Server) -> list[dict[str, object]]:
 
 
 def counted(server: Server) -> float:
-    with httpx.Client(base_url=server.url) as client:  # a connection of its own each time: any process may answer
+    with httpx.Client(base_url=server.url) as client:  # a new connection each time, so that any process may answer
         lines = client.get("/metrics").text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith("evaluator_host_rows_total{"))
 
 
 def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> None:
-    many(host)  # until they have found each other
+    many(host)  # calls until the processes have found each other
     before = counted(host)
     found = many(host)
     cold = sum(not one["sandbox"]["warm"] for one in found)  # type: ignore[index]
@@ -75,7 +75,7 @@ def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> N
 
 
 def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
-    for number in range(4):  # each of them by some process
+    for number in range(4):  # each of them is answered by some process
         with httpx.Client(base_url=host.url, timeout=60) as client:
             assert client.get("/readyz").status_code == 200
             assert client.get("/v1/nothing?x=%2F").status_code == 404
@@ -132,7 +132,7 @@ def test_a_second_host_is_refused_the_port(host: Server, tmp_path: Path) -> None
 def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(host: Server) -> None:
     (first,) = calling_processes(host)
     os.kill(first, signal.SIGKILL)
-    eventually(lambda: not psutil.pid_exists(first))  # what waited for it is reset
+    eventually(lambda: not psutil.pid_exists(first))  # connections that waited for it are reset
     many(host)
     until = time.monotonic() + 30
     while calling_processes(host) in ([], [first]) and time.monotonic() < until:
@@ -145,7 +145,8 @@ def test_a_killed_process_is_started_again_and_no_call_fails_on_new_connections(
 def test_it_stops_as_one(host: Server) -> None:
     pids = calling_processes(host)
     assert host.stop() == 0
-    eventually(lambda: not any(map(psutil.pid_exists, pids)), within_s=5)  # the kernel ends them after their last word
+    # the kernel ends them after their last message
+    eventually(lambda: not any(map(psutil.pid_exists, pids)), within_s=5)
     assert "Traceback" not in host.log
 
 
@@ -162,7 +163,7 @@ def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
         eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
 
         def ask(number: int) -> None:
-            evaluator = {"code": f"{waits}# {number % 8}\n"}  # some for each process
+            evaluator = {"code": f"{waits}# {number % 8}\n"}  # evaluators for each process
             with httpx.Client(base_url=server.url, timeout=60) as client, suppress(httpx.TransportError):
                 refused.append(client.post("/v1/evaluate", json={"evaluator": evaluator}).status_code)
 

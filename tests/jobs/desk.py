@@ -34,7 +34,7 @@ from tests.tables import tables
 ON_EACH_DATABASE = pytest.mark.parametrize("database_url", EACH_ENGINE, indirect=True)
 WORKSPACE = "default"
 OK = Evaluator("ok")
-_HANGS_S = 120.0  # beside many others, what takes a second takes a minute
+_HANGS_S = 120.0  # seconds; beside many others, one second of work takes a minute
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tests.server import Server, new_home
 
 ROWS = 1_000
 FAILING = set(range(7, ROWS, 250))
-# Each run of a row leaves a number that no other run leaves: a row that ran again shows.
+# Each run of a row leaves a number of its own, so that a repeated row is seen.
 CODE = """
 import random, time
 
@@ -30,7 +30,7 @@ def evaluate(inputs, outputs, trace):
     return {"score": outputs / 1000, "nonce": random.random()}
 """
 
-# The process of jobs, whose host is at the other end of a socket.
+# The process of jobs, with its host at the other end of a socket.
 JOBS = """
 import socket, sys
 from evaluator_host.engine.config.settings import SandboxChoice, Settings

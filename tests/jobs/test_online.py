@@ -182,7 +182,7 @@ async def test_a_prompt_that_a_row_cannot_fill_fails_that_row_only(desk: Desk) -
 @ON_EACH_DATABASE
 async def test_pausing_stops_asking_and_going_on_asks_for_the_rest_only(desk: Desk) -> None:
     def slowly(question: str, attempt: int) -> Fault:
-        return 30.0 if question == "q0" and attempt == 1 else 0.1  # the first row has no answer, later ones have
+        return 30.0 if question == "q0" and attempt == 1 else 0.1  # the first row has no answer yet, later ones have
 
     with ModelServer(faults=slowly) as server:
         job = await start(desk, target(server, concurrency=3))
@@ -194,7 +194,7 @@ async def test_pausing_stops_asking_and_going_on_asks_for_the_rest_only(desk: De
         assert 0 < paused.progress.generated < 40
         assert paused.progress.done == 0
         before = len(server.asked)
-        assert before - paused.progress.generated <= 3  # those that were under way
+        assert before - paused.progress.generated <= 3  # rows that were under way may still finish
         await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
         ended = await desk.ended(job)
         assert (ended.progress.done, len(server.asked) - before) == (40, 40 - paused.progress.generated)

@@ -161,7 +161,8 @@ def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path
 
 def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -> None:
     rows = [{"question": f"q{n}"} for n in range(30)]
-    held = {10: threading.Event(), 20: threading.Event()}  # rows that wait until the bar says how many came before
+    # rows that wait until the bar shows how many came before them
+    held = {10: threading.Event(), 20: threading.Event()}
 
     def faults(question: str, attempt: int) -> Fault:
         number = int(question[1:])
@@ -177,7 +178,7 @@ def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -
             [*COMMAND, "jobs", "watch", job.id, "--url", server.url],
             stdout=subprocess.DEVNULL,
             stderr=theirs,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},  # both are read at its start
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},  # both variables are read when the program starts
         )
         os.close(theirs)
         shown = b""

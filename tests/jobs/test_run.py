@@ -163,7 +163,7 @@ async def test_a_job_over_its_workspaces_quota_is_paused_and_goes_on_once_there_
 ) -> None:
     monkeypatch.setattr(usage, "_MEASURED_S", 0.0)
     monkeypatch.setattr(desk.store.usage, "_quota", usage.Quota(workspace_bytes=1000, data_dir=tmp_path))
-    job = await desk.start(["ok"] * 200)  # nothing is stored yet, so it may begin
+    job = await desk.start(["ok"] * 200)  # nothing is stored yet, so the job may begin
     paused = await desk.reached(job, status=JobStatus.PAUSED)
     assert paused.error is not None
     assert (paused.error.code, paused.error.message.startswith("the workspace stores")) == ("over_quota", True)
@@ -302,7 +302,8 @@ async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
         await desk.reached(job, done=1)
         kept = await tables(desk.store).jobs.get_job(WORKSPACE, job.id)
         monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner == kept.owner)
-        async with opened(database_url, tmp_path) as successor:  # takes it although the first still works on it
+        # takes the job although the first host still works on it
+        async with opened(database_url, tmp_path) as successor:
             ended = await successor.ended(job)
             assert (ended.status, ended.progress.done) == (JobStatus.COMPLETED, 1000)
             assert await successor.rows_of(job) == list(range(1000))
@@ -313,7 +314,7 @@ async def test_a_database_that_fails_for_a_while_loses_no_result(desk: Desk, mon
 
     async def failing(self: JobQueue, job_id: str, owner: str, results: list[StoredResult], **more: float) -> object:
         if results and next(faults, False):
-            await save(self, job_id, owner, results, **more)  # kept, but nobody hears of it
+            await save(self, job_id, owner, results, **more)  # the results are kept, but nobody is told
             raise StoreUnavailable("the connection broke")
         return await save(self, job_id, owner, results, **more)
 

@@ -17,7 +17,7 @@ ODD = [
     "'; DROP TABLE results; --", [], [1, "two", None], {}, {"a": {"b": [1.5]}, "ключ": "\u001b[31m"},
 ]  # fmt: skip
 ROWS = [{"n": n, "value": value, "outputs": n % 7} for n, value in enumerate(ODD * 6)]
-# By number: fails, has no metric `half`, has one that is not finite, scores the same as many others, …
+# Rows by number: one fails, one lacks the metric `half`, one has an infinite metric, many have the same score, …
 PYTHON = """
 def evaluate(inputs, outputs, trace):
     n = inputs["n"]
@@ -86,7 +86,8 @@ def _of(client: Client, job: str, folder: Path) -> Iterator[tuple[str, Any]]:
         yield str(chosen), [(row.index, row.evaluator) for row in client.jobs.rows(job, **chosen)]
     for suffix in ("jsonl", "csv", "parquet"):
         client.jobs.download(job, folder / f"rows.{suffix}")
-    lines = (folder / "rows.jsonl").read_text().removesuffix("\n").split("\n")  # U+2028 is not an end of a line
+    # split at "\n" only, because U+2028 does not end a line
+    lines = (folder / "rows.jsonl").read_text().removesuffix("\n").split("\n")
     yield "rows.jsonl", [_steady(json.loads(line)) for line in lines]
     for frame in (pd.read_csv(folder / "rows.csv", dtype=str), pd.read_parquet(folder / "rows.parquet")):
         yield f"file of {len(frame.columns)} columns", frame.drop(columns="run_ms").to_csv()

@@ -99,7 +99,7 @@ async def test_two_hosts_make_one_job_for_a_time_and_missed_times_are_made_up_fo
     hosts = [Schedules(desk.store.objects, desk.board) for _ in range(2)]
     made = await hosts[0].add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS, timezone="Europe/Berlin")
     assert [one.weekday() for one in made.next_runs] == [0, 0, 0]
-    assert len({one.astimezone(UTC).hour for one in made.next_runs} - {5, 6}) == 0  # 7 in Berlin
+    assert len({one.astimezone(UTC).hour for one in made.next_runs} - {5, 6}) == 0  # 7 o'clock in Berlin
     (stored,) = await desk.store.objects.list_objects("schedule")
     early, late = made.next_runs[0] - timedelta(seconds=1), made.next_runs[2] + timedelta(days=1)
     await hosts[0].look(stored, early)
@@ -154,7 +154,7 @@ async def test_a_schedule_runs_on_after_a_clock_that_was_ahead(desk: Desk) -> No
     await look(made.next_runs[0])
     assert (await schedules.get_schedule(WORKSPACE, "often")).last_at == made.next_runs[0]
     assert len(await desk.board.list_jobs(WORKSPACE)) == 2
-    await look(made.next_runs[0] - timedelta(seconds=1))  # a moment back makes no run again
+    await look(made.next_runs[0] - timedelta(seconds=1))  # a clock that goes back a moment does not repeat a run
     assert (await schedules.get_schedule(WORKSPACE, "often")).next_runs[0] == made.next_runs[1]
 
 
@@ -272,7 +272,7 @@ async def test_an_acknowledgement_lasts_until_the_next_message(desk: Desk, tmp_p
         return await alerts.get_alert(WORKSPACE, "low")
 
     assert (await looked()).firing
-    for change in ({"acknowledged": True}, {"paused": True}):  # who pauses it has seen it
+    for change in ({"acknowledged": True}, {"paused": True}):  # pausing an alert counts as having seen it
         assert (await alerts.change_alert(WORKSPACE, "low", **change)).acknowledged
         assert (await alerts.change_alert(WORKSPACE, "low", paused=False)).acknowledged
         found = await looked()
@@ -289,12 +289,13 @@ async def test_a_message_that_is_not_taken_is_tried_again(desk: Desk, receiver: 
     found = await alerts.get_alert(WORKSPACE, "low")
     (sent,) = found.deliveries
     assert (sent.status, sent.attempts, sent.error) == ("waiting", 1, "the webhook answered 503")
-    assert found.paused  # its one job has been looked at
+    assert found.paused  # its only job has been examined
     (stored,) = await desk.store.objects.list_objects("alert")
     earlier = stored.content.replace(str(datetime.now(UTC).year), "2020")
     assert await desk.store.objects.swap_object(stored, earlier)
     (stored,) = await desk.store.objects.list_objects("alert")
-    await check(desk, alerts_of(desk, tmp_path), stored)  # of another host: here its receiver rests
+    # alerts of another host, because this one pauses deliveries to the receiver
+    await check(desk, alerts_of(desk, tmp_path), stored)
     (sent,) = (await alerts.get_alert(WORKSPACE, "low")).deliveries
     assert (sent.status, sent.attempts, sent.error) == ("sent", 2, None)
     assert len({headers["webhook-id"] for headers, _ in receiver.messages}) == 1
@@ -332,7 +333,7 @@ async def test_a_name_is_looked_up_for_each_message_and_called_at_the_address_th
     assert (await listed.test_alert(WORKSPACE, "low")).deliveries[0].status == "sent"
     assert asked == ["hook.test", "hook.test"]
     assert receiver.messages[0][0]["Host"] == f"hook.test:{port}"
-    addresses[:] = ["127.0.0.2", "127.0.0.1"]  # nobody listens at the first one
+    addresses[:] = ["127.0.0.2", "127.0.0.1"]  # no server listens at the first address
     assert (await listed.test_alert(WORKSPACE, "low")).deliveries[0].status == "sent"
 
 
@@ -354,7 +355,7 @@ async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     for number in range(12):
         rule = AlertRule(Metric.MEAN, f"http://slow{number}.test/", job=job.id, below=2)
         await alerts.add_alert(WORKSPACE, f"slow{number}", rule)
-    await asyncio.sleep(0.3)  # now their messages are on the way
+    await asyncio.sleep(0.3)  # by now their messages are on the way
     await alerts.add_alert(space, "low", AlertRule(Metric.MEAN, receiver.url, job=other.id, below=2))
     try:
         async with asyncio.timeout(100):
@@ -408,7 +409,7 @@ async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are
         before = len((await alerts.get_alert(WORKSPACE, "low")).deliveries)
         spec = JobSpec([OK] * len(means), ROWS, name="run", schedule="weekly")
         job = await desk.ended(await desk.board.create_job(spec, WORKSPACE))
-        for position, mean in enumerate(means):  # of evaluators that differ; those of the desk give the same score
+        for position, mean in enumerate(means):  # evaluators whose means differ; those of the desk give the same score
             chosen = (JobEvaluatorTable.job_id == job.id) & (JobEvaluatorTable.position == position)
             await tables(desk.store).jobs._database.change_rows(
                 update(JobEvaluatorTable).where(chosen).values(mean=mean)
@@ -495,7 +496,7 @@ async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
         while not asked:
             await asyncio.sleep(0.01)
         await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2))
-        while not receiver.messages:  # of the same workspace
+        while not receiver.messages:  # messages of the same workspace
             await asyncio.sleep(0.01)
         released.set()
         while all(
@@ -504,7 +505,7 @@ async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
         ):
             await asyncio.sleep(0.01)
         await alerts.add_alert(WORKSPACE, "later", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=2))
-        while len(receiver.messages) < 2:  # after another look at all of them
+        while len(receiver.messages) < 2:  # waits for another look at all alerts
             await asyncio.sleep(0.01)
     assert len(asked) == 1
     running.cancel()

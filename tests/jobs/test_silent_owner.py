@@ -15,7 +15,8 @@ from tests.store.records import result
 from tests.tables import tables
 
 SILENT_S = 1.0
-# Of another machine, whose first pid namespace has the number of this one's: nobody here can tell whether its process lives.
+# An owner on another machine, whose first pid namespace has the same number: nobody here can tell whether its process
+# lives.
 ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
@@ -38,7 +39,8 @@ async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> as
 
 @pytest.mark.parametrize(
     ("database_url", "hours"),
-    [("sqlite", 1), pytest.param("postgresql", -1, marks=pytest.mark.engine)],  # its clock is ahead, or behind
+    # the clock of the database is ahead or behind
+    [("sqlite", 1), pytest.param("postgresql", -1, marks=pytest.mark.engine)],
     indirect=["database_url"],
 )
 async def test_an_owner_loses_its_job_once_it_is_silent_and_not_before(

@@ -15,7 +15,7 @@ from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.store.records import result
 from tests.tables import tables
 
-SLOW = Evaluator("ok", limits=Limits(timeout_s=0.1))  # a row that hangs takes a tenth of a second
+SLOW = Evaluator("ok", limits=Limits(timeout_s=0.1))  # a row that hangs for a tenth of a second
 ENDLESS = Evaluator("ok", limits=Limits(timeout_s=100))
 RUNNING, QUEUED = JobStatus.RUNNING, JobStatus.QUEUED
 
@@ -62,7 +62,8 @@ async def test_a_place_is_left_once_another_workspace_is_known(desk: Desk) -> No
 
 
 async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> None:
-    own = [replace(SLOW, limits=replace(SLOW.limits, memory_mb=128 + n)) for n in range(4)]  # no sandbox is shared
+    # limits differ, so that no sandbox is shared
+    own = [replace(SLOW, limits=replace(SLOW.limits, memory_mb=128 + n)) for n in range(4)]
     loud = [await desk.start(["hang"] * 200, evaluators=[one], parallelism=1) for one in own]
     for job in loud[:3]:
         await desk.reached(job, done=4)

@@ -22,14 +22,14 @@ def evaluate(inputs, outputs, trace):
     time.sleep(0.004)
     return {"score": outputs / 900, "nonce": random.random()}
 """
-# A machine differs by the id of its boot; the number of its first pid namespace is the same everywhere.
+# Machines differ by the id of their boot; the number of their first pid namespace is the same everywhere.
 ON_A_MACHINE = """
 from evaluator_host.platform.jobs import scheduler
 from evaluator_host.engine.sandbox.linux import instance
 instance._boot = lambda: {boot!r}
 scheduler.SILENT_S, scheduler.LOOK_EVERY_S = 2.0, 0.2
 """
-ONE, OTHER = "1" * 12, "2" * 12  # of two machines
+ONE, OTHER = "1" * 12, "2" * 12  # ids of two machines
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 

@@ -11,7 +11,7 @@ from statistics import quantiles
 from tests.load.http import NoAnswer, post
 from tests.load.programs import GOOD, HOSTILE, Program
 
-_VARIANTS = 2  # of each program: with five workspaces there are many more evaluators than sandboxes
+_VARIANTS = 2  # variants of each program: with five workspaces there are many more evaluators than sandboxes
 _LONGEST_PAUSE_S = 10.0
 HONEST = {429, 503}
 

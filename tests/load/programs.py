@@ -46,7 +46,7 @@ def _javascript(body: str) -> str:
 
 
 def _hostile(name: str, code: str, errors: str, *, language: str = "python", **limits: float) -> Program:
-    allowed = {"timeout", *errors.split()}  # a machine this busy may not come to it within a second
+    allowed = {"timeout", *errors.split()}  # a machine this busy may not get to it within a second
     return Program(name, code, language, frozenset(allowed), {"timeout_s": 1.0, **limits})
 
 
@@ -71,7 +71,8 @@ HOSTILE = (
     _hostile("flood of errors", _python("while True: os.write(2, b'\\xff' * 65536)"), "timeout"),
     _hostile("crash", _python("os.kill(os.getpid(), 11)"), "crashed"),
     _hostile("exit", _python("os._exit(0)"), "crashed"),
-    # Where the runner is process 1 (Docker, a template), the kernel shields it, and the row goes on: it returns nothing there.
+    # If the runner is process 1 (Docker, a template), the kernel shields it and the row continues: it then returns
+    # nothing.
     _hostile(
         "kill everything",
         _python("os.kill(-1, 9); return inputs['number'] if open('/proc/1/comm').read() == 'bwrap\\n' else None"),

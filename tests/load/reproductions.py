@@ -40,7 +40,7 @@ from tests.processes import peak_mb, restart_peak
 
 HELD_S: Final = 0.25
 ATTACK_S: Final = 60.0
-TRIES: Final = 2  # where the machine does not let the neighbour hear an answer, the host goes on working meanwhile
+TRIES: Final = 2  # tries; while the machine keeps the neighbour from reading an answer, the host continues to work
 ENDED: Final = ("completed", "failed", "cancelled", "paused")
 ONE: Final = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 FORGED: Final = """
@@ -121,7 +121,7 @@ def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str,
         try:
             attack(client)
         except httpx.HTTPError as error:
-            print(repr(error), file=sys.stderr)  # the neighbour counts
+            print(repr(error), file=sys.stderr)  # only the neighbour counts
     return waits
 
 

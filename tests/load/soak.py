@@ -47,11 +47,11 @@ ATTACKERS: Final = 3
 P95_RATIO: Final = 5.0
 PEAK_MB: Final = 600
 PAUSE_S: Final = 0.05
-ATTACK_S: Final = 120.0  # for the requests under way at the end
+ATTACK_S: Final = 120.0  # seconds for the requests that are under way at the end
 EVALUATORS: Final = 5
 TRACES: Final = 2000
 FAULTS: Final = re.compile("^(ERROR|Traceback)", re.MULTILINE)
-LOGGED: Final = 3000  # characters of the log from each of these on
+LOGGED: Final = 3000  # characters of the log that are shown from each of these on
 CODE: Final = "def evaluate(inputs, outputs, trace):\n    return inputs['x'] / 1000  # {number}\n"
 GROUPS: Final = frozenset({Group.NEIGHBOURS, Group.CPU, Group.MEMORY})
 
@@ -62,7 +62,8 @@ class Calls:
 
     seconds: list[float] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
-    parts: dict[str, list[float]] = field(default_factory=dict)  # in ms: `timing_ms`, and what is around it
+    # milliseconds of each part of `timing_ms`, and of the rest of a call
+    parts: dict[str, list[float]] = field(default_factory=dict)
 
     def note(self, seconds: float, answer: httpx.Response) -> None:
         """Note how long an answer took, and what for."""
@@ -114,7 +115,7 @@ def attack_together(
 
     In a process of its own: making large bodies would keep the neighbour's thread from measuring.
     """
-    os.setsid()  # beside the neighbour's, not a part of it
+    os.setsid()  # runs beside the neighbour, not as a part of it
     sent = Counter[str]()
     threads = [threading.Thread(target=attack, args=(url, key, begun, stop, seed + n, sent)) for n in range(ATTACKERS)]
     for thread in threads:
@@ -261,7 +262,7 @@ def soak(
     """Return the figures: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and `wrong`, what must not be."""
     with package_index() as index, serving(folder, index, backend=backend, ordinary=ordinary) as (server, *keys):
         attacker, own = keys
-        neighbour(server.url, own, time.monotonic() + 5)  # warm
+        neighbour(server.url, own, time.monotonic() + 5)  # makes the evaluators warm
         quiet = neighbour(server.url, own, time.monotonic() + 6 * minutes).report()
         with attacked(server.url, attacker, seed) as sent:
             busy = neighbour(server.url, own, time.monotonic() + 60 * minutes).report()

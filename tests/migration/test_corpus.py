@@ -20,11 +20,11 @@ from evaluator_host.types.proof import Verdict
 from tests.migration.corpus import ALL, Case, cases
 
 AT_ONCE = 4
-SHARE = 5  # a proof starts two sandboxes: `make test` proves one in so many, `make test-all` each
+SHARE = 5  # a proof starts two sandboxes, so `make test` proves one program in this many and `make test-all` each
 _PROVEN = [one for one in ALL if one.outcome == "proven"]
 _FILES = [
     one for one in _PROVEN if "\r" in one.before
-]  # line ends are kept where a program is read, before it is rewritten
+]  # line ends are as they were read, before the program is rewritten
 IN_SANDBOXES = [one for one in ALL if one.outcome != "proven" or one in (*_PROVEN[::SHARE], *_FILES)]
 _OTHERS = [one for one in ALL if one not in IN_SANDBOXES]
 
@@ -108,7 +108,8 @@ def test_what_was_formatted_stays_formatted(tmp_path: Path) -> None:
         (before / case.name).write_bytes(case.before.encode())
         (after / case.name).write_bytes((case.after or "").encode())
     assert len(python) - len(unformatted(before)) > 30
-    assert unformatted(after) - unformatted(before) == {"long_lines.py", "recursive.py"}  # longer than a line now
+    # programs whose lines became longer than the limit
+    assert unformatted(after) - unformatted(before) == {"long_lines.py", "recursive.py"}
 
 
 def unformatted(folder: Path) -> set[str]:

@@ -15,7 +15,7 @@ from evaluator_host.types.proof import Verdict
 from tests.migration.corpus import FOLDER
 
 AT_ONCE = 3
-SHARE = 24  # `make test` proves one in so many, `make test-all` each
+SHARE = 24  # `make test` proves one program in this many, `make test-all` each
 
 
 def kinds() -> list[tuple[Language, str, str]]:

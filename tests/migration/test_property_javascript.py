@@ -36,7 +36,8 @@ console.log(JSON.stringify(cases.map(([old, next, inputs, output, truth]) => [
 
 
 @bounded(6, shrink=False)
-@given(st.lists(st.tuples(programs(), ROWS), min_size=20, max_size=30))  # a process of node for each list
+# large lists, because each takes a process of node
+@given(st.lists(st.tuples(programs(), ROWS), min_size=20, max_size=30))
 def test_what_is_rewritten_returns_the_same(drawn: list[tuple[str, tuple[Any, Any, Any]]]) -> None:
     cases = []
     for code, (output, truth, data) in drawn:

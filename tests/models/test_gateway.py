@@ -124,7 +124,8 @@ async def test_a_required_recording_gives_the_same_scores_without_the_provider(g
         again = await granting.score(judge, "replay", replay=replay)
         found = (again.score, again.reason, again.usage.requests, again.usage.cost)
         assert found == (1.0, first.reason, 0, 0.0), again.error
-        assert again.usage.replayed == first.usage.requests + first.usage.replayed  # two clients may ask the same
+        # two clients may ask the same question
+        assert again.usage.replayed == first.usage.requests + first.usage.replayed
     for own in ("recorded", "recorded-claude"):
         await models.directory.delete("default", own)
     with pytest.raises(InvalidRequest, match="no model 'recorded'"):

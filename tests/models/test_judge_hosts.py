@@ -81,7 +81,7 @@ class TestOnAFreshHost:
         refused = fresh.client.post("/v1/models", json=body)
         assert refused.status_code == 422
         assert "allow_host" in refused.json()["errors"][0]["hint"]
-        assert fresh.client.get("/v1/secrets").json() == []  # nothing of a refused request stays
+        assert fresh.client.get("/v1/secrets").json() == []  # a refused request leaves nothing behind
         for headers in (
             {"Origin": "http://evil.example"},
             {"Origin": "null"},
@@ -94,7 +94,7 @@ class TestOnAFreshHost:
 
         asks = {**body, "allow_host": True}
         refused_ones = (
-            fresh.client.post("/v1/models", json={**asks, "secret": "other"}),  # beside a key
+            fresh.client.post("/v1/models", json={**asks, "secret": "other"}),  # a key and a secret in one request
             fresh.client.post("/v1/models", json={**asks, "key": None, "secret": "absent"}),
             fresh.client.patch("/v1/models/absent", json={"url": provider.url, "allow_host": True}),
         )

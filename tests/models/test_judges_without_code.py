@@ -102,13 +102,14 @@ class TestOnAHost:
             assert (estimate.rows, estimate.sampled, estimate.failed, estimate.usage.requests) == (5, 2, 0, 5)
             assert estimate.over == ("the job may ask models 2 times, and would ask about 5 times",)
             part = client.jobs.estimate(["polite"], ROWS, rows=2, shard="1/2", **options)
-            assert (part.rows, part.sampled) == (2, 2)  # the sample is of all rows, the total of the shard
+            assert (part.rows, part.sampled) == (2, 2)  # the sample is from all rows, the total from the shard
             assert client.jobs.all() == []
             job = client.jobs.wait(client.jobs.create(["polite"], ROWS, **options).id)
             assert job.status is JobStatus.COMPLETED
             usage = client.jobs.results(job.id).evaluators[0].usage
             assert usage is not None
-            assert (usage.requests, usage.replayed) == (3, 2)  # those of the estimate were recorded
+            # three requests to models, of which the estimate had recorded two
+            assert (usage.requests, usage.replayed) == (3, 2)
             found = client.jobs.agreement(job.id, label="human")[0]
             assert (found.rows, found.unlabelled, found.accuracy) == (5, 0, 0.8)
             assert found.kappa == pytest.approx(0.6153846)
@@ -130,7 +131,7 @@ class TestOnAHost:
             assert outside.error is not None
             assert "no score (1 to 5)" in outside.error.message
             plain = Evaluator("", judge={**form, "model": "claude"})
-            said = client.evaluate(plain, outputs="hello")  # the server's Anthropic answers in words
+            said = client.evaluate(plain, outputs="hello")  # the Anthropic server of these tests answers in prose
             assert said.error is not None
             assert "answer to Rate" in said.error.message
             assert provider.bodies[-1]["max_tokens"] == 1024
@@ -197,6 +198,6 @@ def test_rows_have_classes() -> None:
     assert judged_as(1, result) == ("1", "0.75")
     assert judged_as("good", {**result, "label": "bad"}) == ("good", "bad")
     assert judged_as(None, result) is None
-    assert judged_as("good", result) is None  # a score is not an answer to a choice
+    assert judged_as("good", result) is None  # a score does not answer a question with choices
     assert judged_as("1", result) == ("1", "0.75")
     assert judged_as(3, {**result, "score": None}) is None

@@ -296,7 +296,7 @@ class TestWhatMustNotBePossible:
         flood = asyncio.create_task(reached.score(Evaluator(FLOOD, limits=Limits(timeout_s=30)), outputs))
         most_mb, slowest_s = before_mb, 0.0
         while not flood.done():
-            began = time.process_time()  # of the host too, which is in this process
+            began = time.process_time()  # processor time of the host too, which runs in this process
             assert (await reached.service.evaluate(calm, Row(), caller=Caller("neighbour"))).score == 1.0
             slowest_s = max(slowest_s, time.process_time() - began)
             most_mb = max(most_mb, resident_mb())
@@ -309,7 +309,7 @@ class TestWhatMustNotBePossible:
         assert result.usage.network_bytes < 4 << 20
 
     async def test_an_upload_in_a_tunnel_counts_once(self, reached: Reaching) -> None:
-        web, size = reached.web, 1_500_000  # of 2 MB
+        web, size = reached.web, 1_500_000  # bytes of the request; a row may exchange 2 MB
         head = f"POST /up HTTP/1.1\r\nHost: api.test:{web.http}\r\nContent-Length: {size}\r\n\r\n"
         code = RAW.replace("part.encode()", f"part.encode() + b'x' * ({size} if part.startswith('POST') else 0)")
         result = await reached.score(code, [_CONNECT.format(to=f"api.test:{web.http}"), head])
@@ -330,7 +330,7 @@ class TestWhatMustNotBePossible:
         web.addresses["private.example"] = ["169.254.169.254", "10.0.0.1", "::1", "::ffff:10.0.0.1", "127.0.0.2"]
         result = await reached.score(evaluator, _CONNECT.format(to="private.example:80"))
         assert "address_not_allowed" in result.reason
-        web.addresses["rebound.test"] = ["192.168.0.1", "127.0.0.1"]  # only the second one is allowed
+        web.addresses["rebound.test"] = ["192.168.0.1", "127.0.0.1"]  # only the second address is allowed
         looked_up = web.lookups.count("rebound.test")
         sent = f"GET http://rebound.test:{web.http}/pinned HTTP/1.1\r\nHost: rebound.test:{web.http}\r\n\r\n"
         assert "HTTP/1.1 200" in (await reached.score(evaluator, sent)).reason
@@ -376,7 +376,7 @@ class TestWhatMustNotBePossible:
             tunnelled = [_CONNECT.format(to=to), inner]
             for sent in (inner.replace("GET /", f"GET http://{to}/"), tunnelled):
                 result = await reached.score(Evaluator(RAW, network=(to,)), sent)
-                began = "200 OK" in ANSWERS[name].decode("latin-1")  # its head was passed on
+                began = "200 OK" in ANSWERS[name].decode("latin-1")  # the head of the answer has been passed on
                 assert began or ("502" in result.reason and "bad_answer" in result.reason)
                 assert "the host has a fault" not in result.reason
         assert not caplog.records
@@ -392,7 +392,7 @@ class TestWhatMustNotBePossible:
         assert "504" in result.reason
         assert "model_wait_exceeded" in result.reason
         result = await reached.score(evaluator, _CONNECT.format(to=f"api.test:{web.http}"), timeout=20)
-        assert result.error is not None  # nothing is asked in the tunnel, so the time is the row's own
+        assert result.error is not None  # nothing is asked through the tunnel, so the time is the row's own
         assert result.error.code is ErrorCode.TIMEOUT
 
     async def test_nothing_is_reached_without_a_grant_or_after_the_row(self, reached: Reaching) -> None:
@@ -474,7 +474,7 @@ async def test_clients_connect_to_the_addresses_that_they_are_given(web: WebServ
         looked_up.append(host)
         if host == "none.test":
             raise LookupFailed("none.test has no address")
-        return ["127.0.0.2", "127.0.0.1"]  # nobody listens at the first one
+        return ["127.0.0.2", "127.0.0.1"]  # no server listens at the first address
 
     chosen = settings("bubblewrap", ca_file=tmp_path / "ca.pem", proxy=None)
     for url in (f"https://api.test:{web.https}", f"http://api.test:{web.http}"):

@@ -243,5 +243,5 @@ def test_one_module_reads_what_the_operator_grants() -> None:
             name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
             if isinstance(node, ast.Attribute) and node.attr in granting and name.lstrip("_") == "settings":
                 doors.add(str(file.relative_to(SOURCES)))
-    # The command line asks only whether there are any, before it loads what asks.
+    # The command line only asks whether there are any, before it loads the code that asks models.
     assert doors == {"platform/models/gateway/operator_grants.py", "platform/evaluators/evaluation_service.py"}

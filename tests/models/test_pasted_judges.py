@@ -21,8 +21,9 @@ _PINS = (*PACKAGES, "requests==2.34.2", "tenacity==9.2.1")
 _MODELS = ("*=judge", "claude", "claude-sonnet-4-5=claude", "claude-haiku-4-5=claude")
 
 
-AS_THEY_ARE = ("anthropic async",)  # what a judge may return is held by the contracts' cases
-# The clients take seconds to import: all others run in one process that does so once, each in a namespace of its own.
+AS_THEY_ARE = ("anthropic async",)  # the cases of the contracts test what a judge may return
+# The clients take seconds to import, so all others run in one process that does so once, each in a namespace of its
+# own.
 TOGETHER = """
 import asyncio, inspect, json
 

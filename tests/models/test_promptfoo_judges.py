@@ -14,7 +14,7 @@ from evaluator_host.vendors.promptfoo.judged import judge_program, models_of
 from tests.models.conftest import Granting
 
 INPUTS = {"query": "Capital of France?", "context": "Paris is the capital of France."}
-# The model answers with what it was asked: the output, or the value, is the JSON object that it is to answer with.
+# The model answers with its question: the output or the value is the JSON object of its answer.
 CASES: dict[str, tuple[dict[str, Any], Any, float, bool]] = {
     "llm-rubric": ({"value": "polite"}, {"pass": True, "score": 0.75, "reason": "kind"}, 0.75, True),
     "llm-rubric, threshold": ({"value": "polite", "threshold": 0.8}, {"pass": True, "score": 0.75}, 0.75, False),

@@ -112,7 +112,8 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
         evaluator = Evaluator(BURNS, models=("judge",), limits=Limits(timeout_s=100))
         attack = asyncio.create_task(granting.service.evaluate_batch(evaluator, rows_of(at_once)))
         await held.wait_for(at_once)
-        while len(before := seconds_of_those_that_wait(granting)) < at_once:  # the provider hears of them first
+        # waits until the provider has got all requests
+        while len(before := seconds_of_those_that_wait(granting)) < at_once:
             await asyncio.sleep(0.01)
         used = await scored(granting, WORKS)
         after = seconds_of_those_that_wait(granting)
@@ -145,7 +146,7 @@ async def test_rows_that_never_read_their_answers_end_and_hold_nothing(tmp_path:
             rows = [*rows_of(4, requests=12, reads=False), *rows_of(1, requests=1, reads=True)]
             found = await granting.service.evaluate_batch(evaluator, rows)
             assert [one.score for one in found] == [0.0] * 4 + [1.0]
-            while granting.service.pool.capacity.running:  # what was not read is dropped
+            while granting.service.pool.capacity.running:  # unread bytes are dropped
                 await asyncio.sleep(0.05)
 
 
@@ -153,7 +154,9 @@ async def test_a_sandbox_that_is_killed_while_its_row_waits_is_replaced(tmp_path
     async with held_on("bubblewrap", tmp_path, waiting_rows=3, max_running_sandboxes=2) as (granting, held):
         scoring = asyncio.create_task(granting.service.evaluate_batch(Evaluator(ONE, models=("judge",)), rows_of(3)))
         await held.wait_for(3)
-        (owner,) = granting.service.pool._evaluator_pools  # what is killed is the machine's choice, not a caller's
+        (owner,) = (
+            granting.service.pool._evaluator_pools
+        )  # the test kills the sandboxes as the machine may; no caller can do this
         for slot in list(owner.paused):
             os.kill(slot.sandbox.link.first_pid, signal.SIGKILL)
         await held.wait_for(3)

@@ -51,7 +51,7 @@ class RunnerProcess:
         )
         self._calls = 0
         assert self.process.stdout is not None
-        self._readable = select.poll()  # a process of a long run has more descriptors than `select.select` takes
+        self._readable = select.poll()  # in a long run descriptors have higher numbers than `select.select` takes
         self._readable.register(self.process.stdout, select.POLLIN)
         try:
             self.hello = self.receive()

@@ -43,7 +43,7 @@ class Host(ThreadingHTTPServer):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                if host.gone:  # a connection that was open ends without an answer
+                if host.gone:  # connections that were open end without an answer
                     self.close_connection = True
                     return
                 if self.path != "/readyz":
@@ -112,7 +112,7 @@ def test_evaluators_keep_their_hosts_when_one_goes_and_a_hot_one_spills(tmp_path
         with ThreadPoolExecutor(30) as threads:
             spread = Counter(threads.map(lambda _: host_of(client, FIRST), range(30)))
         assert len(spread) > 1, "a hot evaluator stays on one host"
-        assert 10 <= spread[before[0]] < 30, spread  # a third at least; what spills is another's
+        assert 10 <= spread[before[0]] < 30, spread  # at least a third; calls that spill over go to another host
         for host in hosts:
             host.slow_s = 0.0
 

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def record(n: int) -> dict[str, Any]:
-    return {"n": n, "answer": n % 10} if n % 500 != 3 else {"n": n}  # without the column of the mapping
+    return {"n": n, "answer": n % 10} if n % 500 != 3 else {"n": n}  # a row without the column of the mapping
 
 
 def chunks() -> Iterator[list[tuple[int, dict[str, Any]]]]:

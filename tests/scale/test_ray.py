@@ -46,7 +46,7 @@ NODE = {
 OF_RAY = {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_PARQUET_FOOTER_NUM_ACTORS": "1"}
 OPTIONS = {"max_sandboxes": 2, "memory_mb": 1024, "sandbox": "bubblewrap", "data_dir": str(DATA_DIR)}
 
-# Ray warns of its own future, and leaves files of its own open.
+# Ray warns about its own future versions, and leaves its own files open.
 pytestmark = [pytest.mark.engine, pytest.mark.ray, pytest.mark.timeout(900), pytest.mark.filterwarnings("default")]
 
 
@@ -101,7 +101,7 @@ def storage() -> Iterator[str]:
 def cluster(storage: str) -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in {**OF_RAY, **NODE}.items():
-            patched.setenv(name, value)  # of the nodes, whose workers take their settings from there
+            patched.setenv(name, value)  # settings of the nodes, from which their workers take them
         made = Cluster(3)
         yield made
         made.close()
@@ -178,10 +178,11 @@ def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluste
         assert excluded.rows == 0
         first.kill()
     with Server(log=tmp_path / "second", environment=variables) as second, Client(second.url) as client:
-        _until(client, made.id, 1.0)  # fails in time, with the nodes and their reasons
+        _until(client, made.id, 1.0)  # fails in time, and names the nodes and their reasons
         ended = client.jobs.wait(made.id)
         assert (ended.status, ended.progress.done, ended.progress.failed) == (JobStatus.COMPLETED, ROWS, ROWS // 1000)
-        assert sum(node.rows for node in ended.nodes) <= ROWS + 20 * 2000  # what was lost with a node or host ran twice
+        # rows that were lost with a node or host ran twice
+        assert sum(node.rows for node in ended.nodes) <= ROWS + 20 * 2000
         local = client.jobs.wait(client.jobs.create([Evaluator(CODE)], "numbers", isolation=Isolation.BATCH).id)
         assert local.nodes == ()
         assert _figures(client, ended.id) == _figures(client, local.id)

@@ -101,7 +101,7 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
             begun.set()
             await connection.execute(select(WorkspaceTable.name))
 
-    cancelled = []  # with their tracebacks, which keep the cursors of the statements
+    cancelled = []  # the errors with their tracebacks, which keep the cursors of the statements
     for turns in range(20):
         begun = asyncio.Event()
         task = asyncio.create_task(work(begun))
@@ -111,7 +111,7 @@ async def test_a_transaction_that_is_cancelled_in_a_statement_leaves_no_lock(sto
         task.cancel()
         await asyncio.wait([task])
         cancelled.append(task)
-        async with asyncio.timeout(10):  # of the 15 that a writer waits
+        async with asyncio.timeout(10):  # seconds, of the 15 that a writer waits
             await store.workspaces.ensure_workspace(f"w{turns}")
     assert any(task.cancelled() for task in cancelled)
 
@@ -217,7 +217,7 @@ async def test_a_full_disk_is_told_and_nothing_is_half_kept(tmp_path: Path) -> N
 
         async def too_much() -> None:
             async with store.database.transaction() as connection:
-                await connection.execute(text("PRAGMA max_page_count = 1"))  # as large as it is: not one page more
+                await connection.execute(text("PRAGMA max_page_count = 1"))  # as many pages as it has, and not one more
                 await connection.execute(insert(WorkspaceTable), [row(f"{n}-{'x' * 4000}") for n in range(500)])
 
         with pytest.raises(StoreUnavailable, match="full"):

@@ -114,7 +114,7 @@ async def test_a_list_of_jobs_tells_what_each_evaluator_scored_and_what_changed(
         pytest.approx(2 / 3, abs=1e-11),
     )
     assert found[before.id].previous is None
-    assert found[other.id].previous is None  # it has another number of rows
+    assert found[other.id].previous is None  # that job has another number of rows
     assert [one.job.id for one in await tables(store).jobs.list_overviews(WORKSPACE, limit=10, search="SECO")] == [
         after.id
     ]

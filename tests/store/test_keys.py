@@ -139,7 +139,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         return list(asked)
 
     is_file = database_url.startswith("sqlite")
-    async with open_store(database_url, tmp_path) as other:  # as another host or the command line
+    async with open_store(database_url, tmp_path) as other:  # as another host or the command line would do
         assert (await asks(), keyring.required) == (["any_made"], False)
         await asks()  # the first connection has made a file
         assert await asks() == ([] if is_file else ["any_made"])
@@ -152,7 +152,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         assert await asks() == ["credentials"]
         with pytest.raises(Unauthorized):
             await keyring.admit(f"Bearer {token}")
-        monkeypatch.setattr(database, "_TICK_S", 60.0)  # the file was written a moment ago
+        monkeypatch.setattr(database, "_TICK_S", 60.0)  # as if the file had been written a moment ago
         assert store.keys.mark() is None
 
 

@@ -112,7 +112,7 @@ def test_tables_of_another_package_come_later_and_change_by_themselves(where: Ad
     revisions = dict(asked(where, f"SELECT package, revision FROM {VERSION_TABLE}"))
     assert revisions["notes_of_others"] == "0002"
     assert revisions[STORE] == "0001"
-    migrate(where)  # the package is not installed any more
+    migrate(where)  # as if the package were no longer installed
 
 
 def migrated_with(where: Address, folder: Path) -> None:

@@ -92,7 +92,7 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     with pytest.raises(OverQuota):
         await usage.require_room(other, MB + 1)
     await tables(store).jobs.delete_job(WORKSPACE, job.id)
-    await asyncio.sleep(0.6)  # a refusal is not repeated from memory for longer
+    await asyncio.sleep(0.6)  # longer than a refusal is repeated from memory
     await usage.require_room(WORKSPACE)
 
 

@@ -10,7 +10,8 @@ from evaluator_host.sdk import agent_inference
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import Target
 
-READERS = {"host": agent_answers, "sandbox": agent_inference}  # a sandbox cannot import the host's
+# two copies of the same functions, because a sandbox cannot import the host's
+READERS = {"host": agent_answers, "sandbox": agent_inference}
 ANSWER = {"a": {"b c": [{"d": 1}, {"d": 2}]}, "d": 3}
 
 

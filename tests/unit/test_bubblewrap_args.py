@@ -98,7 +98,7 @@ def test_an_ordinary_users_sandbox_has_a_user_namespace_that_admits_no_other():
 
 def test_an_ordinary_users_python_runner_is_process_1_so_that_nothing_else_holds_its_channel():
     assert "--as-pid-1" in args()
-    assert "--as-pid-1" not in args(identity=ROOT)  # there, process 1 is root's, and the guest somebody else
+    assert "--as-pid-1" not in args(identity=ROOT)  # process 1 would be root's, and the guest is another user
     assert "--as-pid-1" not in args(spec(Language.JAVASCRIPT))
 
 
@@ -162,7 +162,7 @@ def test_scratch_space_is_limited_and_open_to_the_guest():
     arguments = args(spec(disk_mb=8))
     for folder in ("/tmp", "/dev/shm"):
         assert has(arguments, "--perms", "1777", "--size", str(8 * 1024 * 1024), "--tmpfs", folder)
-    assert arguments.count("--tmpfs") == arguments.count("--size") == 3  # and the mask over the host's packages
+    assert arguments.count("--tmpfs") == arguments.count("--size") == 3  # three with the mask over the host's packages
 
 
 def test_the_hosts_packages_are_masked():

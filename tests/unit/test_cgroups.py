@@ -81,7 +81,8 @@ def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
     slice_, scope = root / "user.slice", root / "user.slice/session.scope"
     machine.files(root, cgroup__controllers="cpu memory pids io", cgroup__procs="")
     machine.files(slice_, cgroup__controllers="cpu memory pids", cgroup__procs="")
-    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # shared with a shell
+    # a group that is shared with a shell
+    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")
     for parent in (slice_, scope):
         machine.files(parent / "evaluator-host.me", cgroup__procs="", cpu__weight="")
     (slice_ / "cgroup.subtree_control").write_text("cpu memory pids")
@@ -103,7 +104,7 @@ def test_version_2_moves_a_host_that_is_alone_beside_its_sandboxes(machine):
         machine.files(service / f"evaluator-host.{name}", cgroup__procs="", cgroup__subtree_control="memory pids cpu")
     assert find_cgroups("me", proc=machine.proc).homes["cpu"] == service / "evaluator-host.me"
     assert (service / "evaluator-host.host/cgroup.procs").read_text() == str(os.getpid())
-    (machine.proc / "cgroup").write_text("0::/host.service/evaluator-host.host")  # where it is now
+    (machine.proc / "cgroup").write_text("0::/host.service/evaluator-host.host")  # the group that the host has moved to
     assert find_cgroups("also-me", proc=machine.proc).homes["cpu"] == service / "evaluator-host.also-me"
 
 
@@ -196,7 +197,7 @@ def test_a_missing_limit_that_counts_is_an_error(tmp_path):
 
 def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
     alive = this_instance()
-    dead = alive.rpartition("-")[0] + "-1.1"  # our pid, of a process that started at another time
+    dead = alive.rpartition("-")[0] + "-1.1"  # our pid with the start of another process
     for path in (
         f"a/b/evaluator-host.{dead}/python-1",
         f"a/b/evaluator-host.{dead[:-1]}2/python-2",
@@ -220,9 +221,9 @@ def test_an_instance_is_dead_only_when_that_is_sure():
     assert not is_dead(this_instance())
     assert not is_dead(f"{this_instance()}.7")
     assert is_dead(f"{host}-{boot}-{namespace}-{pid}-{int(started) + 1}")
-    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # above the greatest pid
-    assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # of another pid namespace
-    assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # of another machine
+    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # a pid above the greatest one
+    assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # an instance in another pid namespace
+    assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # an instance on another machine
     assert not is_dead("default")
 
 

@@ -88,7 +88,7 @@ async def test_a_resolver_that_cannot_be_started_now_is_not_missing(tmp_path: Pa
             await replace(resolver, run=raising(NO_DESCRIPTORS)).attempt(("uv",), workspace)
         with pytest.raises(Misconfigured):
             await replace(resolver, run=raising(FileNotFoundError())).attempt(("/nowhere/uv",), workspace)
-        with pytest.raises(MachineExhausted):  # a file of its run was removed
+        with pytest.raises(MachineExhausted):  # a file that the run needs was removed
             await replace(resolver, run=raising(FileNotFoundError())).attempt((sys.executable,), workspace)
 
 
@@ -175,7 +175,7 @@ async def test_a_folder_that_a_command_could_not_remove_goes_when_the_host_ends(
     home = tmp_path / "build"
     home.mkdir()
     builder = Builder(home, file_mb=100)
-    await builder.close()  # nothing was built
+    await builder.close()  # there is nothing to remove, since nothing was built
     with monkeypatch.context() as read_only:
         read_only.setattr(Path, "rmdir", refuse)
         async with work_folder(builder.work, "resolve-") as folder:

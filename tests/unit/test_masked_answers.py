@@ -30,8 +30,8 @@ def said(body: str, choice: int = 0) -> str:
     "body",
     [
         json.dumps({"content": f"key {SECRET}."}),
-        json.dumps({"content": f"key {SECRET}."}).replace("/", "\\/"),  # as PHP writes it
-        json.dumps({"content": f"key {SECRET}."}).replace("<", "\\u003c"),  # as Go writes it
+        json.dumps({"content": f"key {SECRET}."}).replace("/", "\\/"),  # escaped as in PHP
+        json.dumps({"content": f"key {SECRET}."}).replace("<", "\\u003c"),  # escaped as in Go
         json.dumps({"content": f"key {SECRET}."}).replace("t", "\\u0074"),
         json.dumps({"arguments": json.dumps({"key": SECRET})}),
         json.dumps({SECRET: [{"deep": SECRET}]}),

@@ -15,7 +15,7 @@ MB = 1 << 20
 def test_a_quarter_is_left_for_small_requests() -> None:
     budget = MemoryBudget(160 * MB)
     with budget.hold("a") as first, budget.hold("a") as second, budget.hold("b") as small:
-        first.reserve(300 * MB)  # alone it may have more than there is
+        first.reserve(300 * MB)  # a workspace alone may have more than its share
         with pytest.raises(Busy, match="come back in 2 s"):
             second.reserve(20 * MB)
         small.reserve(9 * MB)
@@ -25,9 +25,9 @@ def test_a_quarter_is_left_for_small_requests() -> None:
 
 
 def test_a_second_workspace_finds_room_beside_a_flood() -> None:
-    budget = MemoryBudget(1600 * MB)  # 1,200 for large requests
+    budget = MemoryBudget(1600 * MB)  # of these, 1,200 MB are for large requests
     with budget.hold("b") as other:
-        other.reserve(100 * MB)  # from now on there are two
+        other.reserve(100 * MB)  # from now on two workspaces share
     floods = [budget.hold("a") for _ in range(12)]
     granted = 0
     for flood in floods:

@@ -63,7 +63,7 @@ def test_neither_a_request_nor_a_setting_nor_an_evaluator_can_ask_for_it() -> No
     assert {name for name in Settings.model_fields if "network" in name} == OF_GRANTS
 
 
-# Hosts that evaluators are granted: the host's proxy carries these connections, the sandbox has no network.
+# Settings of granted hosts: the host's proxy carries these connections, and the sandbox has no network.
 OF_GRANTS = {"network_hosts", "network_private", "network_mb"}
 GRANTING = {
     "types/evaluation.py", "cli/run.py", "cli/check.py", "platform/evaluators/commands.py", "platform/evaluators/bodies.py", "types/outcome.py",

@@ -108,7 +108,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=scaled(8))  # each asks Node three times, about many items
+@settings(max_examples=scaled(8))  # few examples, because each asks Node three times about many items
 @given(st.lists(st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=6).map("".join)), min_size=15, max_size=60))
 def test_anything_is_npm_pins_or_refused(raw: list[str]) -> None:
     bad: tuple[int, ...] = ()
@@ -145,7 +145,7 @@ def test_a_range_in_a_specifier_is_refused_with_its_line() -> None:
         ("lodahs", Language.JAVASCRIPT, "lodash"),
         ("expresss", Language.JAVASCRIPT, "express"),
         ("lodash.isequl", Language.JAVASCRIPT, "lodash.isequal"),
-        ("recat", Language.JAVASCRIPT, "react"),  # not recast: two letters changed places
+        ("recat", Language.JAVASCRIPT, "react"),  # not recast: two letters are swapped
         ("preact", Language.JAVASCRIPT, None),
         ("scypy", Language.PYTHON, "scipy"),  # not sympy
         ("antropic", Language.PYTHON, "anthropic"),

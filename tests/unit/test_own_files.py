@@ -281,7 +281,7 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
     file = checkout / HERE / "mine.py"
     assert modules_of(file, "from shared.text import x\n") == ["shared/__init__.py", "shared/text.py"]
     assert modules_of(file, "import wide, between, deep\n") == ["between.py", "deep.py", "wide.py"]
-    assert modules_of(file, "import both\n") == ["both.py"]  # of the project, which is nearer
+    assert modules_of(file, "import both\n") == ["both.py"]  # the module of the project, which is nearer
     (checkout.parent / "linked.py").symlink_to("/etc/passwd")
     write(checkout.parent / ".secret" / "leaf.py", "x = 1\n")
     with pytest.raises(InvalidRequest, match=r"linked\.py leads out of the project"):

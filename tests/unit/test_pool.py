@@ -34,7 +34,7 @@ async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> Non
 async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "evaluator_host.engine.pool.pool.GROW_AFTER_S", 60.0
-    )  # another one is for those that wait for long
+    )  # another sandbox is only for rows that wait longer than this
     async with opened() as (pool, backend):
         backend.gate = asyncio.Event()
 
@@ -227,7 +227,7 @@ async def test_at_the_ceiling_a_blank_takes_the_place_of_the_evaluator_that_idle
         await pool.prewarm(SPEC)
         for number in range(5):
             pool.release(await leased(pool, request(str(number))))
-            await asyncio.sleep(0.01)  # the prewarmed sandbox is replaced meanwhile
+            await asyncio.sleep(0.01)  # time for the pool to replace the prewarmed sandbox
         assert backend.alive == 3
         assert len(backend.links) == 6, "every evaluator found a prewarmed sandbox"
 
@@ -257,7 +257,7 @@ async def test_closing_fails_whoever_waits() -> None:
 
 async def test_closing_while_a_blank_is_starting_ends_and_leaves_nothing() -> None:
     async with opened(idle_sandboxes=1) as (pool, backend):
-        pool.release(await leased(pool, request()))  # a prewarmed sandbox is on its way now
+        pool.release(await leased(pool, request()))  # makes the pool start a prewarmed sandbox
         backend.gate = asyncio.Event()
         await asyncio.sleep(0)
         closing = asyncio.create_task(pool.close())
@@ -287,7 +287,7 @@ async def test_a_row_that_waits_leaves_its_place_and_memory_to_others() -> None:
         await resumed
         assert not waiting.done(), "a row with its answer goes before a new one"
         assert pool.capacity.running == 1
-        pool.pause(first, waits=False)  # it runs already
+        pool.pause(first, waits=False)  # the row is already running
         pool.release(first)
         pool.release(await waiting)
 

@@ -41,7 +41,7 @@ def test_a_bad_block_says_what_is_wrong(block: str, what: str) -> None:
     ("required", "version", "fits"),
     [
         (">=3.11", "3.11", True),
-        (">=3.11.4", "3.11", True),  # whether 3.11 is an older one is not known
+        (">=3.11.4", "3.11", True),  # it is not known whether 3.11 is an older one
         (">=3.11.4", "3.11.2", False),
         ("==3.12.*", "3.11", False),
         ("<3.13", "3.13", False),

@@ -266,4 +266,4 @@ def test_a_megabyte_of_anything_takes_one_pass(code: str) -> None:
     started = time.process_time()
     clean(code, PY)
     sdk_needs(Evaluator(code))
-    assert time.process_time() - started < 2  # these took minutes to hours, the first 18 s
+    assert time.process_time() - started < 2  # some of these took minutes to hours before, the first one 18 s

@@ -18,7 +18,7 @@ DEEP = 2_500
 NO_TEXT = os.fsdecode(b"\xff\xfe")
 HOST = Path(__file__).parents[2] / "evaluator_host"
 BANNED = {"rmtree", "rglob", "TemporaryDirectory", "fwalk", "copytree"}
-# These read what the user's own machine or this program's own folders hold, never what a stranger made.
+# Modules that read the user's own machine or this program's own folders, never files of a stranger.
 OWN = (
     "cli",
     "vendors",
@@ -91,7 +91,7 @@ def test_a_walk_sees_every_level_with_few_descriptors(home: Path) -> None:
 def test_a_walk_leaves_out_what_it_has_no_descriptor_for_unless_it_is_strict(home: Path) -> None:
     (home / "tree" / "below").mkdir(parents=True)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    spare = os.open("/", os.O_RDONLY)  # the lowest that is free
+    spare = os.open("/", os.O_RDONLY)  # the lowest descriptor that is free
     os.close(spare)
     resource.setrlimit(resource.RLIMIT_NOFILE, (spare + 1, before[1]))
     try:
@@ -143,7 +143,7 @@ def test_a_tree_that_somebody_writes_to_is_removed_as_soon_as_they_stop(home: Pa
     try:
         for _ in range(20):
             list(walk(tree)) if tree.exists() else None
-            remove(tree)  # it may not be gone, and never raises
+            remove(tree)  # the tree may still exist afterwards, but nothing is raised
     finally:
         stop.set()
         writer.join()

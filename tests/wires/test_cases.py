@@ -83,7 +83,7 @@ def test_coze_loop(client: httpx.Client) -> None:
         body = {
             "language": "python" if python else "js",
             "code": code,
-            "timeout": 60_000,  # of the whole call; here eight cold sandboxes share the processor
+            "timeout": 60_000,  # milliseconds for the whole call, since eight cold sandboxes share the processor here
             "priority": "normal",
             "ext": {},
         }
@@ -113,10 +113,10 @@ def test_promptfoo(host: Server) -> None:
         number, case = numbered
         body = evaluator_body(case.evaluator) | {"name": f"promptfoo-{number}", "contract": "promptfoo"}
         made = host.client.post("/v1/evaluators", json=body)
-        if made.status_code == 422:  # cannot be stored, so it has no webhook
+        if made.status_code == 422:  # code that cannot be stored has no webhook
             return made
         assert made.status_code == 201, (case.id, made.text)
-        for _ in range(20):  # promptfoo tries again too
+        for _ in range(20):  # promptfoo also tries again
             answer = host.client.post(f"/hooks/promptfoo-{number}", json=case.row.variables, timeout=20)
             if answer.status_code < 429 and not answer.json().get("reason", "").startswith("timeout"):
                 break
@@ -252,7 +252,7 @@ def test_agenta_s_own_runner(host: Server, tmp_path: Any) -> None:
 def test_vellum(client: httpx.Client) -> None:
     fitting = [case for case in CASES if "main" in (case.expected.contract, case.contract) and fits_vellum(case)]
     cases = [case for case in fitting if case.language is Language.PYTHON]
-    for language in (Language.JAVASCRIPT, Language.TYPESCRIPT):  # both are sent as TypeScript
+    for language in (Language.JAVASCRIPT, Language.TYPESCRIPT):  # both languages are sent as TypeScript
         cases += [case for case in fitting if case.language is language][:2]
     assert len(cases) > 30
 

@@ -114,7 +114,7 @@ def _assert_none_runs_once_deleted(url: str, keyed: Keyed) -> None:
     authorized = bearer(keyed.key)
     sandbox = httpx.post(f"{keyed.url}{API}/sandbox", json={}, headers=authorized).json()
 
-    def ask(_: int) -> int:  # by a connection of its own, which any process may get
+    def ask(_: int) -> int:  # each call has a connection of its own, which any process may get
         address = f"{url}/wires/daytona/toolbox/{sandbox['id']}/process/code-run"
         return httpx.post(address, json={"code": "print(1)"}, headers=authorized, timeout=60).status_code
 

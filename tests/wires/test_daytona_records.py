@@ -79,7 +79,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
     async def note(delay: float) -> None:
         if asyncio.current_task() is here:
             waited.append(delay)
-        else:  # a task of another test's host
+        else:  # the task belongs to the host of another test
             await sleep(delay)
 
     monkeypatch.setattr(asyncio, "sleep", note)

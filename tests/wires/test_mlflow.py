@@ -73,7 +73,7 @@ def mlflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "PATH": f"{python.parent}:/usr/bin:/bin",
         "HOME": str(home),
         "MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS": "true",
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # seven processes that would score by themselves
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # it would start seven processes that score by themselves
     }
     store = ["--backend-store-uri", f"sqlite:///{home}/m.db", "--artifacts-destination", f"{home}/artifacts"]
     command = [
@@ -101,13 +101,13 @@ def mlflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                     break
             except httpx.HTTPError:
                 time.sleep(0.5)
-        (home / "seed.py").write_text(SEED)  # a scorer is registered by its source
+        (home / "seed.py").write_text(SEED)  # the source of the module is what a scorer is registered with
         start = "import runpy, sys; runpy.run_path(sys.argv[2], run_name='__main__')"
         allowed = {"HOME": str(home), "MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS": "true"}
         run_python("mlflow", start, url, str(home / "seed.py"), **allowed)
         yield url
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # its workers too: it has a session of its own
+        os.killpg(process.pid, signal.SIGKILL)  # kills its workers too, which share its session
         process.wait(30)
 
 

@@ -79,7 +79,7 @@ def full(saturated: Server) -> Iterator[Server]:
                 f"POST /v1/evaluate HTTP/1.1\r\nhost: localhost\r\n{JSON}: {len(call)}\r\n\r\n{call}".encode()
             )
             until = time.monotonic() + 20
-            waiting = 1.0 if seconds == 0 else 0.0  # none: the first one does not wait for its sandbox any more
+            waiting = 1.0 if seconds == 0 else 0.0  # no time if the first one no longer waits for its sandbox
             expected = {f"evaluator_host_queue {waiting}", "evaluator_host_sandbox_memory_mb 256.0"}
             while not expected <= metrics(saturated):
                 assert time.monotonic() < until
@@ -143,7 +143,7 @@ REFUSALS: dict[str, tuple[Callable[[str], Any], tuple[int, Said], tuple[int, Sai
     "coze": (
         lambda work: {**COZE, "code": work},
         (401, lambda said: set(said) == {"error"}),
-        (200, lambda said: "limit" in said["error"]),  # as its own runtimes, which answer 200 whatever happened
+        (200, lambda said: "limit" in said["error"]),  # like its own runtimes, which always answer 200
         (200, lambda said: said["error"].startswith("timeout: ")),
     ),
     "laminar": (
@@ -177,7 +177,7 @@ def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: K
             path = CALLS[name][0] or f"/wires/daytona/toolbox/{sandbox}/process/code-run"
             wrong = httpx.post(f"{keyed.url}{path}", json=body("return 1"), headers=bearer("eh_no"), timeout=30)
             large = client.post(path, json=body(f"return '{'x' * 70_000}'"))
-            for _ in range(9):  # as callers do where no sandbox was free in time
+            for _ in range(9):  # as callers do when no sandbox was free in time
                 if (endless := client.post(path, json=body(ENDLESS))).status_code not in (429, 503):
                     break
             return [wrong, large, endless]

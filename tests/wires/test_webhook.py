@@ -44,9 +44,11 @@ def test_each_caller_s_row_is_read(hooks: httpx.Client) -> None:
 
     whole = {"pass": True, "success": True, "score": 1.0, "reason": "compared", "metrics": {"score": 1.0}}
     assert score("exact", PROMPTFOO) == whole
-    assert score("exact@1", {"inputs": {"correct_answer": "Paris"}, "output": "Paris"}) == whole  # Agenta
+    # the body that Agenta sends
+    assert score("exact@1", {"inputs": {"correct_answer": "Paris"}, "output": "Paris"}) == whole
     assert score("exact", {"inputs": {"correct_answer": "Paris"}, "outputs": "Paris", "trace": None}) == whole
-    assert score("exact", {"query": "q", "response": "Paris", "correct_answer": "Paris"}) == whole  # Azure, Maxim
+    # the bodies of Azure and Maxim
+    assert score("exact", {"query": "q", "response": "Paris", "correct_answer": "Paris"}) == whole
     assert score("exact", {"query": "q", "response": "Rome", "correct_answer": "Paris"})["pass"] is False
     assert score("assert", PROMPTFOO) == {
         "pass": True,
@@ -88,7 +90,8 @@ def test_the_key_comes_by_any_of_four_ways(keyed: Keyed) -> None:
     ):
         assert answer.json()["pass"] is True, answer.text
     assert httpx.post(url, json=PROMPTFOO, params={"key": "eh_no"}).json()["code"] == "unauthorized"
-    assert httpx.post(url, json=PROMPTFOO, headers=bearer(SECRET)).status_code == 404  # of workspace `default`
+    # the key belongs to workspace `default`
+    assert httpx.post(url, json=PROMPTFOO, headers=bearer(SECRET)).status_code == 404
 
 
 def test_a_loop_ends_before_promptfoo_s_clock(hooks: httpx.Client) -> None:

@@ -3,7 +3,7 @@
 RECORDS = {"langfuse": ("Evaluation",)}
 """Classes of these packages that only keep their named arguments; they work without the pin."""
 
-PACKAGES = {  # distribution of each module
+PACKAGES = {  # distribution that provides each module
     "anthropic": "anthropic",
     "autogen": "ag2",
     "boto3": "boto3",

@@ -48,7 +48,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
         name = _only(namespace)
     found = entry.find_function(namespace, name or "evaluate", ("instance",))
     found.bind = _bind
-    if found.name != "evaluate":  # the function of a CustomMetric
+    if found.name != "evaluate":  # a CustomMetric has one function of this name
         found.bind = _bind_texts
         found.convert = lambda value: _named(value, found.name)
     return found

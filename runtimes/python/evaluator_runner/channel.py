@@ -78,7 +78,7 @@ class Arriving:
             count = _splice(self._fd, fd, self.left, flags=_SPLICE_F_NONBLOCK) if _splice is not None else 0
         except BlockingIOError:
             raise
-        except OSError:  # this kernel moves nothing between the two, or the socket is closed
+        except OSError:  # the kernel cannot move data between these two, or the socket is closed
             return self.move(fd) if self.read() else 0
         self.left -= count
         return count
@@ -167,7 +167,7 @@ class Channel:
         os.set_blocking(fd_in, False)
         os.set_blocking(fd_out, False)
         self._buffer = bytearray()
-        self._wanted = 8  # bytes to have before the next attempt to read a frame
+        self._wanted = 8  # bytes that are needed before the next attempt to read a frame
         self._arriving: Arriving | None = None
         self.outgoing = Outgoing(fd_out)
 
@@ -221,7 +221,7 @@ class Channel:
         """Return the frame whose body has just begun, if it is a call for a process of its own."""
         try:
             header = _decode_header(self._buffer[start:middle])
-        except BrokenChannel:  # refused when it is whole
+        except BrokenChannel:  # such a frame is refused once it is whole
             return []
         if header.get("type") != "call" or header.get("share") is not None:
             return []
@@ -234,7 +234,7 @@ class Channel:
         if end == len(self._buffer) and end - start > _JOIN_BYTES:
             whole, self._buffer = self._buffer, bytearray()
             return memoryview(whole)[start:end]
-        with memoryview(self._buffer) as view:  # a slice of the buffer itself would be one more copy
+        with memoryview(self._buffer) as view:  # avoids a copy, which a slice of the buffer itself would be
             return bytes(view[start:end])
 
     def send(self, header: str, body: bytes = b"") -> None:

@@ -86,7 +86,7 @@ class _Watch:
             try:
                 with open(f"{self._job.home}/{FILE}", "xb") as file:
                     file.write(content(self._job.header, self._job.body))
-            except OSError:  # it is there, or the disk is full: a child then reports the missing module
+            except OSError:  # the file is there already, or the disk is full; then a child reports the missing module
                 pass
 
 

@@ -64,7 +64,7 @@ def _found(folder: str) -> dict[str, tuple[str, ...] | None]:
         try:
             with open(f"{folder}/{name}" if module != name else f"{folder}/{name}/__init__.py", "rb", 0) as file:
                 head = file.read(_HEAD_BYTES).decode("utf-8", "replace")
-        except OSError:  # an entry that is not a module
+        except OSError:  # the entry is not a module
             continue
         if "\nCONTRACT = " in head:
             words = head.partition("\nWORDS = ")[1:]
@@ -178,7 +178,7 @@ def _possible(code: str) -> list[str]:
 
 def _told(possible: list[str], outline: Outline, name: str | None) -> Recognised | None:
     if name is None and outline.has_evaluate:
-        return None  # classes and functions beside it are what it uses
+        return None  # classes and functions beside it are its helpers
     dialects = [dialect_of(one.replace("_", "-")) for one in possible]
     if name is None and outline.parsed:
         outline = _without_private_helpers(outline)

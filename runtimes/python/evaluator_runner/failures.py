@@ -245,7 +245,7 @@ def _pin_for(raised: BaseException) -> str | None:
     """Return the pin that would provide what the code misses in a light stand-in; None for any other exception."""
     root, _, rest = _missing(raised).partition(".")
     stand_in = sys.modules.get(root)
-    pins = getattr(stand_in, "__pins__", {})  # for a name that several distributions share
+    pins = getattr(stand_in, "__pins__", {})  # a module may come from several distributions
     pin = pins.get(rest.partition(".")[0], getattr(stand_in, "__pin__", None))
     return pin if isinstance(pin, str) else None
 

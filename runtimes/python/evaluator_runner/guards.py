@@ -46,9 +46,9 @@ MODULES = frozenset(
 )
 _SUBMODULES = frozenset(("collections.abc", "json.decoder", "json.encoder", "urllib.parse"))
 _BEHIND = {"_collections_abc", "_operator", "_decimal", "urllib"}  # the modules that define allowed names
-_UNLISTED = {("hashlib", "scrypt")}  # documented, but not in its module's `__all__`
-# Objects that access attributes by text, run text, or make classes without these guards; by identity, because an object
-# may be had by several names.
+_UNLISTED = {("hashlib", "scrypt")}  # names that are documented, but not in the `__all__` of their module
+# Objects that access attributes by text, run text, or make classes without these guards. They are compared by identity,
+# because an object may have several names.
 _FORBIDDEN = {
     id(value): value
     for value in (
@@ -57,7 +57,7 @@ _FORBIDDEN = {
         *(dataclasses.make_dataclass, functools.singledispatchmethod, copyreg.dispatch_table),
         *(abc.ABCMeta, enum.EnumMeta, getattr(enum, "global_enum", None), getattr(enum, "EnumDict", None)),
     )
-    if value is not None  # None where only a later Python has it
+    if value is not None  # None if only a later Python has it
 }
 _ADDED_BUILTINS = (
     *("all", "any", "ascii", "bin", "bytearray", "bytes", "classmethod", "dict", "enumerate", "filter", "format"),

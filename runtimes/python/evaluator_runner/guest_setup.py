@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from evaluator_runner.options import Options
 
-_OWN_PROCESSES = 4  # the runner's own: supervisor, zygote, the row, and for a moment the next row
+_OWN_PROCESSES = 4  # processes of the runner itself: supervisor, zygote, the row, and for a moment the next row
 _RESERVED_BY_NODE = 1 << 30  # bytes that Node reserves without using them; a cgroup or the watchdog limits its use
 _MB = 1024 * 1024
 _PATH = "/opt/commands:/usr/local/bin:/usr/bin:/bin"
-_LIBRARIES = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}  # the interpreter's own
+# a variable that the interpreter needs
+_LIBRARIES = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "BLIS_NUM_THREADS")
 _NO_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # pyarrow without a thread, which no fork could copy
 _SAVED_OUT, _SAVED_ERR = 20, 21  # copies of the log pipes while loading, because user code may close 1 and 2
@@ -75,7 +76,7 @@ class _Stream:
         """Write the buffered text; return the number of bytes written so far."""
         try:
             self._flush()
-        except (ValueError, OSError):  # closed by user code
+        except (ValueError, OSError):  # user code has closed it
             pass
         return self.raw.written
 
@@ -135,7 +136,7 @@ def limit(limits: dict[str, Any], options: Options) -> None:
     _lower(resource.RLIMIT_CORE, 0)
     if options.limit_processes:
         _lower(resource.RLIMIT_NPROC, int(limits["processes"]) + _OWN_PROCESSES)
-    kernel.set_inspectable(inspectable=True)  # otherwise /proc/self belongs to root
+    kernel.set_inspectable(inspectable=True)  # without this, /proc/self would belong to root
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("1000")  # when memory runs out, the kernel kills a row before its supervisor
@@ -165,7 +166,7 @@ def furnish(home: str, options: Options) -> None:
     import builtins
     from _sitebuiltins import Quitter
 
-    for name in ("exit", "quit"):  # `-S` leaves them out
+    for name in ("exit", "quit"):  # the option `-S` leaves these names out
         setattr(builtins, name, Quitter(name, "sys.exit()"))
     generators.watch()
     if options.packages is not None:

@@ -240,7 +240,7 @@ class ZygoteHandle:
         arrived.register(self.fd, select.POLLIN)
         self._arrived = arrived.poll
         self._buffer = bytearray()
-        self._told = False  # whether the zygote knows the address of the listener
+        self._told = False  # whether the zygote has been told the address of the listener
 
     def report(self) -> tuple[bytes, bytes, bytes] | None:
         """Return the outcome of loading or preparing: kind, description and body; None while it is unfinished.
@@ -349,7 +349,7 @@ class ZygoteHandle:
                 nudges += 1
                 if nudges > _NUDGES:
                     raise Lost("the zygote does not answer")
-                os.kill(self.pid, _SIGCONT)  # a row may have sent SIGSTOP to it
+                os.kill(self.pid, _SIGCONT)  # a row may have sent SIGSTOP to the zygote
                 continue
             try:
                 chunk = self._control.recv(zygote.REPLY_BYTES - len(data))

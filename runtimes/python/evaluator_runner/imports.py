@@ -183,7 +183,7 @@ def _imported_from(node: Any, package: str) -> Iterator[tuple[str, int, str]]:
     if node.level:
         above = package.split(".") if package else []
         if node.level > len(above):
-            return  # the interpreter reports this error itself
+            return  # the interpreter itself reports this error
         module = ".".join([*above[: len(above) - node.level + 1], *([module] if module else [])])
     if module in _NAMESPACES:
         yield from ((f"{module}.{alias.name}", node.lineno, "") for alias in node.names)

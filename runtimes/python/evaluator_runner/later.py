@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     Loader = object  # importlib.abc takes long to import
 
-_KEYS = {  # a client is not made without a key
+_KEYS = {  # variables for which a client needs a value before it can be made
     "anthropic": ("ANTHROPIC_API_KEY",),
     "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
     "groq": ("GROQ_API_KEY",),
@@ -46,7 +46,7 @@ _frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all
 _loading = [True]
 _given: dict[
     str, None
-] = {}  # dotted names of the placeholders that stand-in modules gave, and absent modules, in order
+] = {}  # dotted names, in order, of absent modules and of the placeholders that stand-in modules gave
 
 
 def give_keys(code: str, environment: Any) -> None:

@@ -49,7 +49,7 @@ class LogStream:
             size = os.readv(self.fd, [_scratch])
         except BlockingIOError:
             return 0
-        room = min(size, 2 * self._limit - len(self._kept))  # for two rows, since the next may run already
+        room = min(size, 2 * self._limit - len(self._kept))  # room for two rows, since the next one may already run
         if room > 0 and not self._lost:
             self._kept += memoryview(_scratch)[:room]
             self._lost = size - room

@@ -41,7 +41,7 @@ class _Module(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Run the text as the module."""
         code = compile(self.text, self.path, "exec", dont_inherit=True)
-        vars(module)["__builtins__"] = vars(_builtins)  # not the runner's own copy
+        vars(module)["__builtins__"] = vars(_builtins)  # the builtins of the evaluator, not the runner's own copy
         exec(code, vars(module))  # noqa: S102
 
     def get_source(self, _name: str = "") -> str:

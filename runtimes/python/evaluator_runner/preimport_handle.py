@@ -61,7 +61,7 @@ class Preparing:
             self._give_up("the load came first")
         if self._supervisor.zygote is None:
             return None
-        self._supervisor.logs.discard()  # discarded before the load, whose output goes to the author
+        self._supervisor.logs.discard()  # discarded, because the output of the load is meant for the author
         if not self._suits(header, body) or not self._zygote.send(preimport.job_bytes(header, body)):
             self._drop()
             return None

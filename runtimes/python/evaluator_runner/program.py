@@ -140,7 +140,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         raise LoadFailed(error) from None
     module = _Module("evaluator")
     namespace = module.__dict__
-    namespace.update({"__builtins__": vars(_builtins)})  # not the runner's own copy
+    namespace.update({"__builtins__": vars(_builtins)})  # the builtins of the evaluator, not the runner's own copy
     own_path = body.get("path") or FILENAME
     source = code if held is None or held.factories else held.code
     namespace.update(builtins, __file__=own_path, __loader__=_SourceLoader(source))

@@ -107,7 +107,7 @@ class Relay:
     def _next(self) -> int | None:
         try:
             fd: int = self._listener._accept()[0]  # type: ignore[attr-defined]  # noqa: SLF001 - `accept` is the method of `socket.socket`
-        except OSError:  # none waits, or no descriptor is free
+        except OSError:  # no connection waits, or no descriptor is free
             return None
         return fd
 

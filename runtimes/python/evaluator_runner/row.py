@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 RESULT, FAILED, READY = b"R", b"F", b"L"
 ANSWER_BYTES = 33  # kind, body length, µs run, peak kB, bytes through stdout and stderr
-ORDER_BYTES = 5  # whether more rows may follow, body length in four bytes of seven bits: text, as the body is
+# whether more rows may follow, and the length of the body in four bytes of seven bits; text, as the body is
+ORDER_BYTES = 5
 MORE, LAST = b"M", b"1"
 
 _read, _readv, _write, _exit, _clock = os.read, os.readv, os.write, os._exit, time.perf_counter_ns
@@ -123,7 +124,7 @@ class RowProcess:
         if more:
             self._at_once = _READ_BYTES
         self._order = data
-        del data  # its memory is free for the row once it is decoded
+        del data  # frees its memory for the row once it is decoded
         send(self._sock, self._reply())
         return more
 
@@ -156,7 +157,7 @@ class RowProcess:
         mapped = _mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, _OWN_MEMORY)
         try:
             mapped.madvise(_LARGE_PAGES)
-        except OSError:  # a kernel without them
+        except OSError:  # the kernel may not have them
             pass
         held = min(len(buffer), size)
         view = memoryview(mapped)[:size]

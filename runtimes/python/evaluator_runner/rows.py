@@ -74,7 +74,7 @@ class Rows:
                 return False
             before = outgoing.size
             handle.flush()
-            if outgoing.size == before and not outgoing.full:  # nothing came: the channel has ended
+            if outgoing.size == before and not outgoing.full:  # nothing came, so the channel has ended
                 return False
         return True
 
@@ -163,7 +163,7 @@ class Rows:
         if handle.calls:
             call = handle.calls[0]
             if now >= handle.started_at + call.timeout_s:
-                self._on_row()  # its answer may have just arrived
+                self._on_row()  # its answer may just have arrived
                 if self._row is handle and handle.calls and handle.calls[0] is call:
                     self._stop(handle, frames_out.timeout(call.timeout_s, what="the row"))
             elif now >= self._look_at and self._looks_dead(handle, now):
@@ -223,7 +223,7 @@ class Rows:
         handle.ready = True
         if answer.kind == row.FAILED:
             self._load_error = answer
-        self._logs.discard()  # output of a repeated load; the host has the output of the first
+        self._logs.discard()  # output of a repeated load, of which the host has the first
 
     def _printed(self, handle: RowHandle, answer: Answer | None) -> Taken:
         """Return a row's output: all of it, or the bytes that it counted if the next row of its share may print."""
@@ -297,7 +297,7 @@ class Rows:
         os.close(handle.sock)
         if handle.own_child:
             self._supervisor.clean(keep=())
-        elif self._counter.last() != handle.pid:  # the row, or another process, made threads or processes
+        elif self._counter.last() != handle.pid:  # the row or another process made threads or processes
             master = self._zygote()
             master.ask(zygote.REAP)
             self._supervisor.clean(keep=(master.pid,))

@@ -35,7 +35,7 @@ class Scratch:
         self._ours = {directory: frozenset(_names(directory)) for directory in self._directories}
         self._empty_sizes = {one: _size_if_empty(one) for one in self._directories if not self._ours[one]}
         self._data = data
-        self._links: dict[str, str] = {}  # what they point to, by path below `home`
+        self._links: dict[str, str] = {}  # targets of links, by path below `home`
         if data is not None:
             self.seed({})
 

@@ -20,7 +20,7 @@ def run(arguments: list[str]) -> None:
     if forked:
         from evaluator_runner import template
 
-        template.run(int(arguments[1]))  # returns in the process of a new sandbox
+        template.run(int(arguments[1]))  # returns only in the process of a new sandbox
         arguments = sys.argv[1:]
     _move_channel()
     options = Options(arguments)

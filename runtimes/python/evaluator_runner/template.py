@@ -94,7 +94,7 @@ class _Template:
         self._control = control
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._request = bytearray(_REQUEST_BYTES)
-        self._watched = select.epoll()  # in the kernel, not in memory that forks copy
+        self._watched = select.epoll()  # kept in the kernel, because memory is copied by forks
         self._watched.register(control.fileno(), select.EPOLLIN)
 
     def serve(self) -> None:
@@ -180,7 +180,8 @@ def _become(
             _make_user_namespace(order["own_user"], settings)
         channel = control.detach()
         os.closerange(3, channel)
-        _syscall(_CLOSE_RANGE, channel + 1, _LAST_DESCRIPTOR, 0)  # thousands, if there are many sandboxes
+        # thousands of descriptors, if there are many sandboxes
+        _syscall(_CLOSE_RANGE, channel + 1, _LAST_DESCRIPTOR, 0)
         os.chdir("/tmp")  # noqa: S108 - its own
         for kind, value in order["rlimits"]:
             hard = resource.getrlimit(kind)[1]
@@ -261,7 +262,7 @@ def _give_up_rights(program: bytes, kept: bytes) -> None:
     for number in range(_MOST_CAPABILITIES):
         try:
             _prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
-        except _Refused:  # the kernel has no more
+        except _Refused:  # the kernel knows no more capabilities
             break
     _prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
     _capset(_CAPSET_HEADER, kept)

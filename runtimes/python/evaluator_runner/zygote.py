@@ -98,7 +98,7 @@ def run_row(job: Job, sock: int) -> None:
             body = jsontext.to_bytes(jsontext.encode({"error": failed.error}))
             _send(sock, row.FAILED + len(body).to_bytes(4, "big") + bytes(28) + body)
             return
-        absent.take()  # the host has the failed imports of the first load
+        absent.take()  # discarded, because the host has the failed imports of the first load
         guest_setup.restore_outputs()
         written = guest_setup.flush_streams()
         _send(sock, row.READY + bytes(32))
@@ -220,7 +220,7 @@ class _Nursery:
                 try:
                     if sock < 0:
                         sock = _connect(self._address)
-                    show()  # set for the child, to save it the call
+                    show()  # set here, which saves the child the call
                     pid = _fork()
                 except OSError as refused:
                     hide()
@@ -233,7 +233,7 @@ class _Nursery:
                 if pid == 0:
                     self._become_row(sock, warm=command == FORK_WARM)
                 hide()
-                # The previous row, which is dying, could end on another core meanwhile.
+                # The previous row, which is ending, could meanwhile end on another core.
                 if self._pid:
                     self._reap()
                 self._pid = pid

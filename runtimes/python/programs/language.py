@@ -63,7 +63,7 @@ def main(code, what, line, column, given, files):
         place = HOME / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
-    importlib.invalidate_caches()  # the folder was not there when this was loaded
+    importlib.invalidate_caches()  # the folder did not exist when this was loaded
     lines = re.split(r"\r\n|\r|\n", code)
     line = min(line, len(lines))
     column = min(column - 1, len(lines[line - 1]))

@@ -9,7 +9,7 @@ from evaluator_host.types.evaluator import Contract, Language
 from tests.contract.cases.case import Case, Expected, failed, scored
 
 EVALUATE, V1, MAIN = Contract.EVALUATE, Contract.EVALUATE_V1, Contract.MAIN
-BARE = frozenset(("bare_score",))  # under `main`, where an object is documented
+BARE = frozenset(("bare_score",))  # with contract `main`, an object is documented
 
 _PYTHON = {
     EVALUATE: "def evaluate(inputs, outputs, trace):\n    return VALUES[outputs]()\n",

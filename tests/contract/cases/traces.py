@@ -49,7 +49,7 @@ def evaluate(inputs, outputs, trace):
         "reason": root["name"],
     }
 """
-SHAPES = {"documented": 1, "agenta_stored": 3, "flat_list": 3, "otlp": 2}  # and how many children the root has
+SHAPES = {"documented": 1, "agenta_stored": 3, "flat_list": 3, "otlp": 2}  # with the number of children of the root
 
 
 def load(shape: str) -> dict[str, Any]:

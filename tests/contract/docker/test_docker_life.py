@@ -36,8 +36,8 @@ async def test_destroying_removes_the_container_and_can_be_done_twice_at_once(
 
 
 async def test_a_closed_backend_has_left_no_descriptor_open(make_backend: MakeBackend) -> None:
-    await asyncio.to_thread(open_descriptors)  # the loop's own thread pool exists from here on
-    gc.collect()  # files of earlier tests that nothing refers to are closed now, not in the middle
+    await asyncio.to_thread(open_descriptors)  # makes the loop's own thread pool, so that it is counted here
+    gc.collect()  # closes unreferenced files of earlier tests now rather than in the middle
     before = open_descriptors()
     backend = make_backend()
     for _ in range(3):
@@ -242,7 +242,8 @@ async def test_a_forbidden_socket_names_its_group(make_backend: MakeBackend, doc
     with Relay(docker_host) as relay:
         relay.forbid()
         backend = make_backend(docker_host=relay.address)
-        os.seteuid(65534)  # file-system rights are the thread's and its children's: the backend's threads start now
+        # file-system rights belong to a thread and its children, so the backend starts its threads now
+        os.seteuid(65534)
         try:
             with pytest.raises(SandboxUnavailable, match="belongs to group"):
                 await backend.start(spec())

@@ -31,7 +31,8 @@ def day(tmp_path_factory: pytest.TempPathFactory, model: Expressions) -> tuple[s
     models = {"default/my-model": {"base_url": model.url, "model": "m-1"}}
     environment = {
         "EVALUATOR_HOST_MODELS": json.dumps(models),
-        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}",  # what is listed is this session's
+        # a database of its own, so that lists show only objects of this session
+        "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{folder / 'host.db'}",
     }
     with Server(log=folder / "log", environment=FORKED | environment) as server:
         return session(server.url, model.url, folder, ROWS)

@@ -37,7 +37,7 @@ def jobs_of(desk: Desk, entities: Entities, datasets: DatasetService | None = No
     async def any_python(_: str | None) -> None:
         pass
 
-    others: Any = None  # what no job of these tests refers to
+    others: Any = None  # files that no job of these tests refers to
     made = datasets or datasets_of(desk, DatasetService)
     given = {"board": desk.board, "rows": others, "datasets": made, "max_rows": 10, "require_python": any_python}
     return NemoJobs(entities, Namespaces(entities), others, others, others, **given)
@@ -64,7 +64,7 @@ async def test_a_job_goes_on_if_it_was_stored_though_nobody_was_told(
                 await super().add_entity(place, name, content)
             raise ends
 
-    for _ in range(2):  # the host is busy with others, so that the job waits
+    for _ in range(2):  # keeps the host busy, so that the job waits
         await desk.reached(await desk.start(["hang"]), status=JobStatus.RUNNING)
     entities = Lost(tables(desk.store).jobs._database)
     with pytest.raises(type(ends)):
@@ -89,7 +89,8 @@ async def test_a_job_whose_name_was_taken_meanwhile_is_cancelled(desk: Desk, *, 
     with pytest.raises(NameTaken):
         await jobs_of(desk, Taken(tables(desk.store).jobs._database)).create(WORKSPACE, "default", BODY)
     job, *_ = await desk.board.list_jobs(WORKSPACE)
-    assert job.status is (JobStatus.FAILED if ended else JobStatus.CANCELLED)  # the desk installs no packages
+    # a job of this desk fails, because the desk installs no packages
+    assert job.status is (JobStatus.FAILED if ended else JobStatus.CANCELLED)
 
 
 async def test_rows_that_are_swept_away_before_the_job_is_made_are_stored_again(desk: Desk) -> None:

@@ -77,7 +77,7 @@ async def test_a_judge_may_be_a_reference(model: ModelServer) -> None:
     with pytest.raises(ValueError, match="'mine/judge' is not registered"):
         await Evaluator(client=backend).run(metric, [{"said": "good"}])
     backend.model_resolver.register_model(ModelRef("mine/judge"), Model(url=model.url, name="judge", format="openai"))
-    with pytest.raises(EvaluationError, match="401"):  # no key is sent, and the server wants one
+    with pytest.raises(EvaluationError, match="401"):  # the server wants a key, and none is sent
         await Evaluator(client=backend).run(metric, [{"said": "good"}])
 
 

@@ -61,7 +61,7 @@ def test_both_files_together_by_name_and_by_id() -> None:
     assert found["test-1"].output == {"result": "HELLO"}
     assert found["test-1"].trace is not None
     assert found["test-1"].trace["spans"][0]["context"]["span_id"] == "0x1f3da7f196666206"
-    assert len(notes) == 4  # test cases 3 and 4 are none of this set, in either file
+    assert len(notes) == 4  # neither file has executions of test cases 3 and 4 of this set
     assert "there is no such test case; did you mean test-2?" in notes[-1]
 
 

@@ -51,7 +51,8 @@ def answers(url, name):
         "secret": os.environ.get("EVALUATOR_HOST_TEST_SECRET"),
     }
 """
-NOWHERE = ("ConnectionRefusedError", "OSError")  # of an empty loopback, of no route at all; no answer of a server
+# errors on an empty loopback, and without any route; never a server's answer
+NOWHERE = ("ConnectionRefusedError", "OSError")
 OUTPUT = ("--output-file", "out.json", "--verbose")
 AGENT = ASKS + "\ndef main(input):\n    return answers(**input)\n"
 EVALUATOR = f"""{ASKS}
@@ -95,7 +96,7 @@ def host_address(backend: str) -> str:
     engine.close()
     return str(
         config.get("Gateway") or ip_network(config["Subnet"])[1]
-    )  # unsaid of a bridge that the engine made just now
+    )  # the first address, because a bridge that was just made does not name its gateway
 
 
 @pytest.fixture(params=BACKENDS, name="ask")

@@ -23,7 +23,7 @@ WHERE: Final = "import uipath.eval.models\nprint(uipath.eval.models.__file__)\n"
 OLD, NEW = "uipath==2.7.0", "uipath==2.14.44"
 TRACE: Final[dict[str, Any]] = {"spans": [PATTERN_SPAN]}
 SHIPPED: Final = cast("SdkNeeds", sdk_needs(Evaluator("", contract=Contract("uipath"))))
-PYDANTIC: Final = [pin for pin in SHIPPED.pins if pin.startswith("pydantic==")]  # the same in every set
+PYDANTIC: Final = [pin for pin in SHIPPED.pins if pin.startswith("pydantic==")]  # pins that are the same in every set
 
 NO_ERROR = {"ErrorEvaluationResult": {"details": None, "evaluation_time": None, "score": 0.0, "score_type": 2}}
 NO_DETAILS = {"details": {"BaseModel": {}}, "evaluation_time": None, "score": 1.0, "score_type": 1}
@@ -43,7 +43,7 @@ def calls(kind: str, *held: dict[str, Any]) -> list[dict[str, Any]]:
     return [{kind: one} for one in held]
 
 
-# What each release does otherwise than the light modules.
+# Results of each release that differ from those of the light modules.
 DIFFERENT: Final[dict[str, dict[str, Any]]] = {
     OLD: {
         **LOST,
@@ -84,7 +84,7 @@ DIFFERENT: Final[dict[str, dict[str, Any]]] = {
 
 RELEASES: Final = "dialects/uipath.md#every-release-at-once"
 TRACES: Final = "dialects/uipath.md#rows"
-EXPLAINED: Final = {  # the page that explains each difference, by a pattern of its name
+EXPLAINED: Final = {  # page that explains each difference, by a pattern for its name
     r"(new|old) name written|execution by (new|old) names|made with (config|evaluatorConfig)|names on top|type id": RELEASES,
     r"error by error=|details of a dict|justified by a number|types of Unjustified|no justification|reduced|span as JSON|written .*": RELEASES,
     r"tool call|extract_tool_calls.*|without arguments": TRACES,

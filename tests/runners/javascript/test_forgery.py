@@ -39,7 +39,7 @@ def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
     try:
         answer = load(EVERY % "writeSync(fd, 'garbage')").call({}, None, None)
     except (protocol.ProtocolError, RunnerEnded):
-        pass  # what the host makes of it: the sandbox is destroyed
+        pass  # the host's reaction: the sandbox is destroyed
     else:
         assert body(answer).get("value") == 0.25
 

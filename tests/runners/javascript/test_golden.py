@@ -4,7 +4,7 @@ import pytest
 
 from tests.runners.conftest import body, golden
 
-VOLATILE = {"load_ms", "run_ms", "peak_memory_kb"}  # differ from run to run
+VOLATILE = {"load_ms", "run_ms", "peak_memory_kb"}  # fields that differ from run to run
 
 CONVERSATION = [
     ("load-evaluate-javascript", "loaded-evaluate"),

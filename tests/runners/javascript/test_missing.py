@@ -140,7 +140,7 @@ def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
     code += row if "require" in code else f"export {row}"
     for check in (False, True):
         if check and "openai" in code:
-            continue  # a check tells of clients
+            continue  # only a check reports clients
         runner = start()
         loaded = runner.load(code, language="typescript", body={"known": KNOWN}, check=check)
         assert (loaded.type, told(body(loaded))) == ("loaded", []), loaded

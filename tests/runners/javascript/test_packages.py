@@ -52,7 +52,8 @@ FILES: dict[str, str | bytes] = {
     "broken/broken.node": "no shared library",
 }
 
-# By what the bundler sees in the code; what is known only at run time is apart, since a bundle has all that it sees.
+# By the form of the import that the bundler sees; names known only at run time are tested apart, since a bundle has
+# everything that it sees.
 SEEN = {
     "a file beside a CommonJS module": ('require("own-files").text', "mine"),
     "WebAssembly beside a CommonJS module": ('require("own-files").seven()', 7),

@@ -271,7 +271,7 @@ def test_a_flood_of_output_is_cut(load, flood):
     ],
 )
 def test_memory_without_end_is_its_own_error(load, bomb):
-    code = "function evaluate(i, o, t) { if (i.calm) return 1; " + bomb + " }"  # whose thread may take long to go
+    code = "function evaluate(i, o, t) { if (i.calm) return 1; " + bomb + " }"  # its thread may take long to end
     runner = load(code, limits={"memory_mb": 96})
     frame = runner.call({}, None, None, timeout_s=60)
     assert body(frame)["error"]["code"] == "memory_limit"

@@ -52,7 +52,7 @@ def told(frame: Any) -> list[tuple[str, int]]:
             "import importlib\ntry:\n    json = importlib.import_module('ujsonx')\nexcept ImportError:\n    import json",
             [],
         ),
-        # nothing of a package, or not for one
+        # not a package, or not a name of one
         ("try:\n    import winreg\nexcept ImportError:\n    winreg = None", []),
         ("try:\n    from json import no_such_name\nexcept ImportError:\n    pass", []),
         ("try:\n    import json.no_such_part\nexcept ImportError:\n    pass", []),

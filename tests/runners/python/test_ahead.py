@@ -84,7 +84,7 @@ def test_a_load_finds_its_packages_imported(start: Start, packages: Path) -> Non
 @pytest.mark.parametrize(
     ("code", "load"),
     [
-        (IMPORTED.replace("import heavy", ""), {}),  # all that may be told without it, stays so
+        (IMPORTED.replace("import heavy", ""), {}),  # code without the import
         (IMPORTED, {"check": True}),
         (IMPORTED, {"limits": {"memory_mb": 300}}),
         ("import os\nos.environ['HEAVY'] = '1'\n" + IMPORTED, {}),
@@ -175,7 +175,7 @@ def test_what_imports_print_is_nobodys_and_what_rows_print_is_theirs(start: Star
 
 
 def test_what_the_load_prints_is_told(start: Start, packages: Path) -> None:
-    for _ in range(8):  # it prints at once, while the supervisor is still at work on the load
+    for _ in range(8):  # prints at once, while the supervisor still works on the load
         runner = start("--packages", str(packages))
         assert prepare(runner, "heavy")["ready"] is True
         loaded = runner.load(f"print('at once')\n{IMPORTED}")

@@ -11,7 +11,7 @@ import pytest
 from evaluator_host.engine.sandbox import protocol
 from tests.runners.conftest import FRAMES, RUNTIMES, RunnerProcess, body, golden
 
-VOLATILE = {"load_ms", "run_ms", "peak_memory_kb", "evaluation_time"}  # differ from run to run
+VOLATILE = {"load_ms", "run_ms", "peak_memory_kb", "evaluation_time"}  # fields that differ from run to run
 
 CONVERSATIONS = [
     ("load-evaluate-python", "loaded-evaluate"),

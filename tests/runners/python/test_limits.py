@@ -91,7 +91,7 @@ def test_idle_tree_is_small(start: Any) -> None:
         try:
             rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        except (FileNotFoundError, ProcessLookupError):  # the process of the last row has just gone
+        except (FileNotFoundError, ProcessLookupError):  # the process of the last row has just ended
             return 0
         return int(rollup.partition("Pss:")[2].split()[0]) + sum(total_kb(int(child)) for child in children)
 

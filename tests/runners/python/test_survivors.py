@@ -12,7 +12,7 @@ from evaluator_host.engine.sandbox.linux.watchdog import child_pids
 from tests.runners.conftest import RunnerProcess, body
 from tests.runners.python.conftest import COMMAND
 
-MARK = "surv1ve"  # in the command line of every process that tries to outlive its row
+MARK = "surv1ve"  # a mark in the command line of every process that tries to outlive its row
 
 DOUBLE_FORK = """
 import os, time, sys
@@ -58,7 +58,7 @@ def test_daemon_is_gone_before_the_next_row(runner: RunnerProcess, mark: str) ->
     runner.load(DOUBLE_FORK)
     assert body(runner.call({"mark": mark}, True, None))["value"] == 0.5
     assert body(runner.call({"mark": mark}, False, None))["value"] == 0.5
-    assert survivors(mark) == []  # the next row has been answered, so the clean-up before it was complete
+    assert survivors(mark) == []  # the next row has been answered, so the cleaning before it is complete
 
 
 @pytest.mark.parametrize("ending", ["timeout", "end of channel", "cancel", "crash"])
@@ -128,7 +128,7 @@ def test_kill_everything_inside_a_pid_namespace(start: Any) -> None:
         )
         assert body(runner.call({}, False, None))["value"] > 1
         runner.post({"args": [{}, True, None]})
-        assert runner.process.wait(20) != 0  # it cannot go on, and nothing hangs
+        assert runner.process.wait(20) != 0  # the runner cannot continue, and does not hang
     finally:
         runner.close()
 

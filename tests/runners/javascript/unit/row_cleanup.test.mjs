@@ -16,7 +16,7 @@ function makeFreezer() {
     mkdirSync(FREEZER);
     return true;
   } catch {
-    return false; // the machine has none, or this user may not
+    return false; // the machine has none, or this user may not use it
   }
 }
 

@@ -39,7 +39,7 @@ class Judge:
     def __init__(self, form: dict[str, Any]) -> None:
         self._form = form
         self._task = _compiled(_TASK).render(form)
-        _compiled(form["prompt"])  # once for all rows, whose processes are copies of this one
+        _compiled(form["prompt"])  # compiled once for all rows, whose processes are copies of this one
 
     def score(
         self, inputs: dict[str, Any], outputs: Any, trace: Any, *, answers: dict[str, Any] | None = None

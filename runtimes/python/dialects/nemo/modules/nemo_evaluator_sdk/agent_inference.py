@@ -236,7 +236,7 @@ async def make_agent_inference_request(
       RuntimeError: the agent refuses, does not answer, or its answer has no output.
       ValueError: its JSON answer has no output.
     """
-    import httpx  # only calls need it
+    import httpx  # imported here, because only calls need it
 
     from .inference import posted, requests_log
 

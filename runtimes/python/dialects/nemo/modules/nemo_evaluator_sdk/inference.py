@@ -80,7 +80,7 @@ async def make_inference_request(
     """
     if in_place is not None:
         return await in_place(model, request, max_retries, timeout=timeout)
-    import httpx  # only model calls need it
+    import httpx  # imported here, because only model calls need it
 
     if client is None:
         async with httpx.AsyncClient(follow_redirects=True) as own:
@@ -139,7 +139,7 @@ async def posted(
         last = tries > (max_retries or 0)
         try:
             answer = await client.post(url, json=body, headers=headers, timeout=timeout_s)
-        except OSError as error:  # from the socket
+        except OSError as error:  # the error comes from the socket
             problem: Exception = error
         except Exception as error:  # httpx.HTTPError; httpx is not imported without need
             if type(error).__module__.partition(".")[0] != "httpx":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def _environment() -> SandboxedEnvironment:
-    from jinja2 import StrictUndefined  # takes 40 ms, and a metric without templates does not need it
+    from jinja2 import StrictUndefined  # imported here: it takes 40 ms, and a metric without templates does not need it
     from jinja2.sandbox import SandboxedEnvironment
 
     return SandboxedEnvironment(undefined=StrictUndefined)

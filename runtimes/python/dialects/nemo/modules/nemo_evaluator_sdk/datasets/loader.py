@@ -68,7 +68,7 @@ def _kind(file: Path) -> str:
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
-    import csv  # only files need it
+    import csv  # imported here, because only files need it
     import gzip
     import io
 
