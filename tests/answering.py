@@ -48,7 +48,7 @@ def answering(answer: Answer) -> Iterator[str]:
 
 @contextmanager
 def saying(answer: bytes | None, server: socket.socket) -> Iterator[None]:
-    """Send the same bytes to each who asks a listening socket, and hang up; accept nobody when `answer` is None."""
+    """Send the same bytes to each client of a listening socket, and hang up; accept nobody if `answer` is None."""
 
     def serve() -> None:
         with suppress(OSError):

@@ -13,7 +13,7 @@ FLAVOURS = ("sync", "async")
 
 @contextmanager
 def open_client(flavour: str, url: str, **options: Any) -> Iterator[Client]:
-    """Yield a client of either flavour, to be used as the sync one."""
+    """Yield a client of either kind, which is used like the synchronous one."""
     if flavour == "sync":
         with Client(url, **options) as client:
             yield client

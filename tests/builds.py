@@ -24,7 +24,7 @@ PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT
 
 
 def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
-    """A host's settings; nothing of this machine's way to other indexes is in them."""
+    """Return the settings of a host without any of this machine's settings for other indexes."""
     values: dict[str, Any] = {
         "sandbox": SandboxChoice.BUBBLEWRAP,
         "pip_index_url": index.pip_url,
@@ -65,7 +65,7 @@ async def value_of(service: Service, code: str, *pins: str, language: Language =
 
 
 async def refusal(service: Service, *pins: str, language: Language = PYTHON) -> HostError:
-    """Why a set is not installed; it is, when this fails."""
+    """Return why a set is not installed; fails if it is installed."""
     code = "def evaluate(i, o, t): return 1" if language is PYTHON else "export const evaluate = (i, o, t) => 1"
     try:
         await evaluated(service, code, *pins, language=language)
@@ -80,12 +80,12 @@ def installed(home: Path) -> list[Path]:
 
 
 def leftovers(home: Path) -> list[str]:
-    """The remains of builds: folders under way, processes that work below the data directory, cgroups."""
+    """Return what is left of builds: unfinished folders, processes that work below the data directory, cgroups."""
     return [*_folders(home), *processes_below(home), *_cgroups()]
 
 
 def nothing_left(home: Path, *, within_s: float = 10.0) -> None:
-    """Fail when something of a build is left; what the kernel is just about to take away is waited for."""
+    """Fail if something of a build is left, after waiting for what the kernel is about to remove."""
     until = time.monotonic() + within_s
     while found := leftovers(home):
         assert time.monotonic() < until, found
@@ -113,7 +113,7 @@ def processes_below(home: Path) -> list[str]:
 
 
 def _cgroups() -> Iterator[str]:
-    """Groups of builds of this process: backends count theirs from 1, builds from a million."""
+    """Return the cgroups of this process's builds: backends count theirs from 1, builds from a million."""
     ours = re.compile(re.escape(this_instance()) + r"\.\d{7,}")
     for parent, names, _ in os.walk("/sys/fs/cgroup"):
         yield from (f"{parent}/{name}" for name in names if ours.fullmatch(name))

@@ -62,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the run; register what notes processor time, if that is asked for."""
+    """Name the run, and register the plugin that measures processor time if that is asked for."""
     begin_run()
     share_authorities()
     if config.getoption("--write-seconds"):
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark every test of a running service, since it has a sandbox, and what `make test` leaves to `make test-all`."""
+    """Mark every test that uses a running service, since it has a sandbox, and tests that only `make test-all` runs."""
     if "service" in getattr(item, "fixturenames", ()):
         item.add_marker("engine")
     if any(item.get_closest_marker(name) for name in ("differential", "ray")):
@@ -87,7 +87,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the chosen shard; begin with what takes longest."""
+    """Keep only the chosen shard, and begin with the slowest groups."""
     if shard := config.getoption("--shard"):
         chosen = in_shard(items, *shard)
         kept = set(chosen)
@@ -97,13 +97,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was imported and collected out of every later garbage collection."""
+    """Exclude imported and collected objects from every later garbage collection."""
     gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Have the processes forked from one that has collected the tests."""
+    """Fork the processes of the run from one that has already collected the tests."""
     fork_workers(config.invocation_params.args, specs)
 
 
@@ -114,7 +114,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Remove what earlier runs left that were killed, and what their hosts kept: each host has a database of its own."""
+    """Remove what killed runs left, and what their hosts stored: each host has a database of its own."""
     if hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
     remove_leftovers(DATA_DIR.parent, spared=f"{ENGINE_DIR}/")
@@ -138,7 +138,7 @@ def settings(backend: str, **changes: object) -> Settings:
 
 @pytest.fixture(scope="module", autouse=True)
 def own_database(databases: Databases) -> None:
-    """Hosts of a module keep their records apart from those of others, and so do their names."""
+    """Keep the records, and so the names, of a module's hosts apart from those of other modules."""
     os.environ["EVALUATOR_HOST_DATABASE_URL"] = databases.make("sqlite")
 
 

@@ -11,7 +11,7 @@ _EVERY_S = 0.005  # seconds between two counts; an installation takes a hundred 
 
 @contextlib.contextmanager
 def counted_builds(data_dir: Path) -> Iterator[set[str]]:
-    """Yield a set that gains a name whenever a host with this data directory begins to install, whatever process."""
+    """Yield a set to which a name is added whenever any process with this data directory begins to install."""
     staging = data_dir / "environments" / "build" / "staging"
     seen: set[str] = set()
     over = threading.Event()
@@ -31,7 +31,7 @@ def counted_builds(data_dir: Path) -> Iterator[set[str]]:
 
 
 class DeadIndex:
-    """An address at which nothing is served; `asked` counts who tried."""
+    """An address at which nothing is served; `asked` counts the attempts."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -44,7 +44,7 @@ class DeadIndex:
 
 @contextlib.asynccontextmanager
 async def dead_index() -> AsyncIterator[DeadIndex]:
-    """Serve a dead index, which is registry and proxy as well."""
+    """Serve a dead index, which is a registry and a proxy as well."""
     index = DeadIndex()
     async with await asyncio.start_server(index.refuse, "127.0.0.1", 0) as server:
         index.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"

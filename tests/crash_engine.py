@@ -1,4 +1,4 @@
-"""A second Docker Engine, one that tests may kill. Who has it, has it alone; its images stay for the next run."""
+"""A second Docker Engine, which tests may kill. One test at a time may use it; its images stay for the next run."""
 
 import fcntl
 import signal
@@ -29,11 +29,11 @@ class CrashEngine:
         engines.start_dockerd(self._folder, *options, launcher=("unshare", "--net"))
 
     def kill(self) -> None:
-        """Kill it, and what a kill leaves undone stays so."""
+        """Kill it, without cleaning up after it."""
         engines.stop_dockerd(self._folder, how=signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop it, and clean up after those that were killed."""
+        """Stop it, and clean up after engines that were killed."""
         engines.remove_engine_leftovers(self._folder)
 
     def copy_image(self, image: str, *, source: str) -> None:
@@ -55,7 +55,7 @@ class CrashEngine:
 
 @contextmanager
 def crash_engine(image: str, *, source: str) -> Iterator[CrashEngine]:
-    """Yield it running, with an image of the engine at `source` in it."""
+    """Yield the running engine, with an image of the engine at `source` in it."""
     folder = engines.CRASH_DIR
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "users.lock").open("w") as users:

@@ -76,7 +76,7 @@ class PostgreSQL:
         self._folder.chmod(0o755)
 
     def copy(self, url: str) -> str:
-        """Dump a database that may be in use, restore it as a new one, and return the URL of that."""
+        """Dump a database that may be in use, restore it as a new one, and return the URL of the new one."""
         copied = self.make_database()
         dumped = subprocess.run([self._bin / "pg_dump", url], check=True, capture_output=True, timeout=60).stdout
         load = [self._bin / "psql", "-q", "-v", "ON_ERROR_STOP=1", copied]
@@ -153,7 +153,7 @@ class PostgreSQL:
 
 
 def _as_its_user() -> dict[str, object]:
-    """PostgreSQL refuses to run as root; Debian's package brings a user for it."""
+    """Return a command as the user of Debian's package, because PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     owner = pwd.getpwnam(_USER)

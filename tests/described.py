@@ -10,5 +10,5 @@ from evaluator_host.server.app import describe_app
 
 @cache
 def described_app() -> FastAPI:
-    """Return it; its document takes a second to make, once a process."""
+    """Return that application; its document takes a second to make, once per process."""
     return describe_app(Settings())

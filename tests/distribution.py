@@ -106,7 +106,7 @@ def spread(parts: set[str], of: int) -> dict[str, int]:
 
 
 def seconds_of(part: str) -> float:
-    """Return the measured seconds of a part; those of one that was not measured are few."""
+    """Return the measured seconds of a part; for a part that was not measured, a small number."""
     return max(_measured().get(part, _UNMEASURED_S), WAITING.get(part, 0.0))
 
 
@@ -117,7 +117,7 @@ def _measured() -> dict[str, float]:
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Sort tests by the time of their group; a group stays together, and the order in it stays."""
+    """Sort groups of tests by their time; the tests of a group stay together and in order."""
     seconds: Counter[str] = Counter()
     first: dict[str, int] = {}
     for part in {part_of(item) for item in items}:

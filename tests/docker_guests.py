@@ -20,7 +20,7 @@ MakeBackend = Callable[..., DockerBackend]
 
 
 def own() -> str:
-    """Return whose the containers of these tests are: not those of a service of the same run."""
+    """Return the name of the owner of these tests' containers, which differs from that of a service in the same run."""
     return f"{this_instance()}.1"
 
 
@@ -46,7 +46,7 @@ class Guest:
         return self._frames.pop(0)
 
     async def run(self, code: str) -> Any:
-        """Run code in the runner and return its `answer`; None when the runner ended instead."""
+        """Run code in the runner and return its `answer`; None if the runner ended instead."""
         self.link.write(encode({"type": "run"}, textwrap.dedent(code).encode()))
         frame = await self.frame()
         if frame is None:

@@ -54,7 +54,7 @@ _STOP_S = 300  # a killed one has many threads, each of which needs the processo
 
 @contextmanager
 def running_engine() -> Iterator[str]:
-    """Yield the address of an engine that answers; one that was started here is stopped by its last user."""
+    """Yield the address of an engine that answers; an engine that was started here is stopped by its last user."""
     for address in (os.environ.get("DOCKER_HOST"), "unix:///var/run/docker.sock"):
         if address and answers(address):
             yield address
@@ -132,7 +132,7 @@ def _build_runtime_image(address: str) -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether an engine answers there."""
+    """Whether an engine answers at this address."""
     try:
         with socket.socket(socket.AF_UNIX) as door:  # docker-py leaves its socket open when nobody listens
             if address.startswith("unix://"):
@@ -211,7 +211,7 @@ def remove_engine_leftovers(folder: Path = ENGINE_DIR) -> None:
 
 
 def remove_unused_engines() -> None:
-    """Remove what runs that were killed left of engines, unless another run uses the engine."""
+    """Remove what killed runs left of engines, unless another run uses the engine."""
     for folder in (ENGINE_DIR, CRASH_DIR):
         if os.geteuid() != 0 or not (folder / "users.lock").exists():
             continue

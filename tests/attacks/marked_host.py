@@ -1,4 +1,4 @@
-"""Starts hosts whose every name and secret is a word of its own, and takes down what a guest of theirs sees."""
+"""Starts hosts in which every name and secret is a unique word, and records what a guest of theirs sees."""
 
 import json
 import os
@@ -98,7 +98,7 @@ def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterat
 
 
 def view_from(url: str, language: str, words: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a guest of this host sees (`view`), and where a word is in it (`found`, spelled backwards)."""
+    """Return the view of a guest of this host (`view`), and where a word occurs in it (`found`, spelled backwards)."""
     code = (GUESTS / LANGUAGES[language]).read_text()
     evaluator = {"code": code, "language": language, "limits": {"timeout_s": 120, "result_kb": 16384}}
     body = {"evaluator": evaluator, "inputs": {"words": [word[::-1] for word in words]}}

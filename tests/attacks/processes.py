@@ -90,7 +90,7 @@ def _memory_mb(host: Host) -> dict[int, float]:
 
 
 def _harm(host: Host, before: Mapping[int, float]) -> list[str]:
-    """Return each problem of the host while it still runs."""
+    """Return each problem of the host that shows while it is still running."""
     now = _memory_mb(host)
     problems = [line for line in host.server.log.splitlines() if "a process of" in line and "was lost" in line]
     problems += [

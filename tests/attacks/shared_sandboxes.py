@@ -63,7 +63,7 @@ def acts_in_a_row_alone(attack: Attack) -> bool:
 
 
 def _acts(statement: ast.stmt) -> bool:
-    """Whether a statement does something as it is loaded: it defines nothing, and is not text."""
+    """Whether a statement does something when it is loaded: it is neither a definition nor a text."""
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.For | ast.While | ast.Try | ast.If | ast.With)

@@ -79,7 +79,8 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
 
 def test_the_same_code_of_two_workspaces_shares_no_sandbox(tenants: Tenants) -> None:
-    """A row may see what an earlier row of its workspace left in the sandbox; a row of another workspace never does."""
+    """A row may see what an earlier row of its own workspace left in the sandbox, but never what a row of another one
+    left."""
     code = (
         "import os\nLEFT = '/tmp/left'\n"
         "def evaluate(inputs, outputs, trace):\n"

@@ -28,7 +28,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 
 def escaped(home: Path) -> list[str]:
-    """The files with the mark, other than a set's own files and the downloads they are shared with."""
+    """Return the files with the mark that belong neither to a set nor to the downloads that sets share."""
     found = [*home.rglob(f"*{MARK}*"), *(path for folder in home.parents for path in folder.glob(f"*{MARK}*"))]
     sets = [folder / "files" for folder in (home / "environments").iterdir()]
     allowed = [home / "environments" / "build" / "downloads", *sets]
@@ -123,7 +123,7 @@ async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service,
 
 
 async def test_what_changes_on_the_index_after_the_lock_is_refused_for_ever(tmp_path: Path) -> None:
-    """The set is removed to make room, the file replaced under its old name, with a hash that fits: the lock knows."""
+    """The file is replaced under its old name while the set is removed, with a hash that fits; the lock notices."""
     with Index() as index:
         index.add_python(wheel("later", {"later.py": "said = 1"}))
         async with building(tmp_path, index) as service:

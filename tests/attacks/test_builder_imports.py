@@ -54,7 +54,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 def short_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second instead of thirty for what runs until they are over, and less memory to fill for the rest."""
+    """One second instead of thirty for programs that use up their time, and less memory for the others to fill."""
     timeout_s = 1.0 if name in ("hangs", "floods", "floodserr") else 30.0
     monkeypatch.setattr(health, "_IMPORT_S", timeout_s)
     monkeypatch.setattr(health, "_LIMITS", replace(health._LIMITS, timeout_s=timeout_s, memory_mb=300))
@@ -77,7 +77,7 @@ async def unknown(modules: Sequence[str], _: Language) -> list[str | None]:
 
 
 async def tried(service: Service, archive: Archive, folder: Path, language: Language) -> str:
-    """Have a package tried, a Python one after one that is good, and return why it is refused."""
+    """Try a package; a Python one after one that is good. Return why it is refused."""
     both = [wheel("bystander", {"bystander.py": ""}), archive] if language is PYTHON else [archive]
     for one in both:
         lay_out(one, folder)
@@ -169,7 +169,7 @@ importlib.import_module = forged
 
 
 async def test_what_a_package_says_of_its_own_trial_is_not_trusted(service: Service, index: Index, home: Path) -> None:
-    """It changes the clock, and names files of the host as its own sources, to have them compiled."""
+    """The package changes the clock, and names files of the host as its own sources, so that they would be compiled."""
     index.add_python(wheel("liar", {"liar.py": LIES}))
     index.add_python(wheel("zfine", {"zfine.py": ""}))
     code = "def evaluate(i, o, t): return 1"

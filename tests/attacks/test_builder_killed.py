@@ -29,7 +29,7 @@ def index() -> Iterator[Index]:
 
 
 class Kill:
-    """A set, and how to tell that its build is in the middle of a step."""
+    """A package set, and how to tell that its build is in the middle of a step."""
 
     def __init__(self, name: str, language: str, reached: Callable[[Index, Path], bool]) -> None:
         self.name = name
@@ -53,7 +53,7 @@ def stage_has(pattern: str) -> Callable[[Index, Path], bool]:
 
 
 def offer_all(index: Index) -> list[Kill]:
-    """Sets whose builds stop to be killed: the index says nothing, or there is much to write, or an import takes long."""
+    """Offer sets whose builds last long enough to be killed: a silent index, many files to write, a slow import."""
     many = {f"large/file{number}.py": "x = 1\n" * 20 for number in range(2_000)}
     index.add_python(wheel("resolved", {"resolved.py": ""}))
     index.add_python(wheel("downloaded", {"downloaded.py": ""}))
@@ -117,7 +117,7 @@ def wait_until(true: Callable[[], bool], seconds: float) -> None:
 
 
 def cgroups_of(hosts: list[int]) -> list[str]:
-    """Groups of builds of hosts that are dead."""
+    """Return the cgroups of builds whose hosts are dead."""
     names = re.compile(rf"host-[0-9a-f]+-\d+-({'|'.join(map(str, hosts))})-\d+(\.\d+)?")
     return [f"{at}/{name}" for at, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if names.fullmatch(name)]
 

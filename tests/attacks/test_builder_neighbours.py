@@ -31,7 +31,8 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 
 @asynccontextmanager
 async def never_blocked(service: Service) -> AsyncIterator[None]:
-    """Fail when one turn of the event loop takes too much processor time, or a warm evaluator of another one no turn."""
+    """Fail if one turn of the event loop takes too much processor time, or a warm evaluator of another workspace gets
+    no turn."""
     worst, rows, over = 0.0, 0, asyncio.Event()
 
     async def measure() -> None:
@@ -60,7 +61,7 @@ async def never_blocked(service: Service) -> AsyncIterator[None]:
 
 
 async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Path) -> None:
-    """Comparing each with each took 36 seconds for 10,000."""
+    """Comparing each module with each took 36 seconds for 10,000 modules."""
     modules = {f"m{number:06d}.py": "" for number in range(6_000)}
     index.add_python(wheel("many", {"many.py": "", **modules}))
     async with never_blocked(service):
@@ -69,7 +70,7 @@ async def test_a_wheel_of_many_modules(service: Service, index: Index, home: Pat
 
 
 def manifest_of(name: str, rest: str) -> Archive:
-    """A package that cannot be imported and whose package.json is what it is."""
+    """A package that cannot be imported, with a given package.json."""
     described = npm_package(name, {}).manifest
     text = json.dumps(described)[:-1] + f', "rest": {rest}}}'
     files = {"package/package.json": text, "package/index.js": "throw new Error('no')"}

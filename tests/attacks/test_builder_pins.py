@@ -1,4 +1,4 @@
-"""Pins that are none: each would make uv or npm do something else, and is refused before either is started.
+"""Texts that are not pins: each would make uv or npm do something else, and is refused before either is started.
 
 Guard: `packages.pins.parse`. Without it (pins passed on as they are) the index is asked, and `-r` reads a file.
 """

@@ -158,7 +158,7 @@ async def test_a_build_script_that_is_allowed_finds_nothing_and_changes_nothing(
 async def test_what_a_build_leaves_beside_its_files_is_refused_if_it_is_odd(
     permissive: tuple[Service, Path], open_index: Index, tamper: str, request: pytest.FixtureRequest
 ) -> None:
-    """The build's own process writes into the set it is installed to, where the kernel lets it."""
+    """The build's own process writes into the set that it installs, as far as the kernel lets it."""
     service, home = permissive
     name = "odd" + "".join(filter(str.isalpha, request.node.callspec.id))
     body = f"""

@@ -42,7 +42,7 @@ def nest(levels, mode=0o755):
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A data directory that is removed by the module under test: pytest's own way fails on it as the host's did."""
+    """A data directory that the module under test removes, because pytest's own way fails on it as the host did."""
     with temporary_folder(None, "evaluator-host-trees-") as folder:
         (folder / "data").mkdir()
         yield folder / "data"
@@ -139,7 +139,7 @@ async def test_a_builder_whose_start_failed_tries_again(home: Path, monkeypatch:
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder holds over 10 MB; one that is being emptied at this moment may."""
+    """Return whether a folder holds over 10 MB; a folder that is being emptied at this moment may do so."""
     try:
         return size_bytes(folder) > 10 << 20
     except OSError:
@@ -184,7 +184,7 @@ async def test_downloads_are_kept_while_a_build_uses_them(home: Path) -> None:
 
 @pytest.mark.long
 def test_locks_of_sets_that_are_not_installed_are_kept_up_to_a_number_of_bytes(home: Path) -> None:
-    """Each set that anybody pins has one, so that their number is the callers' choice."""
+    """Each set that anybody pins has a lock, so callers decide how many there are."""
     folder, target = EnvironmentFolder(home), LockTarget("3.13")
     keys = [f"sha256:{number:064x}" for number in range(4)]
     for number, key in enumerate(keys):

@@ -69,7 +69,7 @@ async def test_a_set_of_containers_is_compiled_by_the_python_of_their_image(inde
 
 
 async def compiled(service: Service, files: Path, *names: str, room_bytes: int = ROOM) -> list[str]:
-    """Have files compiled, and return what byte code there is then."""
+    """Compile files, and return the byte code that exists afterwards."""
     await compile_sources(files, names, python=OWN, backend=service.pool.backend, room_bytes=room_bytes)
     return byte_code_of(files)
 
@@ -79,7 +79,7 @@ def byte_code_of(files: Path) -> list[str]:
 
 
 def laid_out(folder: Path, **texts: str) -> Path:
-    """A set with these modules."""
+    """Write a package set with these modules."""
     folder.mkdir()
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
@@ -152,7 +152,8 @@ async def test_sources_that_harm_a_compiler_cost_themselves_only(service: Servic
 
 
 async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path: Path) -> None:
-    """Each of three is small as text and takes 400 KB compiled; there is room for two, and for the last file."""
+    """Each of three files is small as text and takes 400 KB compiled; there is room for two of them and for a last
+    small one."""
     folded = "\n".join(f"v{number} = 'x' * 4000 + '{number}'" for number in range(100))
     files = laid_out(tmp_path / "set", a=folded, b=folded, c=folded, d="")
     found = await compiled(service, files, "a.py", "b.py", "c.py", "d.py", room_bytes=1_000_000)
@@ -175,7 +176,7 @@ async def test_byte_code_takes_no_more_than_its_room(service: Service, tmp_path:
 async def test_what_a_sandbox_returns_is_not_trusted(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    """Somebody escaped from the compiler, and answers for it."""
+    """A program escaped from the compiler, and answers in its place."""
     monkeypatch.setattr(byte_code, "_COMPILE", f"def main(sources):\n    return {said}\n")
     files = laid_out(tmp_path / "set", a="", b="")
     found = await compiled(service, files, "a.py", "b.py")

@@ -48,19 +48,20 @@ def chosen(deployment: str) -> list[Attack]:
 
 
 def ends_in_the_runner(attack: Attack) -> bool:
-    """Whether an attack meets nothing that belongs to a deployment."""
+    """Whether no guard of a deployment stops the attack."""
     if attack.language is not Language.PYTHON:
         return attack.group not in OF_JAVASCRIPT or not meets_a_deployment(attack)
     return attack.group in OF_EVERY_RUNNER or (bool(attack.without) and attack.without <= OF_THE_HOST)
 
 
 def each_counts(attack: Attack) -> bool:
-    """Whether each attack of this kind is tried; one of the others shows that their guard works over a deployment too."""
+    """Whether every attack of this kind is tried; otherwise one of them shows that their guard works over a deployment
+    too."""
     return attack.language is Language.PYTHON and meets_a_deployment(attack)
 
 
 def meets_a_deployment(attack: Attack) -> bool:
-    """Whether a deployment itself puts up what stops an attack."""
+    """Whether the guard that stops an attack belongs to a deployment."""
     if Guard.SECCOMP in attack.without:
         return False
     return not attack.without or bool(attack.without & OF_A_DEPLOYMENT)

@@ -109,7 +109,7 @@ JOBS = [
     Ask(of_job(target=TARGET)),
 ]
 LATE = [one if one in (JOBS[0], JOBS[4]) else replace(one, free=True) for one in JOBS]
-"""The same where a name in code is looked up once a job runs."""
+"""Errors for a name in code that is looked up only when a job runs."""
 SPEC = {"metrics": [BUNDLE], "dataset": [{"a": "x", "b": "x"}]}
 NAMED_SPECS = [
     {**SPEC, "metrics": ["<space>/<bundle>"]},
@@ -280,7 +280,7 @@ OF_NOBODY = {
 }
 """Paths whose names are not those of stored things, with one of them."""
 OF_THE_HOST = ("/metrics", "/openapi.json", "/v1/info")
-"""Paths that answer everybody alike, and differently each time."""
+"""Paths that answer everybody in the same way, and each time differently."""
 REFERENCES = {
     *("data", "dataset", "evaluator", "evaluators", "job", "live", "model", "models", "names", "queue", "schedule"),
     *(
@@ -324,7 +324,7 @@ class Operation:
 
     @property
     def is_told(self) -> bool:
-        """Whether a table says what its requests have."""
+        """Whether a table says what its requests contain."""
         return self.asks != [Ask()]
 
     def at(self, names: Names) -> str:
@@ -344,7 +344,7 @@ class Operation:
 
 
 def operations() -> list[Operation]:
-    """All of a host with every wire, without the pages: these are the same for everybody."""
+    """Every operation of a host with every wire; pages are left out because they are the same for everybody."""
     pages = {getattr(one, "path", "") for one in Workbench().routes()}
     app = described_app()
     routes = [one for one in app.routes if getattr(one, "path", "") not in pages]
@@ -422,7 +422,7 @@ class Scene:
 
     @property
     def unknown(self) -> Names:
-        """Names of the same form that nothing has."""
+        """Return names of the same form that do not exist."""
         made = {kind: "nope" + name[4:] for kind, name in self.names.items()}
         ids = {
             kind: name[:8] + "".join("3" if one != "3" else "4" for one in name[8:])
@@ -478,7 +478,7 @@ def plain(answer: httpx.Response, *known: Names) -> tuple[int, str]:
 
 
 def furnish(scene: Scene) -> None:
-    """Give `beta` one of everything; its texts have the mark."""
+    """Make one object of each kind for `beta`, with the mark in its texts."""
     rows = [{"inputs": {"q": MARK}, "outputs": MARK, "label": True}] * 3
     lines = "".join(f"{json.dumps(one)}\n" for one in rows).encode()
     name = {kind: f"beta-{kind.replace('_', '-')}" for kind in KINDS}
@@ -569,7 +569,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def in_order() -> list[tuple[Operation, Ask]]:
-    """Each request: those that read, that change, that make something, and at last those that delete."""
+    """Yield the requests: first those that read, then those that change, then those that create, and last those that
+    delete."""
     rank = ["GET", "PATCH", "PUT", "POST", "DELETE"]
     ordered = sorted(
         operations(), key=lambda one: (rank.index(one.method), one.method == "DELETE" and -len(one.path), one.path)
@@ -598,7 +599,7 @@ def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
 
 @pytest.mark.long
 def test_the_same_requests_depend_on_the_names_for_who_has_them(scene: Scene) -> None:
-    """Else the test above would hold of requests that are refused for another reason."""
+    """Otherwise the test above would also pass if requests were refused for another reason."""
     blind, gone = list[str](), set[str]()
     for operation, ask in in_order():
         last = operation.at(scene.names).rpartition("/")[2]

@@ -64,7 +64,7 @@ ODD = [
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD + b"\r\n{",
     b"POST /v1/evaluators HTTP/1.1\r\n" + HEAD.replace(b"100", b"9" * 11) + b"\r\n{",
 ]
-"""Requests that the first process answers or refuses by what it finds in them, or by what does not arrive."""
+"""Requests that the first process answers or refuses because of their content, or because a part never arrives."""
 
 
 def answer_of(server: Server, pid: int, request: bytes) -> list[bytes]:

@@ -45,7 +45,7 @@ Outcome = int | str
 
 
 def calls() -> list[Call]:
-    """Every number with arguments that harm nothing, and those that a rule looks at with arguments around its limits."""
+    """Every call number with harmless arguments, and calls that a rule examines with arguments around its limits."""
     made = [(way(n), n, () if NAME.get(n) in PROCESSES else (ALL_ONES,) * 6) for n in range(NEWEST + 130)]
     made += [("plain", n, (0,) * 6) for name, n in NUMBER.items() if (name, n) in unconditional()]
     made += [(way(NUMBER[name]), NUMBER[name], arguments) for name, arguments in conditional()]
@@ -92,7 +92,8 @@ MATCHES = {
 
 
 def declared(number: int, arguments: tuple[int, ...]) -> set[int]:
-    """Errors that the declaration has for a call; several when several rules match, of which the engine takes any."""
+    """Return the errors that the declaration has for a call; if several rules match, the engine may use any of their
+    errors."""
     padded = (*arguments, *[0] * 6)
     return {
         rule["errnoRet"]

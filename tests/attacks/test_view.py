@@ -117,7 +117,8 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def alike(view: dict[str, str]) -> dict[str, str]:
-    """The view with its own user's number, which no two sandboxes share, and of mounts their places and kinds only."""
+    """Return the view without the number of its user, which differs between sandboxes, and only places and kinds of
+    mounts."""
     status = dict(line.split(":\t", 1) for line in view["/proc/own/status"].splitlines() if ":\t" in line)
     uid = status["Uid"].split()[0]
     plain = {key: re.sub(rf"\b{uid}\b", "UID", text) for key, text in view.items()}

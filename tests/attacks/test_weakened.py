@@ -33,7 +33,7 @@ NEVER_SEEN: Final = {
 
 
 def cases() -> Iterator[object]:
-    """Each backend, guards to take away, and the attacks that they stop."""
+    """Each backend, the guards to take away, and the attacks that these guards stop."""
     for backend in ("bubblewrap", "docker"):
         by_guards: dict[frozenset[Guard], list[Attack]] = {}
         for attack in load_attacks():

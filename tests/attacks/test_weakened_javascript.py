@@ -16,7 +16,7 @@ AT_ONCE: Final = 4
 
 
 def cases() -> Iterator[object]:
-    """Guards to take away, and the attacks that they stop."""
+    """The guards to take away, and the attacks that these guards stop."""
     by_guards: dict[frozenset[Guard], list[Attack]] = {}
     for attack in load_attacks():
         if attack.without and attack.language is not Language.PYTHON:

@@ -59,11 +59,11 @@ _NAMED: Final = {
     Guard.DISK: ErrorCode.DISK_LIMIT,
     Guard.RESULT: ErrorCode.RESULT_TOO_LARGE,
 }
-"""Limits, and the errors of those that exceed them."""
+"""Limits, and the errors of programs that exceed them."""
 _STAYS: Final = {
     Guard.ROWS, Guard.CLEANING, Guard.CHANNEL, Guard.ANSWERS, Guard.STREAMS, Guard.SCRATCH, Guard.READ_ONLY, Guard.VERDICT,
 }  # fmt: skip
-"""Guards without which an attack could be the work of another in its sandbox."""
+"""Guards without which an attack could be due to another attack in its sandbox."""
 _SECRET: Final = "EVALUATOR_HOST_SECRET_OF_TESTS=s3cret"
 LOAD_TIMEOUT_S: Final = 0.7  # a loop at module level takes this much processor time, twice
 
@@ -97,7 +97,8 @@ class AttackedHost:
 
 
 def to_be_seen(attacks: Sequence[Attack]) -> list[Attack]:
-    """Return those of one set of guards that have to be seen to get through: one of those whose error says it, and the others."""
+    """Return the attacks for one set of guards that must be seen to get through: one of those whose error names the
+    guard, and all others."""
     said = [attack for attack in attacks if says_what_stopped_it(attack)]
     return [attack for attack in attacks if attack not in said[1:]]
 
@@ -367,7 +368,7 @@ def _weaken_host(patch: pytest.MonkeyPatch, guards: AbstractSet[Guard]) -> None:
 
 
 def _scored_whatever(result: Callable[..., Any]) -> Callable[..., Any]:
-    """A host to which whoever ends, hangs or raises has done well."""
+    """A host that scores every program: ending, hanging and raising count as success."""
 
     async def weaker(*args: Any, **kwargs: Any) -> EvaluationResult:
         made: EvaluationResult = await result(*args, **kwargs)

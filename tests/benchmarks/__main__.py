@@ -69,12 +69,12 @@ class Line:
 
     @property
     def met(self) -> bool:
-        """Whether the bar is met, when there is one."""
+        """Whether the bar is met, if there is one."""
         return self.bar is None or _MEETS[self.sense](self.judged, self.bar)
 
 
 async def measure(settings: Settings, parts: Collection[str]) -> list[Line]:
-    """Measure some of `PARTS`; progress on stderr."""
+    """Measure some of `PARTS`, and show the progress on stderr."""
     lines: list[Line] = []
 
     def add(

@@ -35,7 +35,7 @@ class Rate:
 
 
 def rates(data_dir: Path, isolation: Isolation) -> dict[str, Rate]:
-    """Return the best of each engine, and that without one (`alone`)."""
+    """Return the best rate of each engine, and that without an engine (`alone`)."""
     record = {"inputs": {"correct_answer": "Paris", "n": 1}, "outputs": "Paris"}
     rows = [(number, record) for number in range(ROWS[isolation])]
     chunks = [rows[first : first + BATCH] for first in range(0, len(rows), BATCH)]

@@ -74,7 +74,8 @@ async def first_call_ms(service: Service, language: Language, *, idle: bool, tim
 
 
 async def first_call_processor_ms(settings: Settings, language: Language, times: int = 12) -> float:
-    """Milliseconds of processor time of a first call with nothing waiting, of host and sandbox, its end left out.
+    """Milliseconds of processor time of a first call without a waiting sandbox, for host and sandbox, without the
+    sandbox's end.
 
     What has ended inside a sandbox, as processes of earlier rows, counts in steps of 10 ms, and so hardly ever.
     """

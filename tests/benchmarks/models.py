@@ -74,7 +74,7 @@ def overhead_ms(port: int, pid: int, url: str, key: str) -> dict[str, tuple[floa
 
 
 def _row_ms(connection: http.client.HTTPConnection, requests: int) -> list[float]:
-    """Score one row that makes so many requests; return the milliseconds of each."""
+    """Score one row that makes this many requests; return the milliseconds of each."""
     evaluator = {"code": ASKS, "models": ["judge"]}
     body = json.dumps({"evaluator": evaluator, "inputs": {"requests": requests}, "outputs": ""})
     connection.request("POST", "/v1/evaluate", body, {"Content-Type": "application/json"})

@@ -72,7 +72,7 @@ async def real_packages(service: Service) -> Path:
 
 
 def import_s(packages: Path, times: int = 7) -> tuple[float, float]:
-    """Seconds of a process that imports what a metric does and ends, with none of their files in the page cache.
+    """Seconds of a process that imports what a metric imports and ends, with none of these files in the page cache.
 
     The least of the wall clock and of the processor: other work on the machine only adds to them.
     """
@@ -99,7 +99,7 @@ def process_ms(packages: Path, times: int = 7) -> list[float]:
 
 
 def real_s(packages: Path) -> float:
-    """Seconds that NeMo's own local evaluator takes for `ROWS` rows, imports and start left out."""
+    """Seconds that NeMo's own local evaluator takes for `ROWS` rows, without imports and start."""
     return float(_run(_EVALUATION, packages))
 
 

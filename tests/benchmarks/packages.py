@@ -94,7 +94,8 @@ async def installs(settings: Settings, language: Language, times: int = 5) -> li
 
 
 def bare_install_ms(settings: Settings, language: Language, *, lock: str, times: int = 5) -> list[float]:
-    """The same by `uv pip install` or `npm ci` alone: no network, its downloads in the cache that the host filled."""
+    """Milliseconds of the same install by `uv pip install` or `npm ci` alone, without network and from the host's
+    download cache."""
     downloads = EnvironmentFolder(settings.data_dir.resolve() / "environments").downloads
     folder = settings.data_dir.resolve() / "bare"
     tools = installed_tools()
@@ -145,7 +146,7 @@ async def requests_of_an_installed_set(settings: Settings) -> int:
 
 @contextmanager
 def _counting() -> Iterator[tuple[int, list[None]]]:
-    """A port that counts who connects, and answers nobody."""
+    """Open a port that counts connections, and answers none."""
     came: list[None] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -54,13 +54,13 @@ async def measure(settings: Settings) -> dict[str, float]:
 
 
 def fallen(kept: dict[str, float], found: dict[str, float]) -> dict[str, float]:
-    """Return the ratios that are lower than the kept ones by more than the bound: what is left of each."""
+    """Return the ratios that are lower than the stored ones by more than the bound, as the remaining share of each."""
     left = {name: found[name] / kept[name] for name in kept}
     return {name: rest for name, rest in left.items() if rest < 1 - MOST_FALL}
 
 
 def check(settings: Settings) -> list[str]:
-    """Measure, and once more if a ratio has fallen; return what to say of each that has fallen in both runs."""
+    """Measure, and a second time if a ratio has fallen; return a sentence for each that has fallen in both runs."""
     kept: dict[str, float] = json.loads(KEPT.read_text())
     found = uvloop.run(measure(settings))
     for name, ratio in found.items():
@@ -76,7 +76,7 @@ def check(settings: Settings) -> list[str]:
 
 
 def _works(service: Service, forking: Service) -> dict[str, tuple[int, Callable[[int], Awaitable[None]]]]:
-    """Return what is measured by name: how many times in a round, and the work."""
+    """Return the measured work by name: how often it is done in a round, and a function that does it."""
     python, javascript = Language.PYTHON, Language.JAVASCRIPT
     return {
         "row, Python": (300, lambda count: _rows(service, python, Isolation.ROW, count)),

@@ -39,7 +39,8 @@ def round_robin(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
 
 
 def zipf(many: Sequence[Evaluator], calls: int) -> Iterator[Evaluator]:
-    """Call the first most often, the n-th 1 / n ** 1.1 as often; the same sequence in each run."""
+    """Return the order of calls: the n-th evaluator is called 1 / n ** 1.1 times as often as the first; the same in
+    each run."""
     weights = [1 / rank**ZIPF_EXPONENT for rank in range(1, len(many) + 1)]
     return iter(random.Random(1).choices(many, weights, k=calls))
 
@@ -80,5 +81,6 @@ def _mean(loads: list[Load]) -> Load:
 
 
 def processor_s(pid: int | None = None) -> float:
-    """Return the processor time of a process (this one), its living descendants, and the dead ones that were waited for."""
+    """Return the processor time of a process (this one by default), its living descendants, and the dead ones that were
+    waited for."""
     return sum(seconds for _, seconds in seconds_below(pid or os.getpid()))

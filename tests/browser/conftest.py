@@ -73,7 +73,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def look(browser: Browser, host: Server) -> AsyncIterator[Look]:
-    """Opens pages of the host; the test fails when one of them reports a fault, or breaks its own policy."""
+    """Opens pages of the host; the test fails if a page reports a fault or breaks its own policy."""
     async with looking(browser, host.url) as opened:
         yield opened
 

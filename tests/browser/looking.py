@@ -53,7 +53,8 @@ class Look:
         return page
 
     async def _emptied(self) -> BrowserContext:
-        """Return a storage that an earlier window had: the browser has read the code of the pages there, which takes half a second."""
+        """Return the storage of an earlier window, emptied: the browser has already read the code of the pages, which
+        takes half a second."""
         if (self._browser, self._url) not in _KEPT:
             _KEPT[self._browser, self._url] = await self._new_context()
         kept = _KEPT[self._browser, self._url]
@@ -84,7 +85,7 @@ _KEPT: Final[dict[tuple[Browser, str], BrowserContext]] = {}
 
 @asynccontextmanager
 async def looking(browser: Browser, url: str) -> AsyncIterator[Look]:
-    """Lend windows; close them, and fail when something went wrong in one."""
+    """Lend windows, close them, and fail if something went wrong in one of them."""
     before = {page for context in browser.contexts for page in context.pages}
     look = Look(browser, url)
     try:
@@ -129,7 +130,7 @@ async def from_more(page: Page, action: str) -> None:
 
 
 async def picture(page: Page, name: str) -> None:
-    """Take a picture for people, when a folder for them is named."""
+    """Take a picture for people, if a folder for pictures is named."""
     if PICTURES:
         await page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
 

@@ -9,7 +9,7 @@ from evaluator_host.client import Client
 from evaluator_host.types.evaluator import Evaluator, Isolation, Language
 
 MARKUP: Final = "<img src=x onerror=\"document.title='owned'\"><b>bold</b>"
-"""Must be read as these letters wherever it comes up."""
+"""Markup that must be shown as plain text wherever it appears."""
 
 LENGTH = """
 def evaluate(inputs, outputs, trace):
@@ -34,7 +34,7 @@ class Seeds:
 
 
 def many_rows() -> list[dict[str, Any]]:
-    """Rows of which a tenth has no output, and few another fault."""
+    """Rows of which a tenth have no output, and a few have another fault."""
     outputs: list[str | None] = [None, "1/0"] + ["word " * (n % 9) + "x" * (n % 13) for n in range(2, MANY)]
     for n in range(0, MANY, 10):
         outputs[n] = None

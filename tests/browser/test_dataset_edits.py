@@ -17,7 +17,7 @@ CITIES = [
 
 
 async def both_themes_and_widths(page: Page, name: str) -> None:
-    """Nothing grave for axe in either theme, and nothing sticks out of a narrow window."""
+    """Check that axe finds nothing serious in either theme, and that nothing sticks out of a narrow window."""
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         assert await grave_findings(page, colours=theme == "dark") == [], (name, theme)

@@ -130,7 +130,7 @@ async def test_a_data_set_is_taken_home_and_deleted(page: Page, seeds: Seeds) ->
 
 @pytest.fixture
 def keyed(tmp_path: Path) -> Iterator[tuple[Server, str]]:
-    """A host that wants a key, and one that works."""
+    """A host that needs a key, and a key that works."""
     database = f"sqlite:///{tmp_path / 'host.db'}"
     key = make_key("people", "default", url=database)
     with Server(log=tmp_path / "log", environment={"EVALUATOR_HOST_DATABASE_URL": database}) as running:

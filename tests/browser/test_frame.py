@@ -37,7 +37,7 @@ THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
-    """A host that wants a key, and one that works."""
+    """A host that needs a key, and a key that works."""
     folder = tmp_path_factory.mktemp("keyed")
     url = f"sqlite:///{folder / 'host.db'}"
     key = make_key("people", "default", url=url)
@@ -232,7 +232,7 @@ async def test_a_host_with_keys_shows_its_pages_and_asks_for_one(browser: Browse
 async def test_the_api_is_described_and_tried_with_nothing_from_elsewhere(
     look: Look, keyed: tuple[Server, str]
 ) -> None:
-    """On a host that wants a key, which it takes of the tab."""
+    """The host needs a key, and the page uses the key of the tab."""
     host, key = keyed
     page = await look.page()
     asked: list[str] = []

@@ -13,7 +13,7 @@ RING = """(element) => {
 
 
 async def tab_to(page: Page, wanted: Locator) -> None:
-    """Press Tab until an element has the focus, and see that one can see so."""
+    """Press Tab until an element has the focus, and check that the focus is visible."""
     for _ in range(80):
         if await page.evaluate("document.activeElement.closest('.main-editor') !== null"):
             await page.keyboard.press("Escape")  # Tab alone would indent

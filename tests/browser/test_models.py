@@ -25,7 +25,7 @@ def provider() -> Iterator[ModelServer]:
 
 
 async def looked_at(look: Look, page: Page, name: str) -> None:
-    """Nothing grave in either theme, and nothing sticks out of a wide or a narrow window."""
+    """Check that axe finds nothing serious in either theme, and that nothing sticks out of a wide or a narrow window."""
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)
         assert await grave_findings(page, colours=theme == "dark") == [], (name, theme)

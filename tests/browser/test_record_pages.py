@@ -10,7 +10,7 @@ from tests.browser.seeds import Seeds
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 WIDTHS: Final = (390, 2560)
 CARDS: Final = ("/jobs", "/datasets", "/environments", "/datasets/many?row=3")
-"""Looked at in the dark on a phone too, where their rows become cards."""
+"""Pages that are also checked on a phone in the dark theme, where their rows become cards."""
 
 
 def places(seeds: Seeds) -> dict[str, str]:
@@ -34,7 +34,7 @@ def places(seeds: Seeds) -> dict[str, str]:
 
 
 def telling(seeds: Seeds) -> dict[str, str]:
-    """The places with most on them: what another theme or width would spoil, it spoils there."""
+    """The fullest pages, in which another theme or width would show its faults first."""
     chosen = (
         "/evaluators/length?tab=diff",
         "/datasets/many?row=3",
@@ -52,7 +52,7 @@ async def show(page: Page, path: str, text: str) -> None:
 
 
 async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, seeds: Seeds) -> None:
-    """Each page in both themes and in both widths; a theme changes colours alone."""
+    """Each page in both themes and both widths; a theme changes only colours."""
     page = await look.page(reduced_motion="reduce")
     for path, text in places(seeds).items():
         name = path.strip("/").replace("/", "-").replace("?", "-")

@@ -6,7 +6,7 @@ CODE = "Code of the evaluator"
 
 
 async def open_workbench(page: Page) -> None:
-    """Wait until everything is there, the editors too."""
+    """Wait until the whole workbench is loaded, including the editors."""
     await page.goto("/")
     await expect(page.locator(".code-editor[data-ready=true]")).to_have_count(4)
     await loads(page)
@@ -33,7 +33,7 @@ async def start_from(page: Page, title: str) -> None:
 
 
 async def loads(page: Page) -> None:
-    """Wait until the host has looked at the code and found nothing."""
+    """Wait until the host has checked the code and found no problem."""
     await expect(page.locator(".status-line").get_by_text("✓ loads")).to_be_visible(timeout=30_000)
 
 
@@ -49,5 +49,5 @@ async def run(page: Page) -> Locator:
 
 
 def score(card: Locator) -> Locator:
-    """The score, or that there is none."""
+    """Return the score that is shown, or the text that there is none."""
     return card.get_by_test_id("score")

@@ -219,7 +219,7 @@ class Faults:
 
     @contextmanager
     def _container(self, fault: Fault) -> Iterator[tuple[Any, str | None]]:
-        """Yield a client, and a running container of the host; None for one that there is not."""
+        """Yield a client and a running container of the host; None if there is no such container."""
         assert self._engine is not None
         container, client = None, None
         with contextlib.suppress(*_ENGINE_DOWN):
@@ -339,7 +339,7 @@ class Faults:
 
     @contextmanager
     def _folders_read_only(self, fault: Fault) -> Iterator[bool]:
-        """Mount folders over themselves, read-only, where the host looks; what it has open stays as it is."""
+        """Mount folders over themselves, read-only, in the host's view; files that it has open stay writable."""
         pid = self._host.pid
         there = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"] if self._host.ordinary else []
         folders = [path for name in _FOLDERS if (path := self._host.data / name).is_dir()]

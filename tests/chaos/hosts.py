@@ -149,7 +149,7 @@ class ChaosHost:
             self.pids.append(self._process.pid)
 
     def end(self, number: signal.Signals) -> int:
-        """Send the process a signal, wait for its end and return its exit code; it is not started again."""
+        """Send the process a signal, wait for its end and return its exit code; the process is not started again."""
         with self._lock:
             self._wanted = False
             process = self._process
@@ -167,7 +167,8 @@ class ChaosHost:
             return process.wait()
 
     def until_ready(self, process: subprocess.Popen[bytes] | None = None) -> bool:
-        """Wait until `/readyz` is 200; return False after a time in which the host also computed for long enough.
+        """Wait until `/readyz` is 200; return False after some time during which the host also had enough processor
+        time.
 
         Args:
           process: Return False too when it ends; None to wait for whatever process is started.
@@ -223,7 +224,7 @@ class ChaosHost:
         return False
 
     def _judge_end(self, code: int) -> None:
-        """Judge an end that nobody asked for: a start may fail while a fault is going on."""
+        """Judge an unexpected end of the host: a start may fail during a fault."""
         self._oracle.counts[f"host ended: {code}"] += 1
         timeline, now = self._oracle.timeline, time.monotonic()
         if code in _SIGBUS_EXITS and timeline.recent({Kind.FILE_READ_ONLY, Kind.FULL_DISK}, now):
@@ -239,7 +240,7 @@ class ChaosHost:
         return [(below, command_of(below)) for below in process_tree(pid) if below != pid] if pid else []
 
     def children(self) -> list[int]:
-        """Return the host's own processes below the first one: that which forks the others, and that of jobs."""
+        """Return the host's own processes below the first one: the one that forks the others, and that of jobs."""
         own = command_of(self.pid) if self.pid else b""
         return sorted(pid for pid, command in self.processes() if command == own or b"fork_workers" in command)
 
@@ -257,7 +258,7 @@ class ChaosHost:
         return [file.read_text(errors="replace") for file in files]
 
     def remains(self, *, docker: list[str]) -> list[str]:
-        """Return what is left of all its processes: processes, cgroups, containers, mounts, files."""
+        """Return what is left of all processes of the host: processes, cgroups, containers, mounts, files."""
         left = [found for pid in set(self.pids) for found in left_behind(pid, docker=docker)]
         this = os.getpid()
         for path in Path("/proc").glob("[0-9]*"):
@@ -300,7 +301,7 @@ def settings_environment(index: Index, database_url: str, **more: str) -> dict[s
 
 
 def batch(url: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the results of many rows from a host without faults; it is asked again while the machine is too busy."""
+    """Return the results of many rows from a host without faults, asking again while the machine is too busy."""
     until = time.monotonic() + _STARVED_S
     while (answer := httpx.post(f"{url}/v1/evaluate/batch", json=body, timeout=300)).status_code == 503:
         assert time.monotonic() < until, answer.text

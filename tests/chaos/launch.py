@@ -22,7 +22,7 @@ from sqlalchemy.pool import Pool, QueuePool
 
 
 def move_clock(file: Path) -> None:
-    """Add what the file says to the time of day, from now on and whenever the file changes."""
+    """Add the offset in the file to the time of day, from now on and whenever the file changes."""
     with file.open("rb") as opened:
         moved = mmap.mmap(opened.fileno(), 8, access=mmap.ACCESS_READ)
     real, real_datetime = time.time, dt.datetime
@@ -48,13 +48,13 @@ def move_clock(file: Path) -> None:
 
 
 def set_offset(file: Path, seconds: float) -> None:
-    """Let the clocks of the processes that watch this file differ by so many seconds."""
+    """Set how many seconds the clocks of the processes that watch this file are off."""
     with file.open("r+b" if file.exists() else "wb") as opened:
         opened.write(struct.pack("d", seconds))
 
 
 def tell_holders() -> None:
-    """Print who holds the connections of a database whenever somebody has waited for one in vain."""
+    """Print which tasks hold the connections of a database whenever a task has waited for one in vain."""
     held: dict[int, tuple[float, Any]] = {}
     get = QueuePool._do_get
 
@@ -79,7 +79,7 @@ def tell_holders() -> None:
 
 
 def _place(task: Any) -> str:
-    """Return where a task is: the functions that wait for each other."""
+    """Return where a task is waiting, as a chain of functions."""
     names, waits = [], task.get_coro() if task else None
     while (code := getattr(waits, "cr_code", None)) is not None:
         names.append(f"{code.co_qualname}:{waits.cr_frame.f_lineno if waits.cr_frame else 0}")

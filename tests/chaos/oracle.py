@@ -109,7 +109,7 @@ class Timeline:
 
 
 def essence(program: Program, result: dict[str, Any]) -> dict[str, Any]:
-    """Return what of a result has to be the same in every run."""
+    """Return the parts of a result that must be the same in every run."""
     error = result["error"]
     if error is None:
         kept = {name: result[name] for name in ("status", "score", "passed", "label", "metrics", "value", "warnings")}
@@ -144,7 +144,7 @@ class Oracle:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def learn(self, program: Program, results: list[dict[str, Any]]) -> None:
-        """Take the results of a run without faults as what is right.
+        """Store the results of a run without faults as the right ones.
 
         Raises:
           AssertionError: the program did something that it was not written for.
@@ -162,7 +162,7 @@ class Oracle:
         print(f"FINDING {told}", flush=True)
 
     def judge_result(self, where: str, program: Program, number: int, result: dict[str, Any]) -> bool:
-        """Judge the result of a row; one that is not right may be a row whose runner was killed twice."""
+        """Judge the result of a row; a wrong one may belong to a row whose runner was killed twice."""
         expected, found = self.expected[program.name][number % ROWS], essence(program, result)
         if found == expected:
             self.counts["rows right"] += 1
@@ -246,7 +246,7 @@ class Oracle:
         self.counts["online jobs completed"] += 1
 
     def judge_end(self) -> None:
-        """Judge what can only be judged when all is over."""
+        """Judge what can be judged only after the whole run."""
         killed = self.timeline.runners_killed
         if self.crashed > killed // 2:
             self.find(f"{self.crashed} rows read crashed that should not, and {killed} runners were killed")

@@ -122,7 +122,7 @@ def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
 
 
 def learn(oracle: Oracle, folder: Path, index: Index, *, packages: int) -> None:
-    """Run every program on every row on a host of its own, without faults."""
+    """Run every program on every row on a separate host, without faults."""
     home = folder / "quiet"
     home.mkdir()
     environment = settings_environment(index, f"sqlite:///{home / 'host.db'}")
@@ -153,7 +153,7 @@ def burning(count: int) -> Iterator[None]:
 
 
 async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracle, *, model_url: str) -> None:
-    """Have callers call while faults are done, and until every job has ended."""
+    """Have callers call during the faults, and until every job has ended."""
     host.start()
     assert await asyncio.to_thread(host.until_ready), host.log_end()
     traffic = Traffic(host, oracle, seed=run.seed, packages=run.packages, model_url=model_url)
@@ -184,7 +184,7 @@ async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracl
 
 
 async def _lane(plan: list[Fault], began: float, faults: Faults, oracle: Oracle) -> None:
-    """Do the faults of one lane, each at its time, or a little later; one whose time has passed is left out.
+    """Cause the faults of one lane, each at its time or a little later; leave out faults whose time has passed.
 
     A host that starts for a minute would else have faults for as long after its time.
     """
@@ -207,7 +207,7 @@ def _inflict(fault: Fault, faults: Faults, oracle: Oracle) -> None:
 
 
 async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
-    """Look at the host until the run has ended."""
+    """Watch the host until the run has ended."""
     while not ended.is_set():
         await asyncio.to_thread(host.look)
         with contextlib.suppress(TimeoutError):
@@ -215,7 +215,7 @@ async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
 
 
 def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
-    """Stop the host as an operator does, and judge what is left of it."""
+    """Stop the host as an operator would, and judge what it leaves behind."""
     code = host.end(signal.SIGTERM)
     if code != 0:
         oracle.find(f"the host ended with exit code {code}\n{host.log_end()}")

@@ -40,7 +40,7 @@ _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: the connection is reset in
 
 @dataclass(slots=True)
 class _Kept:
-    """A stored object: what it may hold, since the answer to its last change may have been lost."""
+    """A stored object with its possible contents, since the answer to its last change may have been lost."""
 
     possible: list[str] = field(default_factory=list)
     certain: bool = False
@@ -149,7 +149,7 @@ class Traffic:
                 self._oracle.judge_call(program, number, 200, answer.headers, result, began)
 
     async def _build(self) -> None:
-        """Use programs with packages, and remove their sets now and then, so that they are built again."""
+        """Use programs with packages, and sometimes remove their sets, so that they are built again."""
         async for chance in self._turns("builds", pause_s=0.3):
             program = chance.choice(self._packaged)
             await self._call(program, chance.randrange(ROWS))
@@ -230,7 +230,7 @@ class Traffic:
                 self._oracle.counts["traces taken"] += _TRACES
 
     async def judge_traces(self) -> None:
-        """Judge that each trace was scored once at most, and that the last host scored all that it had taken.
+        """Judge that each trace was scored at most once, and that the last host scored all the traces that it accepted.
 
         Traces wait in memory, so those of a host that ended may be missing.
         """
@@ -264,7 +264,7 @@ class Traffic:
     # Jobs under way
 
     async def _until_ended(self, job_id: str, chance: random.Random) -> dict[str, Any] | None:
-        """Follow a job to its end and return it; one that was paused is resumed."""
+        """Follow a job to its end and return it; resume it if it was paused."""
         path, pauses = f"/v1/jobs/{job_id}", chance.random() < 0.3
         until: float | None = None
         most = 0
@@ -300,7 +300,7 @@ class Traffic:
             self._oracle.find(f"job {job['id']} is paused, and no fault explains it: {error}")
 
     def _note_progress(self, job: dict[str, Any]) -> None:
-        """Judge that no stored result has gone."""
+        """Judge that no stored result has disappeared."""
         before, done = self._jobs.get(job["id"], 0), job["progress"]["done"]
         if job["id"] in self._jobs:
             self._jobs[job["id"]] = max(before, done)
@@ -425,7 +425,7 @@ class Traffic:
     # Parts that all of them share
 
     async def _turns(self, name: str, *, pause_s: float) -> AsyncIterator[random.Random]:
-        """Yield what decides a caller's turns, with pauses, until the run is over."""
+        """Yield the random numbers for a caller's turns, with pauses, until the run is over."""
         chance = random.Random(f"{self._seed} {name}")
         while not self._stop.is_set():
             yield chance

@@ -33,7 +33,7 @@ async def backend_fixture():
 
 
 def living(mark: str) -> list[int]:
-    """Pids of this machine's processes that carry a mark as their name."""
+    """Return the pids of this machine's processes that have a mark as their name."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -209,7 +209,8 @@ async def test_a_host_that_is_killed_leaves_nothing_after_the_next_start(backend
 
 
 async def test_what_bubblewrap_leaves_when_it_is_killed_between_two_steps_is_found(backend):
-    """Its first process waits for a word from it before it is tied to it; `--userns-block-fd` keeps it from that word."""
+    """The first process waits for a byte from bubblewrap before it is tied to it; `--userns-block-fd` withholds that
+    byte."""
     (told, tells), (kept_back, go), memory = os.pipe(), os.pipe(), os.memfd_create(MEMORY_FILE)
     arguments = ["--unshare-user", "--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/"]
     descriptors = ["--info-fd", str(tells), "--userns-block-fd", str(kept_back)]
@@ -247,7 +248,7 @@ def test_large_messages_both_ways_on_either_loop(runner):
 
 
 async def test_findings_say_what_is_in_force():
-    """Python's runner is the real one; JavaScript's is the probe's, which does not greet."""
+    """The Python runner is the real one; the JavaScript runner is that of the probe, which does not greet."""
     backend = new_backend(runtimes=RUNTIMES_DIR)
     findings = {finding.name: finding for finding in await backend.findings()}
     tried = {"python sandbox", "javascript sandbox"}

@@ -34,7 +34,7 @@ def evaluator(language: Language, body: str, *, top: str = "", **limits: float) 
 
 
 def evaluator_of_cases(language: Language, bodies: Sequence[str], *, top: str = "", **limits: float) -> Evaluator:
-    """An evaluator that runs the body whose number is in `inputs`: cases that share one share its sandboxes."""
+    """An evaluator that runs the body with the number in `inputs`, so that cases share its sandboxes."""
     if language is PYTHON:
         cases = "".join(
             f"def case_{number}(outputs):\n{indent(body.strip(), '    ')}\n" for number, body in enumerate(bodies)
@@ -59,7 +59,7 @@ def scored(result: EvaluationResult, score: float) -> None:
 
 
 async def still_well(service: Service, after: Evaluator, inputs: dict[str, int]) -> None:
-    """The next call on the same evaluator, told to behave, and one on another evaluator are right."""
+    """Check that the next call on the same evaluator, which now behaves, and a call on another evaluator are right."""
     scored(await service.evaluate(after, Row(inputs, outputs="behave")), 1.0)
     scored(await service.evaluate(Evaluator(ONE[after.language] + "\n", after.language), Row()), 1.0)
 
@@ -83,7 +83,7 @@ HOSTILE = [
 
 
 def hostile_alike(language: Language, limits: dict[str, float]) -> list[str]:
-    """The hostile bodies that one evaluator with these limits can have."""
+    """Return the hostile bodies that can share one evaluator with these limits."""
     return [body for _, of, body, tight, _ in HOSTILE if (of, tight) == (language, limits)]
 
 
@@ -325,7 +325,7 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
 
 
 async def test_an_idle_sandbox_tells_what_it_uses_and_counts_by_that(service: Service) -> None:
-    """The evaluator keeps 40 MB in its module: an idle sandbox of it counts by them, and not by its limit of 256."""
+    """The evaluator keeps 40 MB in its module: its idle sandbox counts with these, and not with its limit of 256 MB."""
     async with open_engine(
         settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True
     ) as own:  # no other sandbox ends meanwhile

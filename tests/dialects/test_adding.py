@@ -29,7 +29,7 @@ JAVASCRIPT = "export function rate(answer) { return answer.length }"
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the example's package is installed, as pip does it."""
+    """A folder in which the example's package is installed as pip would do it."""
     made = tmp_path_factory.mktemp("acme") / "packages"
     for name, text in {**FILES, "acme_scores/__init__.py": ""}.items():
         if name != "pyproject.toml":

@@ -35,7 +35,7 @@ def head(names: str, language: Language) -> str:
 
 
 def warnings_of(names: str, language: Language) -> list[str]:
-    """Return what is said of parameters once a sandbox has told their names."""
+    """Return the warnings about parameters once a sandbox has reported their names."""
     contract = Contract.EVALUATE_V1 if names.count(",") == 3 else Contract.EVALUATE
     facts = FunctionFacts("evaluate", 3, parameters=tuple(map(ParameterFacts, names.split(", "))))
     loaded = Loaded(contract, "declared", "", "evaluate", tuple(names.split(", ")), facts=(facts,))
@@ -243,7 +243,8 @@ def meant() -> list[Evaluator]:
 
 @BUBBLEWRAP
 async def test_no_function_is_silently_wrong(service: Service) -> None:
-    """Each is given what its names say, is refused with a reason, or a warning says why it scores 0 where 1 is meant."""
+    """Each function either gets what its names say, or is refused with a reason, or a warning says why it scores 0
+    instead of 1."""
     evaluators = meant()
     assert len(evaluators) > 60
     results = await asyncio.gather(*(service.evaluate(one, ROW) for one in evaluators))

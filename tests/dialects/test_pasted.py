@@ -10,7 +10,7 @@ from tests.dialects.pasted import PASTED, Pasted
 
 
 def differences(case: Pasted, result: EvaluationResult) -> list[str]:
-    """Say in what a result differs from what is expected."""
+    """Return the differences between a result and the expected one."""
     error = result.error
     found = error.code.value if error else "skipped" if result.status.value == "skipped" else result.score
     if found is None or (isinstance(case.expected, str) and case.expected == result.label):

@@ -322,7 +322,7 @@ def evaluator(contract: str, code: str, language: Language = PYTHON) -> Evaluato
 
 
 def told(result: EvaluationResult) -> list[tuple[str, str | None]]:
-    """Return what a result says of missing columns, and what to do."""
+    """Return the warnings of a result about missing columns, with their remedies."""
     return [(note.message, note.remedy) for note in result.warnings if note.code == "missing_column"]
 
 

@@ -56,7 +56,7 @@ async def test_evaluators_score_as_in_the_real_package(service: Service, real: d
 
 
 def _of_agenta(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the score, whether it passed, and the numbers beside it; of one that failed that it did."""
+    """Return the score, whether the row passed, and the other numbers; for a failed row, only that it failed."""
     if "error" in found:
         return {"failed": True}
     value = found["value"] if isinstance(found["value"], dict) else {}

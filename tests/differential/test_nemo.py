@@ -73,7 +73,7 @@ NOT_OF_JOBS: Final = ("figures",)  # cases with an option that only runs in this
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The results of the cases by the way they ran: `real`, and those of `RELATIVE`."""
+    """The results of the cases by the way they were run: `real`, and those of `RELATIVE`."""
     folder = tmp_path_factory.mktemp("nemo")
     environment = FORKED | {"EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1"]'}
     with model_server() as model, Server(log=folder / "log", environment=environment) as host:
@@ -120,7 +120,8 @@ def test_each_difference_is_documented() -> None:
 
 
 def _alike(real: dict[str, Any], here: dict[str, Any], way: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return both without what is different by its nature: the summary of rounded numbers, how a job tells an error."""
+    """Return both results without their natural differences: the summary of rounded numbers, and how a job reports an
+    error."""
     real, here = ({name: value for name, value in one.items() if name != "summary"} for one in (real, here))
     if way == "submit" and "error" in real and "rows" in here:  # a submission leaves out the rows that failed
         told = [message for row in here["rows"] for message in (row["metric_errors"] or {}).values()]

@@ -48,7 +48,7 @@ NEEDS: Final = {
     "weave": "weave",
     "ragas": "ragas",
 }
-"""A mark of programs that the package itself runs; the platform's server alone runs the others."""
+"""Marks of programs that the package itself runs; the others run only on the platform's server."""
 ROWS: Final = {
     "langsmith": "run",
     "phoenix": "output",

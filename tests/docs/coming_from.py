@@ -33,7 +33,7 @@ def _row(contract: str, languages: frozenset[Language]) -> str:
 
 
 def written(page: str) -> str:
-    """Return the page with the table as it has to be."""
+    """Return the page with an up-to-date table."""
     return _TABLE.sub(lambda _: table(), page, count=1)
 
 

@@ -56,7 +56,7 @@ def ask(operation: str, *path: object, body: object = None, **query: object) -> 
 
 
 def same(operation: str, parsed: Any, sent: Any) -> None:
-    """Hold that the generated class keeps every field: written again, it is what was sent."""
+    """Check that the generated class keeps every field: written again, it equals what was sent."""
     if isinstance(parsed, list):
         for one, other in zip(parsed, sent, strict=True):
             same(operation, one, other)

@@ -22,7 +22,7 @@ def listed() -> str:
 
 
 def written(page: str) -> str:
-    """Return the page with the list as it has to be."""
+    """Return the page with an up-to-date list."""
     return _LIST.sub(lambda _: listed(), page, count=1)
 
 

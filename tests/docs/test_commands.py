@@ -28,7 +28,7 @@ INSTALLED = Path(sys.executable).parent
 README = ROOT / "README.md"
 RUNNABLE = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
 MORE = "…"
-"""A key of a shown answer: there are more fields."""
+"""A key in a shown answer that says that there are more fields."""
 VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "peak_memory_mb", "run_ms", "warm"}
 
 
@@ -96,7 +96,7 @@ def run(
 
 
 def follows(document: Path, block: Block, following: Block) -> bool:
-    """Whether nothing but space stands between two blocks."""
+    """Whether only white space stands between two blocks."""
     end = block.line + block.text.count("\n") + 2
     lines = document.read_text().splitlines()[end - 1 : following.line - 1]
     return not re.search(r"\S", "\n".join(lines))
@@ -112,7 +112,7 @@ def shown(value: Any, told: Any) -> Any:
 
 
 def stable(value: Any) -> Any:
-    """A decoded answer without what differs from run to run."""
+    """Return a decoded answer without fields that differ from run to run."""
     if isinstance(value, dict):
         return {key: stable(inner) for key, inner in value.items() if key not in VOLATILE}
     return [stable(inner) for inner in value] if isinstance(value, list) else value

@@ -84,7 +84,7 @@ def test_every_operation_has_a_name_a_key_and_its_errors() -> None:
 
 @pytest.fixture(scope="module")
 def ours(document: Any) -> Any:
-    """The document with the routes of `/v1` only: vendors' documents are their own."""
+    """The document with only the routes of `/v1`; vendors have documents of their own."""
     return {**document, "paths": {path: one for path, one in document["paths"].items() if path.startswith("/v1/")}}
 
 
@@ -123,7 +123,7 @@ def test_a_generated_client_calls_every_operation(walked: Path, ours: Any) -> No
 def test_generated_types_of_typescript_fit_what_every_operation_takes_and_answers(
     walked: Path, ours: Any, tmp_path: Path
 ) -> None:
-    """The compiler refuses a field that the document lacks, or one of another type, in what was really sent and answered."""
+    """The compiler finds wrong and unknown fields in the requests and answers that were really sent."""
     calls = [json.loads(line) for line in (walked / "calls.jsonl").read_text().splitlines()]
     wrong = [{**one, "answer": {**one["answer"], "score": "1"}} for one in calls if one["operation"] == "evaluate"]
     told = typed_calls(tmp_path, ours, [*calls, *wrong])

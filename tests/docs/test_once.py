@@ -18,7 +18,7 @@ from tests.docs.words import report, words_by_section
 CONTENTS = ROOT / "docs" / "README.md"  # page that names every other page, by its purpose
 PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if path != CONTENTS]
 MOST = 10
-"""Names of one such list that a section of another page may need: a third of the shortest list."""
+"""Names of one such list that a section of another page may contain: a third of the shortest list."""
 
 
 def _spans(text: str) -> set[str]:

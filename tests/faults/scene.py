@@ -57,7 +57,7 @@ class Scene:
         return sum(counts) - self._rows_before
 
     def forget_rows(self) -> None:
-        """Count them from here."""
+        """Count the rows from here."""
         self._rows_before += self.rows()
 
     def gauge(self, name: str) -> float:
@@ -68,7 +68,8 @@ class Scene:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def recovered(self) -> float:
-        """Call until the host answers as it should, every refusal on the way being an honest one; return the seconds."""
+        """Call until the host answers as it should, checking that every refusal before is an honest one; return the
+        seconds."""
         started = time.monotonic()
         while (answer := self.evaluate()).status_code != 200:
             assert answer.status_code in HONEST, answer.text

@@ -1,4 +1,5 @@
-"""The builder is killed while its host lives: whoever waits is told so, nothing half-done is kept, the next try builds."""
+"""The builder is killed while its host lives: waiting callers are told, nothing half-done is kept, and the next try
+builds."""
 
 import asyncio
 import contextlib

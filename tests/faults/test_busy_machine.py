@@ -138,7 +138,7 @@ async def stopped(link: Link, seconds: float = 4.0) -> None:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 async def own_service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    """A service none of whose sandboxes was started before the test."""
+    """A service that has not started any sandbox before the test."""
     own = settings(request.param, load_timeout_s=0.7, max_sandboxes_per_evaluator=1)
     async with open_engine(own) as opened:
         yield opened
@@ -151,7 +151,8 @@ def machine(own_service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[M
 
 
 def languages(service: Service) -> tuple[Language, ...]:
-    """Both over bubblewrap; over Docker, whose sandboxes are looked at in the same way, the cheaper one."""
+    """Both languages over bubblewrap; over Docker only the cheaper one, because its sandboxes are watched in the same
+    way."""
     return (Language.PYTHON,) if service.pool.backend.name == "docker" else tuple(CODE)
 
 
@@ -234,7 +235,7 @@ async def _stopped_twice(service: Service, language: Language, machine: Machine)
 
 
 def sleeper(language: Language) -> Evaluator:
-    """An evaluator whose rows take as many of their three seconds as they say."""
+    """An evaluator whose rows take as much of their three seconds as the row says."""
     code = {
         Language.PYTHON: "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['s'])\n    return 0.5\n",
         Language.JAVASCRIPT: _SLEEPS,
@@ -259,7 +260,7 @@ ROWS = (*WORDS, *"defghij")
 
 @contextlib.contextmanager
 def starved(host: Scene) -> Iterator[None]:
-    """Give a running host and what it starts 5 % of a core, and its sandboxes together as much."""
+    """Give a running host and its child processes 5 % of a core, and its sandboxes together another 5 %."""
     found = find_hierarchies(Path("/proc/self"))["cpu"]
     group = found.own / f"busy-{host.pid}"
     group.mkdir()
@@ -289,7 +290,7 @@ def starved(host: Scene) -> Iterator[None]:
 
 
 def worked(host: Scene) -> dict[str, object]:
-    """Run a job, a call and a call with a new package set in each language; return what may not differ."""
+    """Run a job, a call and a call with a new package set in each language; return the parts that must not differ."""
     post, get = host.server.client.post, host.server.client.get
     written = {**CODE, Language.TYPESCRIPT: TYPESCRIPT}
     evaluators = [

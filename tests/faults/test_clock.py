@@ -40,7 +40,7 @@ WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime",
 
 
 def wall_clock_reads(source: str) -> list[int]:
-    """Return the lines on which a module asks what time it is."""
+    """Return the lines on which a module reads the wall clock."""
     names = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute))
     return [node.lineno for node in names if (getattr(node.value, "id", ""), node.attr) in WALL]
 

@@ -36,7 +36,7 @@ def postgresql() -> Iterator[PostgreSQL]:
 
 @pytest.fixture(scope="module")
 def served(postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, str]]:
-    """A host on a database of that server, and its URL: it goes through one fault after the other."""
+    """A host on a database of that server, and its URL; it suffers one fault after the other."""
     url = postgresql.make_database()
     with scene(tmp_path_factory.mktemp("host"), environment={"EVALUATOR_HOST_DATABASE_URL": url}) as host:
         yield host, url
@@ -172,7 +172,7 @@ def test_a_dump_of_a_database_in_use_is_restored_and_its_job_ends_there(postgres
 
 
 def read_only(postgresql: PostgreSQL, url: str, value: str) -> None:
-    """Let a database be read only, as a standby is, for every connection."""
+    """Make a database read-only for every connection, as a standby is."""
     with psycopg.connect(postgresql.url(), autocommit=True) as server:
         name = conninfo_to_dict(url)["dbname"]
         server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")  # type: ignore[arg-type]
@@ -285,14 +285,14 @@ def rows_done_at_first(host: Scene, client: Client, job: JobReport) -> int:
 
 
 def assert_answered(host: Scene) -> None:
-    """A call needs no database; one that is refused all the same is told so."""
+    """Check a call that needs no database: it is answered, or refused with an honest reason."""
     answer = host.evaluate()
     assert answer.status_code == 200 or answer.status_code in HONEST, answer.text
     assert answer.status_code != 200 or answer.json()["score"] == 1.0
 
 
 def until_listed(host: Scene) -> float:
-    """Wait until what needs the database works again; return the seconds."""
+    """Wait until requests that need the database work again; return the seconds."""
     started = time.monotonic()
     while (answer := host.server.client.get("/v1/jobs")).status_code != 200:
         assert answer.status_code == 503, answer.text
@@ -302,7 +302,7 @@ def until_listed(host: Scene) -> float:
 
 
 def assert_whole(host: Scene, job: JobReport) -> None:
-    """The job ends, and each of its rows has one result, its own."""
+    """Check that the job ends, and that each of its rows has exactly one result, its own."""
     with Client(host.server.url) as client:
         host.until(lambda: client.jobs.get(job.id).status is not JobStatus.RUNNING, seconds=120)
         ended = client.jobs.get(job.id)

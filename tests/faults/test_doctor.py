@@ -52,7 +52,7 @@ class Machine:
         self.undo.callback(subprocess.run, ["umount", "-l", self.data], check=True)
 
     def own_tools(self) -> Path:
-        """Give it a copy of the tools; return the program esbuild."""
+        """Give the directory a copy of the tools; return the program esbuild."""
         shutil.copytree(DATA_DIR / "toolchain", self.data / "toolchain")
         return next(self.data.glob("toolchain/esbuild*/esbuild"))
 

@@ -29,7 +29,7 @@ exec {bwrap} "$@"
 
 
 def busy_machine(folder: Path, what: str) -> tuple[Path, str]:
-    """Put a program before bubblewrap that does something first while a file is there; return that and a PATH."""
+    """Put a program before bubblewrap that first does something while a file exists; return the file and a PATH."""
     busy, shim = folder / "busy", folder / "bin" / "bwrap"
     busy.touch()
     shim.parent.mkdir()
@@ -77,7 +77,7 @@ async def test_a_slow_first_sandbox_ends_no_host(
     fill = session.Sandbox._fill
 
     async def silent(self: session.Sandbox, timeout_s: float, clock: Any) -> bool:
-        """Hear nothing of a runner while the machine is busy."""
+        """Let nothing be heard from runners while the machine is busy."""
         await asyncio.sleep(0.01 if busy.exists() else 0)
         return False if busy.exists() else await fill(self, timeout_s, clock)
 

@@ -31,7 +31,7 @@ def host(tmp_path: Path) -> Iterator[Server]:
 
 
 def asked(host: Server, path: str) -> httpx.Response:
-    """An answer of a process that does not hang: each connection reaches another one."""
+    """Return an answer of a process that does not hang: each connection reaches another process."""
     while True:
         try:
             return httpx.get(f"{host.url}{path}", timeout=4)  # /metrics waits for processes for half of this time

@@ -15,7 +15,7 @@ MOST_A_SECOND = 10  # wake-ups a second of all its processes, spare sandboxes in
 
 
 def wake_ups(pids: list[int]) -> int:
-    """How often threads of these processes have waited for something."""
+    """Return how often threads of these processes have waited for something."""
     statuses = [path.read_text() for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/status")]
     counts = [line for text in statuses for line in text.splitlines() if line.startswith("voluntary_ctxt_switches")]
     return sum(int(line.split()[1]) for line in counts)

@@ -84,7 +84,7 @@ def tenants(tmp_path: Path) -> Iterator[Tenants]:
 
 
 def statuses(held: list[socket.socket], *, count: int) -> Counter[str]:
-    """Return the statuses of the answers so far; wait until `count` connections have one."""
+    """Return the statuses of the answers so far, once `count` connections have one."""
     seen: dict[socket.socket, str] = {}
     until = time.monotonic() + 60
     while len(seen) < count:

@@ -1,4 +1,4 @@
-"""The end of a host: what runs is finished, what comes is refused, a second signal ends it at once, nothing is left."""
+"""The end of a host: running work is finished, new calls are refused, a second signal ends it at once, nothing is left."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_never_ends_does_not_keep_the_host(tmp_path: Path) -> None:
-    """A job reads its rows in a thread; here the file of the rows is a pipe that nobody writes to."""
+    """A job reads its rows in a thread; here the file of rows is a pipe to which nothing is written."""
     home, log = new_home(tmp_path), tmp_path / "log"
     with Server(data_dir=home, log=log, environment={"EVALUATOR_HOST_STOP_GRACE_S": "1"}) as server:
         client = server.client
@@ -98,7 +98,7 @@ sys.slow = Slow()
 
 
 def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tmp_path: Path) -> None:
-    """All is stored by then; the busier the machine, the longer it takes."""
+    """Everything is stored by then, but the end takes longer on a busy machine."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_TO_FREE)
     environment = {"EVALUATOR_HOST_STOP_GRACE_S": "0.5", "PYTHONPATH": str(tmp_path)}
     with Server(command=COMMAND, log=tmp_path / "log", environment=environment) as server:
@@ -108,7 +108,7 @@ def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tm
 
 
 def test_a_crash_of_native_code_says_in_the_log_where_it_was(tmp_path: Path) -> None:
-    """As the file system of a SQLite file does, when it becomes read-only under the host's mapped memory."""
+    """The cause may be a SQLite file whose file system becomes read-only while the host has it mapped."""
     with Server(log=tmp_path / "log") as server:
         server.process.send_signal(signal.SIGBUS)
         assert server.process.wait(20) == -signal.SIGBUS

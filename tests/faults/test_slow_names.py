@@ -67,7 +67,7 @@ async def clients(server: Server, keys: list[str]) -> AsyncIterator[list[httpx.A
 
 
 async def asked(client: httpx.AsyncClient, code: str, **more: Any) -> str:
-    """The reason of one row."""
+    """Return the reason of one row's result."""
     inputs = more.pop("inputs", {})
     answer = await client.post("/v1/evaluate", json={"evaluator": {"code": code, **more}, "inputs": inputs})
     return str(answer.raise_for_status().json()["reason"])

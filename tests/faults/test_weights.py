@@ -19,7 +19,7 @@ MEASURED_S = 1.5  # seconds of processor time, however long that takes
 
 @contextmanager
 def host_folder(number: int) -> Iterator[Cgroups]:
-    """Folders as a host makes them, of a host with one or two processors."""
+    """Make cgroup folders like those of a host with one or two processors."""
     made = find_cgroups(f"{this_instance()}.9{number}")
     assert made is not None
     assert CPU in made.controllers, "this machine grants a CPU weight"

@@ -7,7 +7,7 @@ FALSY = {"empty-text": "", "empty-object": {}, "empty-list": [], "zero": 0, "fal
 
 
 def echo_cases() -> list[Case]:
-    """Whatever JSON the output is, it arrives as it was sent."""
+    """Any JSON output arrives as it was sent."""
     cases = []
     for name, outputs in FALSY.items():
         row = {"inputs": {"want": outputs}, "outputs": outputs}

@@ -88,7 +88,7 @@ class Case:
         return {"evaluator": evaluator, **row}
 
     def mismatches(self, result: EvaluationResult) -> list[str]:
-        """Say in what a result differs from what is expected; nothing when it does not."""
+        """Return the differences between a result and the expected one; empty if there are none."""
         expected, error = self.expected, result.error
         status = "failed" if expected.error else "scored"
         found: dict[str, tuple[Any, Any]] = {
@@ -128,7 +128,7 @@ class Case:
 
 
 def _same(have: Any, want: Any) -> bool:
-    """Equal, and a bool only where a bool is expected: 1 == True in Python, but not in JSON."""
+    """Whether two values are equal, with bools equal only to bools: 1 == True in Python, but not in JSON."""
     if want is ANY:
         return True
     if isinstance(want, dict) and isinstance(have, dict):

@@ -94,7 +94,7 @@ def exact(
 
 
 def pasted(name: str, code: str, language: Language, completion: str, target: str, expected: Expected) -> list[Case]:
-    """The example as it would be typed, and with the line numbers that copying it from its page brings along."""
+    """The example as it would be typed, and with the line numbers that come along when it is copied from its page."""
     cleaned = Expected(
         **{f: getattr(expected, f) for f in Expected.__slots__} | {"warnings": expected.warnings | {"source_cleaned"}}
     )

@@ -28,7 +28,7 @@ _TYPESCRIPT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returning:
-    """Code that returns one value, and what it becomes; `v1` and `main` are as `evaluate` unless given."""
+    """Code that returns one value, and the results that it becomes; `v1` and `main` equal `evaluate` unless given."""
 
     name: str
     py: str | None = None

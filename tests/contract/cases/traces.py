@@ -57,7 +57,7 @@ def load(shape: str) -> dict[str, Any]:
 
 
 def slowed(shape: str) -> dict[str, Any]:
-    """The same trace, but the root took seven seconds."""
+    """The same trace, with a root that took seven seconds."""
     trace = copy.deepcopy(load(shape))
     if shape == "otlp":
         root = next(s for s in trace["resourceSpans"][0]["scopeSpans"][0]["spans"] if not s["parentSpanId"])

@@ -16,7 +16,7 @@ other = partial(NativeCase, row=ROW)
 
 
 def right(parameters: str, expression: str, name: str = "score", **more: Any) -> NativeCase:
-    """A function whose expression is true if each parameter is given what its author means."""
+    """A function whose expression is true if each parameter gets what its author meant."""
     return case(
         id=f"{name}({parameters})",
         code=f"def {name}({parameters}):\n    return {expression}\n",

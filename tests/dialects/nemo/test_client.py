@@ -1,4 +1,4 @@
-"""NVIDIA's own client works with a host: what it made of the host's answers is what it makes of its own platform's."""
+"""NVIDIA's own client works with a host: it makes the same of the host's answers as of its own platform's."""
 
 import json
 from collections.abc import Iterator

@@ -91,7 +91,7 @@ def test_a_target_that_fails_says_so(model: ModelServer) -> None:
 
 
 class Slow:
-    """Fails for `bad`, and takes as long as it is told."""
+    """Fails for `bad`, and otherwise takes as long as it is told."""
 
     type = "slow"
 

@@ -49,7 +49,7 @@ async def test_metrics_say_the_same_in_the_real_package(service: Service) -> Non
 
 
 def asked(program: str, folder: Path, *, packages: Path | None) -> tuple[list[str], list[str]]:
-    """Run a program that asks a model in a process of its own: what it printed, and the model was sent."""
+    """Run a program that asks a model in a separate process; return its output, and the requests that the model got."""
     (folder / "program.py").write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(packages) if packages else ""}
     with judge_server() as model:

@@ -1,4 +1,4 @@
-"""Scores over all rows of a job or data file: computed once, whatever dies meanwhile, and shown in every place."""
+"""Scores over all rows of a job or data file: computed once, whatever dies meanwhile, and shown everywhere."""
 
 import json
 import os

@@ -42,7 +42,7 @@ def rollout(value: str) -> str:
 
 
 def one(reward: Any, name: str = "reward", **more: Any) -> dict[str, Any]:
-    """A reward as it is kept."""
+    """A reward as verl, TRL or verifiers store it."""
     return {"name": name, "reward": reward, **more}
 
 

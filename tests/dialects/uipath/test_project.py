@@ -1,4 +1,4 @@
-"""UiPath projects on disk: the folder that is there is taken, and a file that is not is answered with a near one."""
+"""UiPath projects on disk: the existing folder is used, and for a missing file a similar one is suggested."""
 
 import re
 from pathlib import Path

@@ -51,7 +51,7 @@ def registered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def file(registered: tuple[Path, Path], tmp_path: Path) -> Path:
-    """The same in a copy of the project that is the test's own."""
+    """The same, in a copy of the project for this test."""
     project, made = registered
     shutil.copytree(project, tmp_path, dirs_exist_ok=True)
     return tmp_path / made

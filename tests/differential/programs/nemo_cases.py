@@ -134,7 +134,7 @@ class Wrong:
 
 
 class Plain:
-    """Is not asynchronous."""
+    """A metric that is not asynchronous."""
 
     type = "plain"
 
@@ -171,7 +171,7 @@ class Sleepy:
 
 
 class Together:
-    """Has scores over all rows."""
+    """A metric with scores over all rows."""
 
     type = "together"
 

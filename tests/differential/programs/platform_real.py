@@ -16,7 +16,7 @@ warnings.simplefilter("ignore")
 
 
 class Refused(Exception):
-    """The platform takes no such value."""
+    """The platform refuses such a value."""
 
 
 def run(code):
@@ -29,7 +29,7 @@ def run(code):
 
 
 def own(namespace, wanted):
-    """Return the program's own objects that fit, in the order of their definition."""
+    """Return the matching objects of the program itself, in the order of their definition."""
     return [one for one in namespace.values() if getattr(one, "__module__", None) == "evaluator" and wanted(one)]
 
 
