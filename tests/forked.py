@@ -36,7 +36,8 @@ from tests.authorities import share_authorities
 from tests.leftovers import begin_run
 
 APART = "EVALUATOR_HOST_TEST_APART"
-"""Set where each process of a run has commands forked from one of its own, so that their processor time is its own."""
+"""Setting that makes each process of a run fork commands from a process of its own, so that their processor time counts
+as its own."""
 
 _LOOK_EVERY_S = 2.0
 _MESSAGE_BYTES = 1 << 20
@@ -182,7 +183,8 @@ sys.exit(code if code >= 0 else 128 - code)
 
 @cache
 def _template() -> socket.socket:
-    """Return a connection to the process that all commands of this one are forked from; that ends with this one.
+    """Return a connection to the process from which all commands of this one are forked; that process ends with this
+    one.
 
     It is forked from one that the processes of a run share, since the imports take some seconds.
     """
@@ -219,7 +221,7 @@ def _start_shared(listener: int) -> None:
 
 
 def _share(listener: socket.socket) -> socket.socket:
-    """Fork a process for each connection. Returns the connection in each of those; exits with the run."""
+    """Fork a process for each connection. Returns the connection in each forked process; exits with the run."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         if not select.select([listener], [], [], _LOOK_EVERY_S)[0]:
@@ -235,7 +237,7 @@ def _share(listener: socket.socket) -> socket.socket:
 
 
 def _serve(connection: socket.socket) -> list[str]:
-    """Fork a process for each message. Returns in each of those, with its arguments; exits when the other end closes."""
+    """Fork a process for each message. Returns its arguments in each forked process; exits when the other end closes."""
     running: dict[int, tuple[int, int]] = {}  # by pidfd: its process id, and the descriptor for its exit status
     while True:
         ready = select.select([connection.fileno(), *running], [], [])[0]
@@ -284,7 +286,7 @@ def _become(message: dict[str, Any], descriptors: list[int]) -> list[str]:
 
 
 def _build_api() -> None:
-    """Describe the API once, which imports what its routes need when they are called."""
+    """Describe the API once, which imports what its routes need later."""
     from evaluator_host.engine.config.settings import Settings  # noqa: PLC0415 - not for those who only ask for a process
     from evaluator_host.server.app import describe_app  # noqa: PLC0415 - the same
 
@@ -302,7 +304,8 @@ def _read_tables() -> None:
 
 
 def _end(main: Callable[[], object]) -> NoReturn:
-    """Run a command and end as a process does, but leave its memory to the kernel: freeing all that was imported copies it."""
+    """Run a command and end as a process does, but leave its memory to the kernel, because freeing all that was
+    imported would copy it."""
     code, killed = 1, False
     try:
         main()

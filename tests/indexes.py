@@ -71,7 +71,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed in the middle is what these tests are about."""
+        """Ignore the error: these tests kill clients in the middle."""
 
 
 @dataclass
@@ -128,7 +128,7 @@ class Index:
         return [asked.path for asked in self.asked]
 
     def add_python(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a wheel or a source archive; `served` instead of what its hash is of."""
+        """Offer a wheel or a source archive; `served` is sent in place of the content that its hash was made of."""
         digest = hashlib.sha256(archive.content).hexdigest()
         self.files[f"/files/{archive.file_name}"] = ("application/octet-stream", served or archive.content)
         page = f"/simple/{archive.name}/"
@@ -137,7 +137,7 @@ class Index:
         self.files[page] = ("text/html", (others or b"<!DOCTYPE html>\n") + link.encode())
 
     def add_npm(self, archive: Archive, *, served: bytes | None = None) -> None:
-        """Offer a tarball with its integrity; `served` instead of what that is of."""
+        """Offer a tarball with its integrity; `served` is sent in place of the content that it was made of."""
         integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive.content).digest()).decode()
         tarball = f"/npm/{archive.name}/-/{archive.file_name}"
         version = {**archive.manifest, "dist": {"tarball": self.url + tarball, "integrity": integrity}}
@@ -152,12 +152,12 @@ def redirect(target: str) -> Answer:
 
 
 def hang(handler: Handler) -> None:
-    """Say nothing until the test is over."""
+    """Send nothing until the test is over."""
     handler.index.ended.wait(120)
 
 
 def drip(handler: Handler) -> None:
-    """A byte now and then, for ever."""
+    """Send a byte now and then, for ever."""
     handler.send_response(200)
     handler.send_header("Content-Type", "text/html")
     handler.end_headers()
@@ -167,7 +167,7 @@ def drip(handler: Handler) -> None:
 
 
 def flood(handler: Handler) -> None:
-    """As much as the other side takes."""
+    """Send as much as the other side accepts."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/vnd.pypi.simple.v1+html")
     handler.end_headers()

@@ -1,4 +1,4 @@
-"""Hosts with keys for tests: what makes keys, what asks with them, what every refusal looks like."""
+"""Hosts with keys for tests: how keys are made and used, and what every refusal looks like."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
-    """Wait until something holds."""
+    """Wait until a condition holds."""
     until = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < until, "it did not come to hold"
@@ -76,7 +76,7 @@ def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
 
 
 def is_problem(response: httpx.Response, status: int, code: str) -> bool:
-    """Whether a response is the one error shape, with the headers that every response has."""
+    """Check that a response has the one error shape, and the headers that every response has."""
     assert response.status_code == status, (response.status_code, response.text[:500])
     assert response.headers["content-type"] == "application/problem+json"
     assert response.headers["x-content-type-options"] == "nosniff"

@@ -39,12 +39,13 @@ def left_behind(host_pid: int, *, docker: list[str] | None = None) -> list[str]:
 
 
 def until_nothing_runs(host_pid: int) -> None:
-    """Wait for the processes of a host to go, and fail when they do not; cgroups of a killed one go with the next."""
+    """Wait for the processes of a host to end, and fail if they do not; cgroups of a killed host are removed by the
+    next one."""
     _wait(lambda: [line for line in left_behind(host_pid, docker=[]) if line.startswith("process ")], seconds=15)
 
 
 def until_nothing_is_left(host_pid: int, *, seconds: float = 15, docker: list[str] | None = None) -> None:
-    """Wait for the rest to go, and fail when it does not."""
+    """Wait for everything else to go, and fail if it does not."""
     _wait(lambda: left_behind(host_pid, docker=docker), seconds=seconds)
 
 
@@ -56,7 +57,7 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
 
 
 def cgroup_folders(instance: str) -> list[Path]:
-    """Control groups that a host has, of sandboxes or for them."""
+    """Return the control groups that a host has for itself and for its sandboxes."""
     walked = os.walk("/sys/fs/cgroup")  # a walk that does not mind folders which vanish meanwhile
     return [Path(at, name) for at, names, _ in walked for name in fnmatch.filter(names, f"{PREFIX}{instance}*")]
 

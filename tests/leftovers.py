@@ -29,7 +29,7 @@ def begin_run() -> str:
 
 
 def make_folder(prefix: str, *, parent: Path | None = None) -> Path:
-    """Make an empty folder of this run: its maker removes it, or the next run does."""
+    """Make an empty folder of this run; its maker or the next run removes it."""
     return Path(tempfile.mkdtemp(prefix=f"{prefix}-{begin_run()}-", dir=parent))
 
 

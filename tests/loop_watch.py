@@ -23,7 +23,7 @@ class LoopWatch:
 
 @contextmanager
 def watching() -> Iterator[LoopWatch]:
-    """Watch every event loop of this process; a busy machine does not matter, waiting is not counted."""
+    """Watch every event loop of this process by processor time, so that neither a busy machine nor waiting counts."""
     watch, run = LoopWatch(), asyncio.Handle._run
 
     def measured(handle: asyncio.Handle) -> None:

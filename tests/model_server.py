@@ -78,7 +78,7 @@ class ModelServer:
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05})
 
     def begin(self, body: dict[str, Any], headers: dict[str, str]) -> Fault:
-        """Note a request and say what is to go wrong with it."""
+        """Note a request, and return the fault that is due for it."""
         question = question_of(body)
         with self._lock:
             self.asked.append(question)
@@ -96,7 +96,7 @@ class ModelServer:
 
     @property
     def connections(self) -> int:
-        """How many callers are connected. What a killed caller had sent is in `asked` once it counts no more."""
+        """How many callers are connected; a killed caller is no longer counted once its request is in `asked`."""
         return len(self._http.connections)
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class ModelServer:
 
 
 def judged(response_format: dict[str, Any], question: str) -> dict[str, Any]:
-    """An answer of the form that was asked for: the label or number that the question's last line names."""
+    """An answer in the requested form: the label or number that the question's last line names."""
     schema = response_format.get("json_schema", {}).get("schema") or {"properties": {"score": {"type": "number"}}}
     last = question.strip().rpartition("\n")[2]
     numbers = [float(word) for word in last.split() if word.replace(".", "", 1).isdigit()]
@@ -234,7 +234,7 @@ class _Http(ThreadingHTTPServer):
         self.connections.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that hangs up is not this server's concern."""
+        """Ignore a caller that hangs up."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -9,7 +9,7 @@ from evaluator_host.types.evaluator import Language
 
 
 class NoPackages:
-    """Stands in for `Environments` where nothing is installed; no index knows a package."""
+    """Stands in for `Environments` on a host where nothing is installed and no index knows a package."""
 
     @property
     def queries(self) -> "NoPackages":

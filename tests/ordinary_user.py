@@ -65,7 +65,7 @@ def pass_as_ordinary_user(tests: Path, *, timeout_s: float = 280) -> None:
 
 
 def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Path] = ()) -> list[str]:
-    """Return a command that runs Python with these arguments as an ordinary user, for whoever starts it themselves."""
+    """Return a command that runs Python with these arguments as an ordinary user, for callers that start it themselves."""
     if os.geteuid() != 0:
         path = os.pathsep.join(map(str, (PROJECT, PACKAGES)))
         return ["env", f"PYTHONPATH={path}", sys.executable, *map(str, arguments)]
@@ -99,7 +99,8 @@ def ordinary_user_command(arguments: Sequence[str | Path], *, also: Sequence[Pat
 
 
 def host_command(environment: Mapping[str, str]) -> list[str]:
-    """Return a command that runs `evaluator-host` as an ordinary user with these settings; its arguments are added to it."""
+    """Return a command that runs `evaluator-host` as an ordinary user with these settings; its caller appends the
+    arguments."""
     start = f"import os\nos.environ.update({dict(environment)!r})\nfrom evaluator_host.__main__ import main\nmain()"
     *shell, script = ordinary_user_command(["-c", start])
     return [*shell, f'{script} "$@"', "host"]

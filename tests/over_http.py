@@ -38,7 +38,7 @@ _AT_ANY_RATE = {"rate_limit_per_s": 10_000, "rate_limit_burst": 10_000}
 
 
 class Host:
-    """Those verbs and facts of a `Service` that its tests ask for. `server` is the process."""
+    """The methods of a `Service` that its tests use, over HTTP. `server` is the process."""
 
     def __init__(self, server: Server, own: Settings, keys: Mapping[str, str]) -> None:
         self.server = server
@@ -126,7 +126,8 @@ def _variables(**changes: Any) -> dict[str, str]:
 
 
 def calling_processes(server: Server) -> list[int]:
-    """Return the processes of a host that answer calls besides the first: those of its forker that listen where it does."""
+    """Return the processes of a host that answer calls, besides the first: children of its forker that listen at its
+    port."""
     return [
         pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if _listens(pid, server.port)
     ]
@@ -172,7 +173,7 @@ def _has(pid: int, inodes: AbstractSet[str]) -> bool:
 
 
 def _inodes(port: int, other: int | None = None) -> set[str]:
-    """Return the numbers of the sockets at a port, or of the one that is connected with another port."""
+    """Return the numbers of the sockets at a port, or of the one that is connected to another port."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return {line[9] for line in lines if _port(line[1]) == port and other in (None, _port(line[2]))}
 

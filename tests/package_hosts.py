@@ -34,7 +34,7 @@ class Host:
 
     @property
     def shelf(self) -> Path:
-        """The folder of its sets."""
+        """Return the folder of its sets."""
         return self.home / "environments"
 
     def folder(self, digest: str) -> Path:
@@ -42,7 +42,7 @@ class Host:
         return self.shelf / digest.removeprefix("sha256:")
 
     def settings(self, **changes: Any) -> Settings:
-        """For a service in this process."""
+        """Return its settings for a service in this process."""
         return Settings(
             sandbox=SandboxChoice(self.backend),
             data_dir=self.home,
@@ -54,7 +54,7 @@ class Host:
         )
 
     def environment(self, **more: str) -> dict[str, str]:
-        """For a process of its own."""
+        """Return its settings for a separate process."""
         return {
             **os.environ,
             **more,
@@ -67,7 +67,7 @@ class Host:
         }
 
     def run(self, *arguments: str, code: int = 0, as_json: bool = True) -> Any:
-        """Run a command line to its end and return what it printed, or what it complained of."""
+        """Run a command line to its end, and return its output, or its error message."""
         done = forked.run([*arguments, *(["--json"] if as_json else [])], env=self.environment(), timeout=200)
         assert done.returncode == code, done.stderr
         return json.loads(done.stdout) if done.stdout else done.stderr

@@ -31,7 +31,7 @@ class Index:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """A context in which files are not answered, until `open` is set."""
+        """A context in which files are held back until `open` is set."""
         self.open.clear()
         try:
             yield

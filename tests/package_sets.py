@@ -37,7 +37,7 @@ def main():
 
 
 def owner_name() -> str:
-    """Name this process as an owner of images: other processes and runs use the engine meanwhile."""
+    """Name this process as an owner of images, because other processes and runs use the engine meanwhile."""
     return f"tests-{this_instance()}"
 
 
@@ -65,14 +65,14 @@ def javascript_set(folder: Path) -> Set:
 
 
 def tiny_set(folder: Path) -> Set:
-    """Make a set of one module, for what needs no index; no two are the same."""
+    """Make a set with one module, which needs no index; no two sets are the same."""
     folder.mkdir()
     (folder / "tiny.py").write_text("answer = 7\n")
     return described(folder, Language.PYTHON, tiny=f"1.{secrets.randbits(60)}")
 
 
 def described(folder: Path, language: Language, target: LockTarget | None = None, /, **packages: str) -> Set:
-    """The environment and the record of what was installed there, as it travels; by default for the image."""
+    """Return the environment and the record of its packages in the form that is moved; by default for the image."""
     target = target or target_for(image_platform(platform.machine()), language)
     pins = tuple(sorted(Pin(name, version, (), language) for name, version in packages.items()))
     locked = tuple(LockedPackage(pin.name, pin.version, requested=True) for pin in pins)
@@ -92,7 +92,7 @@ def backend_at(address: str, image: str = RUNTIME_IMAGE, *, owner: str = "") -> 
 
 @contextmanager
 def client_at(address: str) -> Iterator[docker.APIClient]:
-    """The engine; what is left on it of this session's is removed."""
+    """A client of the engine; images of this session are removed from it afterwards."""
     with contextlib.closing(docker.APIClient(base_url=address)) as opened:
         yield opened
         for image in layers_of(opened):
@@ -100,7 +100,7 @@ def client_at(address: str) -> Iterator[docker.APIClient]:
 
 
 def layers_of(client: docker.APIClient, owner: str = "") -> set[str]:
-    """Ids of the images of our environments, named or not."""
+    """Return the ids of the images of this host's package sets, with and without names."""
     found = client.images(filters={"label": [LABEL_ENVIRONMENT]})
     return {image["Id"] for image in found if image["Labels"].get(LABEL_OWNER) == (owner or owner_name())}
 

@@ -15,7 +15,7 @@ _ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process lives; one that has ended and that nobody has waited for does not."""
+    """Whether a process is alive; one that has ended does not count, even if nobody has waited for it."""
     try:
         return psutil.Process(pid).status() not in _ENDED
     except psutil.NoSuchProcess:
@@ -64,5 +64,5 @@ def peak_mb(pid: int) -> float:
 
 
 def restart_peak(pid: int) -> None:
-    """Let `peak_mb` of a process count from here."""
+    """Let `peak_mb` of a process count only from now on."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")

@@ -31,7 +31,7 @@ class Meter:
         self._part = ""
 
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Note whether another part follows."""
+        """Note whether a test of another part comes next."""
         self._part = part_of(item)
         self._at_end = nextitem is None or part_of(nextitem) != self._part
 
@@ -46,7 +46,7 @@ class Meter:
         return report
 
     def _used(self) -> float:
-        """Return the seconds since the last call. Two processes that use containers at once each count both."""
+        """Return the seconds since the last call. Two processes that use containers at the same time both count them."""
         now, containers_s = dict(seconds_below(os.getpid())), container_seconds()
         used = sum(now.values()) + containers_s - self._containers_s
         # The time of a process that ended is in its parent's sum if the parent waited for it, and otherwise in neither
@@ -67,7 +67,7 @@ class Recorder:
         self._seconds.update(getattr(report, "processor_s", {}))
 
     def pytest_sessionfinish(self) -> None:
-        """Write all parts that ran to `seconds.json`; what is there of others stays, unless their files are gone."""
+        """Write all parts that ran to `seconds.json`; entries of other parts stay, unless their files are gone."""
         kept = {part: seconds for part, seconds in json.loads(SECONDS.read_text()).items() if _is_there(part)}
         used = Counter(kept | {part: round(seconds, 1) for part, seconds in self._seconds.items()})
         SECONDS.write_text(json.dumps(dict(used.most_common()), indent=2) + "\n")

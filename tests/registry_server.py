@@ -102,7 +102,7 @@ def serving(home: Path, *, auth: str = "") -> Iterator[Registry]:
 
 @contextmanager
 def serving_with_tokens(home: Path, *, user: str, password: str) -> Iterator[Registry]:
-    """Yield a registry whose tokens a server gives to one user, to push and pull; as Docker Hub, GHCR and Harbor do."""
+    """Yield a registry that accepts one user's tokens, to push and pull; as Docker Hub, GHCR and Harbor do."""
     key = ec.generate_private_key(ec.SECP256R1())
     name, now = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, _SERVICE)]), datetime.now(UTC)
     made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
@@ -134,7 +134,7 @@ def serving_with_tokens(home: Path, *, user: str, password: str) -> Iterator[Reg
             self.wfile.write(json.dumps({"token": token.decode()}).encode())
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Tokens) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -34,7 +34,7 @@ class Relay:
         return f"tcp://127.0.0.1:{self._port}" if self._tcp else f"unix://{self._path}"
 
     def open(self) -> None:
-        """Listen (again)."""
+        """Listen, or listen again."""
         if self._tcp:
             self._server = socket.create_server(("127.0.0.1", self._port))
             self._port = self._server.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A real host process for tests: started by its command line, asked over HTTP, ended in whatever way a test wants."""
+"""A real host process for tests: started by its command line, asked over HTTP, ended in any way that a test needs."""
 
 import contextlib
 import os
@@ -125,7 +125,7 @@ def index_environment() -> dict[str, str]:
 
 
 def new_home(folder: Path) -> Path:
-    """Make a data directory in which nothing is yet but the tools, which take a minute to install."""
+    """Make a data directory that has only the tools, whose installation takes a minute."""
     made, tools = folder / "data", DATA_DIR / "toolchain"
     made.mkdir()
     tools.mkdir(parents=True, exist_ok=True)  # the first host of a machine finds nothing there, and makes it

@@ -13,7 +13,7 @@ from evaluator_host.platform.store.store import Store
 
 
 class Tables:
-    """One attribute for each, over the database of a store."""
+    """The tables of all resources over a store's database, one attribute for each."""
 
     def __init__(self, store: Store) -> None:
         database = store.database

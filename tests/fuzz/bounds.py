@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 
 def scaled(examples: int) -> int:
-    """Return how many of these examples the profile in force tries; the default profile tries all."""
+    """Return how many of these examples the current profile tries; the default profile tries all of them."""
     return max(1, examples * settings.default.max_examples // 100)
 
 
 def bounded(examples: int, *, shrink: bool = True) -> settings:
-    """Try so many examples."""
+    """Decorate a test so that it tries this many examples."""
     phases = (Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else []))
     return settings(max_examples=scaled(examples), phases=phases)
 
@@ -35,18 +35,18 @@ SMALL = (
     | st.lists(LONG | TEXT, max_size=2)
     | st.dictionaries(TEXT, TEXT, max_size=2)
 )
-"""A little of each kind, where many are put together."""
+"""A little of each kind, for cases that combine many values."""
 
 
 def nested(depth: int, leaf: Any, *, key: str | None = None) -> Any:
-    """A value within so many lists, or objects."""
+    """A value inside this many nested lists or objects."""
     for _ in range(depth):
         leaf = [leaf] if key is None else {key: leaf}
     return leaf
 
 
 def chunked(data: bytes, sizes: list[int]) -> list[bytes]:
-    """The same bytes in pieces of these sizes, again and again; all at once when there are none."""
+    """The same bytes in pieces of these sizes, repeated; in one piece if there are no sizes."""
     pieces, at = [], 0
     while at < len(data):
         size = sizes[len(pieces) % len(sizes)] if sizes else len(data)

@@ -50,7 +50,7 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
 
 @pytest.mark.timeout(120)
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
-    """Each set costs a process of node, so that many items go into one."""
+    """Each set takes a process of Node, so that many items share one."""
     asked: list[Any] = []
 
     @bounded(800)

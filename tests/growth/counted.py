@@ -19,7 +19,7 @@ _STEP: Final = 10  # instructions of SQLite between two counts
 
 @dataclass
 class Count:
-    """What a block took. `read` is in steps of SQLite, or in rows of PostgreSQL."""
+    """The cost of a block; `read` counts steps of SQLite, or rows of PostgreSQL."""
 
     statements: int = 0
     read: int = 0
@@ -57,7 +57,7 @@ def counting(database: Database) -> Iterator[Count]:
 
 
 async def cost(database: Database, work: Callable[[], Awaitable[object]]) -> Count:
-    """Return what some work asks of a database, on new connections."""
+    """Return the cost of some work in the database, on new connections."""
     await database.close()
     with counting(database) as count:
         await work()

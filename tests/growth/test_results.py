@@ -45,11 +45,11 @@ class Jobs:
     many: Job
 
     async def of_both(self, work: Callable[[Job], Awaitable[object]]) -> list[Count]:
-        """What some work takes for each job."""
+        """Return the cost of some work for each of the two jobs."""
         return [await cost(tables(self.store).results._database, partial(work, job)) for job in (self.few, self.many)]
 
     async def page(self, job: Job, which: Filter, sort: Sort) -> Count:
-        """What the second page takes."""
+        """Return the cost of the second page."""
         first, cursor = await tables(self.store).results.page(job.id, which, sort=sort, limit=_LIMIT)
         assert cursor is not None, "there is only one page"
         assert len(first) == _LIMIT
@@ -62,7 +62,7 @@ class Jobs:
 
 
 def _result(row: int, position: int) -> StoredResult:
-    """A row in fifty has failed, one in three has one of two scores that many share."""
+    """Return a result: one row in fifty has failed, and one in three has one of two scores that many share."""
     if row % 50 == 7:
         return StoredResult(position, row, "failed", None, None, "timeout", 1.0, "{}", "{}")
     score = (row % 2) * 0.5 if row % 3 == 0 else (row * 7919 % 10007) / 10007
@@ -137,7 +137,7 @@ async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -
 @pytest.mark.parametrize("sort", Sort)
 @pytest.mark.parametrize("which", _FILTERS)
 async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort, which: Filter) -> None:
-    """Of several evaluators, with pages that end within equal values."""
+    """With several evaluators, and with pages that end between equal values."""
     everything = [_result(row, position) for row in range(FEW) for position in range(EVALUATORS)]
     expected = [one for one in everything if _matches(one, which)]
     name = sort.removeprefix("-")

@@ -19,7 +19,7 @@ from tests.tables import tables
 SHOWN, FEW, TIMES = 5, 1000, 4
 SAME: Final = 1.5  # growth that counts as none
 SETS: Final = {"qa": datetime(2020, 1, 1, tzinfo=UTC), "other": datetime(2025, 1, 1, tzinfo=UTC)}
-"""When their jobs begin: all jobs over the other data set are newer."""
+"""Times at which their jobs begin: all jobs over the other data set are newer."""
 
 
 @pytest.fixture

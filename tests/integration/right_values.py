@@ -1,4 +1,4 @@
-"""Evaluators whose result was once another number than their author's, or an error without a word, by kind.
+"""Evaluators whose score was once not what their author meant, or an error without an explanation, by kind.
 
 Each kind has the input of which it was told and others like it. A case says what a caller reads: the score, the verdict,
 the reason, codes of warnings, and words of the error, its hint or the warnings.
@@ -11,7 +11,7 @@ from typing import Any, Final
 PY: Final = "def evaluate(inputs, outputs, trace):\n    "
 JS: Final = "export function evaluate(inputs, outputs, trace) {\n  "
 ANY: Final = object()
-"""Stands for a score that the case says nothing of."""
+"""Stands for a score that the case does not check."""
 
 
 @dataclass(frozen=True)

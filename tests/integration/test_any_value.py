@@ -67,7 +67,7 @@ MADE: Final = (
     *("-0", "1E5", "1" * 400, "[" * 70 + "]" * 70, '{"\\ud800": 1, "\\udbff": 2}', '["\\ud83d\\ude00"]', "NaN"),
     *(json.dumps(["\ud800"] * 40), json.dumps([10**400, 1])),
 )
-"""Texts of what no request can hold."""
+"""Texts of numbers and strings that no request can hold."""
 
 JSON: Final = {"Content-Type": "application/json"}
 
@@ -86,7 +86,7 @@ RETURNED = values(LEAVES.filter(lambda one: one == one) | NUMBERS, TEXT)
 
 
 def drawn(count: int) -> list[dict[str, Any]]:
-    """Draw rows, many for one call; what differs of a row is shown with its value."""
+    """Draw rows, many for one call; a difference is shown with its value."""
     rows = [_row(value, json.dumps(value)) for value in ODD] + [_row(None, text) for text in MADE]
 
     @bounded(count, shrink=False)
@@ -123,7 +123,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def unsaid(row: dict[str, Any], result: dict[str, Any], evaluator: str) -> list[str]:
-    """Return the paths at which a result differs from its row, and that neither its warnings nor its error name."""
+    """Return the paths at which a result differs from its row although neither its warnings nor its error name them."""
     if result["error"] is not None:
         message = result["error"]["message"]
         return [] if "$.made[0]" in message or "$.given[0]" in message else [message]
@@ -156,7 +156,7 @@ def test_any_value_comes_back_or_is_named(databases: Databases, tmp_path: Path) 
 
 
 def came(client: httpx.Client, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, list[Any]]]:
-    """Yield for each evaluator, and each way on which results come, the rows of which something differs unsaid."""
+    """Yield, for each evaluator and each way of reading results, the rows with unreported differences."""
     for name, evaluator in EVALUATORS.items():
         results = [one for some in (rows[:10], rows[10:]) for one in _batch(client, evaluator, some)]
         yield name, "batch", missed(rows, results, name)

@@ -46,7 +46,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, index: Index) -> Asy
 
 @pytest.fixture(scope="module")
 async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A host with the indexes of everybody."""
+    """A host with the public indexes."""
     async with open_engine(settings(tmp_path_factory.mktemp("data"))) as opened:
         yield opened
 

@@ -74,7 +74,7 @@ def wait_for_an_installation(build_home: Path) -> None:
 
 
 async def asked_at_once(url: str) -> list[dict[str, Any]]:
-    """Have the same new set asked for by many callers, each for a row of its own."""
+    """Have many callers ask for the same new set at the same time, each for a row of its own."""
     async with httpx.AsyncClient(base_url=url, timeout=150) as client:
         bodies = ({"evaluator": {"code": SUM, "packages": [LARGE]}, "outputs": "a" * n} for n in range(CALLERS))
         answers = await asyncio.gather(*(client.post("/v1/evaluate", json=body) for body in bodies))

@@ -56,7 +56,7 @@ def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def on_terminal(home: Path, *arguments: str) -> tuple[int, str]:
-    """Run a command whose standard error is a terminal; returns its exit code and what the terminal was sent."""
+    """Run a command whose standard error is a terminal; return its exit code and the terminal's input."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *arguments], env=environment(home), stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs

@@ -1,4 +1,4 @@
-"""The cache of package sets, shared by several processes: built once, evicted at its ceiling, never under anybody's feet."""
+"""The cache of package sets, shared by several processes: built once, evicted at its ceiling, never while it is in use."""
 
 import asyncio
 import os
@@ -45,7 +45,8 @@ def client() -> Iterator[docker.APIClient]:
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: docker.APIClient) -> Iterator[Host]:
-    """A host without any set, whose sets are folders and images alike; what it leaves on the engine is removed."""
+    """A host without sets, which keeps its sets as folders and as images; its images are removed from the engine
+    afterwards."""
     made = Host(tmp_path / "host", getattr(request, "param", "docker"), index=index)
     yield made
     for image in layers_of(client, engine_owner(made.home)):
@@ -53,7 +54,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path, index: Index, client: d
 
 
 async def build(host: Host, *pins: str) -> list[str]:
-    """Build sets as a process of its own would, one after the other; returns their digests."""
+    """Build sets one after the other, as a separate process would; return their digests."""
     digests = []
     async with open_engine(host.settings(environments_mb=1)) as service:
         for pin in pins:
@@ -63,7 +64,7 @@ async def build(host: Host, *pins: str) -> list[str]:
 
 
 def age(host: Host, digest: str, hours: int) -> None:
-    """Let a set look unused for so long."""
+    """Let a set look unused for this long."""
     then = time.time() - hours * HOUR_S
     os.utime(host.folder(digest), (then, then))
 
@@ -111,7 +112,7 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
 # the same on both backends: the package sets that are kept
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
-    """Their idle sandboxes end; a row that runs keeps its set."""
+    """Its idle sandboxes end; a running row keeps its set."""
     pin = index.add("shared", "said = 'shared'\n")
     evaluators = [{"code": f"{LABEL.format('shared')}# {number}\n", "packages": [pin]} for number in range(6)]
     slow = LABEL.format("shared").replace("return", "__import__('time').sleep(8)\n    return")
@@ -175,7 +176,7 @@ async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
 
 @contextmanager
 def stages_of(host: Host) -> Iterator[set[str]]:
-    """Yield the names of all folders that anything is installed into meanwhile."""
+    """Yield the names of all folders into which packages are installed meanwhile."""
     seen: set[str] = set()
     ended = threading.Event()
 

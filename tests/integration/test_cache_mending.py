@@ -31,7 +31,7 @@ def client() -> Iterator[docker.APIClient]:
 
 @pytest.fixture(scope="module", params=["bubblewrap", "docker"])
 def host(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """A host with one set; what it leaves on the engine is removed."""
+    """A host with one set; its images are removed from the engine afterwards."""
     with package_index.serving() as index, client_at(engine_address()) as client:
         index.add("mended", "said = 'well'\n")
         made = Host(tmp_path_factory.mktemp("host") / "data", request.param, index=index)
@@ -102,7 +102,7 @@ def test_the_command_says_what_it_found_and_whether_it_is_mended(host: Host) -> 
 
 
 def swap(client: docker.APIClient, digest: str, recipe: str, files: dict[str, bytes]) -> None:
-    """Put another image in the place of a set's, as far as its name and its labels go."""
+    """Replace the image of a set by another one with its name and its labels."""
     labels = client.inspect_image(layer_tag(digest))["Config"]["Labels"]
     whole = BytesIO(b"".join(tar_stream({"Dockerfile": recipe.encode(), **files}, trees={})))
     lines = list(

@@ -49,7 +49,7 @@ def cli(folder: Path, *arguments: str, environment: dict[str, str] | None = None
 def inside(
     folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str, str]:
-    """Run a command line that starts nothing in this process: exit code, standard output, standard error."""
+    """Run a command line that starts no processes inside this one: exit code, standard output, standard error."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", ["evaluator-host", *arguments])
     with pytest.raises(SystemExit) as ended:

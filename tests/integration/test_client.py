@@ -170,7 +170,7 @@ def test_a_stored_evaluator_is_migrated_and_has_traces(client: Client) -> None:
 
 
 def test_a_host_that_is_busy_is_tried_again_and_then_given_up(flavour: str) -> None:
-    """Against a server of our own: a real queue that is full at the right moment twice cannot be arranged."""
+    """Against a server of these tests, since a real queue cannot be full at the right moment twice."""
     with _BusyHost(busy=2) as host, open_client(flavour, host.url, retries=2) as client:
         client.ready()
     assert host.asked == 3
@@ -195,7 +195,7 @@ def test_importing_the_package_imports_neither_client_nor_service() -> None:
 
 
 class _BusyHost:
-    """Answers 429 so often, then 200 with an empty object."""
+    """Answers 429 a given number of times, then 200 with an empty object."""
 
     def __init__(self, *, busy: int) -> None:
         self.asked = 0

@@ -25,7 +25,7 @@ SPEC = SandboxSpec(Language.PYTHON, Environment("", Language.PYTHON, ""))
 
 
 def own() -> str:
-    """Return whose the containers of these tests are: not those of a service of the same run."""
+    """Return the name of the owner of these tests' containers, which differs from that of a service in the same run."""
     return f"{this_instance()}.2"
 
 

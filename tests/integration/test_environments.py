@@ -25,7 +25,7 @@ VERSION = (
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory of this module: what is installed there, one of its tests has installed."""
+    """A data directory of this module, in which only its own tests install packages."""
     return tmp_path_factory.mktemp("data")
 
 

@@ -42,7 +42,7 @@ class Host:
 
     @contextmanager
     def neighbour_works(self) -> Iterator[list[float]]:
-        """Let the neighbour call all the time; afterwards every answer was right. Yields the durations."""
+        """Let the neighbour call all the time, and check that every answer was right; yields the durations."""
         done, wrong, took = threading.Event(), list[object](), list[float]()
 
         def call() -> None:

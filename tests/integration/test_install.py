@@ -1,4 +1,4 @@
-"""The package as its users install it: built from a checkout by the standard tools, installed elsewhere, without the checkout."""
+"""The package as its users install it: built from a checkout by the standard tools, and installed outside the checkout."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def done(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout that nothing was built in."""
+    """A checkout in which nothing has been built."""
     folder = tmp_path_factory.mktemp("checkout") / "evaluator-host"
     listed = done("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
     for name in filter(None, listed.split("\0")):
@@ -136,13 +136,13 @@ def scores(folder: Path, names: Iterable[str], *command: str | Path, **environme
 
 @pytest.mark.long
 def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) -> None:
-    """The wheel is made from the sdist; docs/install.md's own commands install it by pip and uvx, below."""
+    """The wheel is made from the sdist; the commands of docs/install.md install it by pip and uvx, below."""
     scores(tmp_path, PROGRAMS, installed / "evaluator-host")
 
 
 @pytest.mark.long
 def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path) -> None:
-    """Its requirements are taken from the environment, since pip installs the same ones as for the wheel."""
+    """Requirements come from the environment, since pip installs the same ones as for the wheel."""
     target = tmp_path / "target"
     quiet = ("install", "--quiet", "--no-compile", "--no-deps")
     done(installed / "python", "-m", "pip", *quiet, "--target", target, checkout, cwd=tmp_path)
@@ -151,7 +151,7 @@ def test_pip_installs_a_checkout(checkout: Path, installed: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
-    """By uv, as `installed` is, so that what it scores is known: its command starts."""
+    """Installed by uv like `installed`, whose scores are tested; here it is enough that the command starts."""
     homes = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin"), "PIPX_DEFAULT_BACKEND": "uv"}
     done(UV, "tool", "run", "--from", "pipx[uv]", "pipx", "install", wheel(built), cwd=tmp_path, **homes)
     assert done(tmp_path / "bin/evaluator-host", "version", cwd=tmp_path).startswith("evaluator-host ")
@@ -159,7 +159,7 @@ def test_pipx_installs_the_wheel(built: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_commands_of_the_page_for_pip_score(built: Path, installed: Path, tmp_path: Path) -> None:
-    """As printed in docs/install.md; pip finds what the wheel requires installed, and would unpack it for 10 s."""
+    """As printed in docs/install.md; pip finds the requirements installed, because unpacking them would take 10 s."""
     done(UV, "pip", "uninstall", "--quiet", "--python", installed / "python", "evaluator-host", cwd=tmp_path)
     assert not (installed / "evaluator-host").exists()
     printed = page_commands(0, built, installed, tmp_path)
@@ -186,7 +186,7 @@ def page_commands(number: int, built: Path, programs: Path, folder: Path) -> str
 
 @pytest.mark.long
 def test_make_run_serves_what_the_page_asks(tmp_path: Path) -> None:
-    """The files that `make setup` makes count as made: other tests run from them."""
+    """The files that `make setup` makes count as made, because other tests run from them."""
     serve, ask = commands_of("From a checkout")
     port = str(free_port())
     made = {

@@ -1,4 +1,4 @@
-"""Keys of a real host, on both databases: who gets in, who no longer does, and what every caller is told."""
+"""Keys of a real host, on both databases: who gets in, who no longer gets in, and what every caller is told."""
 
 import time
 from collections.abc import Iterator

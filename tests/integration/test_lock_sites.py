@@ -1,4 +1,4 @@
-"""Locks from indexes of our own, for what real ones do not offer: faults, hostile answers, credentials."""
+"""Locks from indexes of these tests, for things that real indexes do not offer: faults, hostile answers, credentials."""
 
 import asyncio
 import threading
@@ -147,7 +147,7 @@ async def test_a_version_without_a_hash_is_refused(tmp_path: Path) -> None:
 
 
 def processes_with(text: str) -> list[str]:
-    """Programs whose environment mentions a text, as the kernel tells."""
+    """Return the programs whose environment has a text, as the kernel reports it."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:

@@ -1,4 +1,5 @@
-"""Each of the natural mistakes in `mistakes.py` is answered with what happened, what was meant and what to do.
+"""Each of the natural mistakes in `mistakes.py` is answered with what happened, what was meant and what to do. The
+answer uses the words of its place: fields of the API over HTTP, options on the command line, labels on the pages.
 
 In the words of where one is: fields of the API over HTTP, options on the command line, labels on the pages.
 """
@@ -38,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def said(server: Server, code: str, language: str) -> str:
-    """Return all that the result says of the code: its error code, message and hint, and the warnings."""
+    """Return all that the result tells about the code: its error code, message and hint, and the warnings."""
     body = {"evaluator": {"code": code, "language": language, "limits": LIMITS}, **ROW}
     answer = server.client.post("/v1/evaluate", json=body)
     found: dict[str, Any] = answer.json()

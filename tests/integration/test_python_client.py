@@ -20,7 +20,7 @@ pytestmark = pytest.mark.engine
 
 
 def done(*command: str | Path) -> str:
-    """Run a command away from the checkout and return what it printed."""
+    """Run a command outside the checkout, and return its output."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     ended = subprocess.run(
         [str(part) for part in command], cwd="/", env=environment, capture_output=True, text=True, timeout=240

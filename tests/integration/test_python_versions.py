@@ -1,4 +1,4 @@
-"""Evaluators run on the minor version of Python that they ask for, with packages for it; one that is not here is named."""
+"""Evaluators run on the minor version of Python that they ask for, with packages for it; a missing version is named."""
 
 import time
 from collections.abc import AsyncIterator, Iterator

@@ -15,7 +15,7 @@ PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.
 
 @dataclass(frozen=True)
 class Case:
-    """An evaluator that needs its packages to score `score`."""
+    """An evaluator that needs its packages to get the score `score`."""
 
     packages: tuple[str, ...]
     code: str

@@ -1,4 +1,4 @@
-"""Package sets through a real registry: moved whole, from a registry that lies or does not answer refused."""
+"""Package sets through a real registry: moved whole, and refused if the registry lies or does not answer."""
 
 import asyncio
 import socket
@@ -23,7 +23,7 @@ def tiny_set(tmp_path: Path) -> Set:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """Where a set would be, in an empty folder."""
+    """Return where a set would be stored, in an empty folder."""
     (tmp_path / "here").mkdir()
     return tmp_path / "here" / "set"
 

@@ -1,4 +1,4 @@
-"""Package sets through a registry over HTTP: pushed, pulled, found by their lock; also where it wants tokens."""
+"""Package sets through a registry over HTTP: pushed, pulled, found by their lock; also if the registry needs tokens."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ NOWHERE = "tcp://127.0.0.1:1"  # address of a Docker engine that does not exist
 
 @pytest.fixture
 def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
-    """The registry of all tests, or one that wants tokens, which `docker login` has a user for."""
+    """The registry of all tests, or one that needs tokens, with a user whom `docker login` knows."""
     if request.param == "open":
         yield request.getfixturevalue("registry_server")
         return
@@ -43,7 +43,7 @@ def registry(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     ("backend", "registry"), [("bubblewrap", "open"), ("docker", "with tokens")], indirect=["registry"]
 )
 async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Registry, tmp_path: Path) -> None:
-    """On the bubblewrap backend no Docker engine is there."""
+    """On the bubblewrap backend there is no Docker engine."""
     repository = f"{registry.name}/over/http"
     with package_index.serving() as index:
         pin = index.add("posted", "said = 'far'\n")
@@ -77,7 +77,7 @@ async def test_a_set_reaches_another_machine_by_http(backend: str, registry: Reg
 
 
 async def _unknown(repository: str, tmp_path: Path) -> None:
-    """A wrong password, and none, are told."""
+    """Check the messages for a wrong password, and for none."""
     host = Host(tmp_path / "fourth", "docker", index=None)
     async with open_engine(_settings(host)) as service:
         for content in ((tmp_path / "config.json").read_text().replace('"auth": "', '"auth": "eDp5'), "{}"):
@@ -87,7 +87,7 @@ async def _unknown(repository: str, tmp_path: Path) -> None:
 
 
 async def _damaged(registry: Registry, repository: str, tmp_path: Path) -> None:
-    """A blob that was changed, an image that is none, and a registry that is gone are told."""
+    """Check the messages for a changed blob, an image that is not a set, and a registry that is gone."""
     name = repository.partition("/")[2]
     accept = {"Accept": "application/vnd.oci.image.manifest.v1+json"}
     manifest = await asyncio.to_thread(

@@ -1,4 +1,5 @@
-"""What `make release` makes: complete, with sums that hold, the same bytes each time, and of use where nothing else is."""
+"""The files that `make release` makes: complete, with correct sums, the same bytes each time, and usable on a bare
+machine."""
 
 import hashlib
 import json

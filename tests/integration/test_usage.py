@@ -1,4 +1,4 @@
-"""A real host with a small quota: what is refused, what is told, and who is not touched by it."""
+"""A real host with a small quota: what is refused, which messages users get, and who is not affected."""
 
 import time
 from pathlib import Path

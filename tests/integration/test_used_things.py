@@ -1,4 +1,4 @@
-"""What a schedule, an alert, a label queue, a model or an evaluator uses is deleted with force alone, on a running host."""
+"""Objects in use by a schedule, alert, label queue, model or evaluator are deleted only with force, on a running host."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -51,7 +51,7 @@ def schedule(client: Client, name: str = "weekly", **job: Any) -> None:
 
 
 def refused(verbs: Any, name: str, *users: str) -> None:
-    """Check that it stays and its users are named, and that it goes with force."""
+    """Check that it stays and its users are named, and that it is deleted with force."""
     with pytest.raises(InUse) as error:
         verbs.delete(name)
     those = "that" if len(users) == 1 else "those"

@@ -98,7 +98,8 @@ def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
 
 
 def test_connections_are_spread_over_the_processes(host: Server) -> None:
-    """Each has a socket of its own at the port: of one that they share, the kernel gives most to one of them."""
+    """Each process has its own socket at the port, because the kernel would give most connections of a shared socket to
+    one of them."""
     with ExitStack() as stack:
         made = [stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=60)) for _ in range(40)]
         held = Counter(owner_of(host, one) for one in made)
@@ -107,7 +108,7 @@ def test_connections_are_spread_over_the_processes(host: Server) -> None:
 
 
 def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> None:
-    """The first process has them all, whichever is asked: they need no division."""
+    """The first process has all of them, so the limit need not be divided."""
     slow = {
         "code": "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(60)\n",
         "limits": {"timeout_s": 90},
@@ -151,7 +152,8 @@ def test_it_stops_as_one(host: Server) -> None:
 
 
 def test_calls_that_wait_are_limited_over_all_processes(tmp_path: Path) -> None:
-    """Two rows run and twenty wait, or one less in each process for other workspaces; each process alone had twenty."""
+    """Two rows run and twenty wait, or one less in each process for other workspaces; each process alone would have
+    twenty."""
     environment = {
         "EVALUATOR_HOST_WORKERS": "2",
         "EVALUATOR_HOST_MAX_SANDBOXES": "2",

@@ -39,7 +39,7 @@ _HANGS_S = 120.0  # seconds; beside many others, one second of work takes a minu
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One host's jobs. `backend` is in memory: a row's output is a word that says what becomes of it."""
+    """One host's jobs. `backend` is in memory: the output of a row is a word that decides how it ends."""
 
     store: Store
     backend: FakeBackend

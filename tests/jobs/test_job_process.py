@@ -27,7 +27,7 @@ ROWS = 300
 
 
 def job_process(host: int) -> int | None:
-    """The nicest grandchild of a host; the child between them forks it."""
+    """Return the grandchild of a host with the highest nice value, which is the process of jobs."""
     for forker in child_pids(host):
         for pid in child_pids(forker):
             if os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, host):

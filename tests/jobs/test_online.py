@@ -1,4 +1,4 @@
-"""Online jobs: the model is asked about each row once, with patience; what it says is scored, whatever goes wrong."""
+"""Online jobs: the model is asked about each row once, with retries; its answer is scored, whatever goes wrong."""
 
 import json
 from collections import Counter

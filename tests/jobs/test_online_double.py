@@ -1,4 +1,4 @@
-"""The model server of the tests is one that the `openai` client library takes for its own."""
+"""The `openai` client library accepts the model server of the tests."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -60,7 +60,7 @@ def command(server: Server, *arguments: str, text: str = "") -> str:
 
 
 def everything_said(client: Client, job: JobReport) -> Iterator[str]:
-    """The API's answers about a job and about secrets, as text."""
+    """Return the API's answers about a job and about secrets, as text."""
     for path in (
         f"/v1/jobs/{job.id}",
         f"/v1/jobs/{job.id}/results",
@@ -193,7 +193,7 @@ def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -
 
 
 def pieces(terminal: RawIOBase) -> Iterator[bytes]:
-    """The text written to a terminal until its last writer is gone."""
+    """Yield the text written to a terminal until its last writer has ended."""
     with contextlib.suppress(OSError):
         while piece := terminal.read(1 << 16):
             yield piece

@@ -36,7 +36,7 @@ FILES = "/apis/files/v2/workspaces/default/filesets"
 
 
 class Home:
-    """A data directory, and the hosts of several databases on it, as far as they keep and sweep."""
+    """A data directory, and the hosts of several databases on it, as far as they store and sweep files."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
@@ -283,7 +283,7 @@ def _dead() -> str:
 async def test_an_upload_that_was_stored_though_its_caller_learns_nothing_keeps_its_rows(
     database_url: str, tmp_path: Path, ends: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection, or the caller, goes as the database commits; nobody knows then whether it did."""
+    """The connection or the caller ends while the database commits, so nobody knows whether it did."""
     processes, most = LimitedProcesses(), 1 << 20
     async with open_store(database_url, tmp_path) as store:
         folder = orphan_files(Settings(data_dir=tmp_path)).rows

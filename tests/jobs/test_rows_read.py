@@ -113,7 +113,7 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
 async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of rows, as of results: neither alone may fill the host."""
+    """The number of rows is limited too, not only that of results: neither alone may fill the host."""
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
     read = RowReader(
         tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes

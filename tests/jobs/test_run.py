@@ -1,4 +1,5 @@
-"""A job's life: every row scored once whatever happens to sandboxes, hosts and the database; pause, cancel, limits."""
+"""The life of a job: every row is scored once, whatever happens to sandboxes, hosts and the database; pause, cancel,
+limits."""
 
 import asyncio
 import errno
@@ -196,7 +197,8 @@ async def test_a_job_whose_rows_cannot_be_read_for_lack_of_descriptors_goes_on_w
 async def test_a_job_whose_rows_are_removed_while_it_is_made_is_made_all_the_same(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody deletes a data set just then: those that have no name and no job go, this job's too."""
+    """A data set is deleted at that moment, which also deletes data sets that have neither a name nor a job, this job's
+    too."""
     removed, add_job = [], Jobs.add_job
 
     async def late(jobs: Jobs, *args: Any, **options: Any) -> Any:

@@ -47,7 +47,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def told(database_url: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Run two jobs on a new host, and yield everything that it says of them, by what was asked."""
+    """Run two jobs on a new host, and yield all its answers about them by request."""
     folder.mkdir()
     environment = {"EVALUATOR_HOST_DATABASE_URL": database_url}
     host = Server(data_dir=new_home(folder), log=folder / "log", environment=environment)

@@ -447,7 +447,7 @@ async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
 async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:
-    """The receiver answers as late as it is deleted; its second message is then to be sent by nobody."""
+    """The receiver answers only after the alert is deleted; its second message must then never be sent."""
 
     class Deleted(Alerts):
         async def _send(self, workspace_id: str, rule: AlertRule, to: str, *message: Any) -> str | None:

@@ -1,4 +1,5 @@
-"""Whether the host that owns a job lives: told by what it writes, whatever any clock says; no row is scored twice."""
+"""Whether the host that owns a job is alive: decided by what it writes, whatever any clock says; no row is scored
+twice."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,7 @@ ELSEWHERE = f"host-0123456789ab-{this_instance().split('-')[2]}-4194305-1.1"
 
 
 async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> asyncio.Task[None]:
-    """A host on another machine, whose clock is ahead, that has scored some rows and says that it works on the rest."""
+    """Let a host on another machine, whose clock is ahead, have scored some rows and claim to work on the rest."""
     assert await tables(desk.store).job_queue.claim_job(
         await tables(desk.store).jobs.get_job(WORKSPACE, job.id), ELSEWHERE
     )

@@ -72,7 +72,7 @@ async def test_alone_a_workspace_has_every_place_and_keeps_it(desk: Desk) -> Non
 
 @pytest.fixture
 def dead_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Owners whose names begin with `dead` count as dead."""
+    """Let owners whose names begin with `dead` count as dead."""
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.is_dead", lambda owner: owner.startswith("dead"))
     monkeypatch.setattr("evaluator_host.platform.jobs.scheduler.LOOK_EVERY_S", 0.05)
 

@@ -18,7 +18,7 @@ HONEST = {429, 503}
 
 @dataclass(slots=True)
 class Tally:
-    """The results of one group's calls."""
+    """The outcomes of one group's calls."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Callers of one workspace; every `hostile_every`th call of theirs is a hostile one, none when 0."""
+    """Callers of one workspace; one in `hostile_every` of their calls is hostile, or none if that is 0."""
 
     name: str
     key: str
@@ -47,7 +47,7 @@ class Group:
 
 
 async def call_for(port: int, groups: list[Group], *, seconds: float, seed: int = 1) -> dict[str, Tally]:
-    """Have every caller call until the time is over and return what came of it, by group; each call gets its answer."""
+    """Have every caller call until the time is over; return the outcomes by group. Each call gets its answer."""
     until = time.monotonic() + seconds
     numbers = itertools.count(1)
     tallies = {group.name: Tally() for group in groups}

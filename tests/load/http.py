@@ -1,4 +1,5 @@
-"""One HTTP request on a connection of its own: a thousand at once cost a pooled client more than they cost the host."""
+"""One HTTP request on a connection of its own: a thousand at once would cost a pooled client more than they cost the
+host."""
 
 import asyncio
 import contextlib

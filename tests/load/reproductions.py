@@ -126,7 +126,7 @@ def attacked(url: str, attack: Callable[[httpx.Client], None], *, attacker: str,
 
 
 def follow(client: httpx.Client, job: str) -> None:
-    """Wait for a job, then read what it came to."""
+    """Wait for a job, and return how it ended."""
     until = time.monotonic() + ATTACK_S
     while client.get(f"/v1/jobs/{job}").json().get("status") not in ENDED and time.monotonic() < until:
         time.sleep(0.1)
@@ -165,7 +165,7 @@ def uploads_that_break_off(client: httpx.Client) -> None:
 
 
 def lines_for_the_log(client: httpx.Client) -> None:
-    """Send a trace whose id has lines of its own."""
+    """Send a trace whose id contains line breaks, to forge lines of the log."""
     client.post("/v1/evaluators?force=true", json={"name": "gone", "code": ONE})
     forged = "x\nERROR evaluator_host.web.guard: forged\n\x1b[2J"
     spans = [{"traceId": forged, "spanId": "a" * 16}]
@@ -215,7 +215,7 @@ OWN: Final[dict[str, Callable[[httpx.Client], None]]] = {
 
 
 def reproductions() -> dict[str, Callable[[httpx.Client], None]]:
-    """Return every attack by its name; what it sends is its caller's."""
+    """Return every attack by its name, as a function that its caller runs."""
     on_host = {name: partial(send, requests=requests, follow=follow) for name, requests in load_requests().items()}
     hostile = {
         one.name: partial(evaluate, attack=one) for one in load_attacks() if one.safe and one.group is Group.NEIGHBOURS
@@ -236,7 +236,8 @@ def publish(index: Index) -> None:
 def reproduce(
     folder: Path, *, backend: str = "bubblewrap", ordinary: bool = False, only: list[str] | None = None
 ) -> dict[str, Any]:
-    """Run the attacks and return `attacks` (by name, what the neighbour met and the host took), and `wrong`."""
+    """Run the attacks and return `attacks` (by name, the waits of the neighbour and the memory of the host), and
+    `wrong`."""
     attacks = {name: one for name, one in reproductions().items() if not only or name in only}
     found: dict[str, Waits] = {}
     with Index() as index:

@@ -96,7 +96,7 @@ async def _keys(data: Path, workspaces: Sequence[str]) -> dict[str, str]:
 
 
 def _until_at_rest(server: Server) -> None:
-    """Wait until nobody waits and no sandbox is left but those that idle for a short while."""
+    """Wait until no call waits and only sandboxes that are briefly idle are left."""
     until = time.monotonic() + _SETTLES_S
     while time.monotonic() < until:
         lines = server.client.get("/metrics").text.splitlines()

@@ -86,7 +86,7 @@ class Calls:
 
 
 def neighbour(url: str, key: str, until: float) -> Calls:
-    """Evaluate and ask `/healthz` in turn until a time; return what came of it."""
+    """Evaluate and ask `/healthz` in turn until a time; return the answers."""
     calls = Calls()
     with httpx.Client(base_url=url, headers=bearer(key), timeout=60) as client:
         for number in itertools.count():
@@ -149,7 +149,7 @@ def attack(url: str, key: str, begun: Event, stop: Event, seed: int, sent: Count
 
 
 def evaluate(client: httpx.Client, attack: Attack) -> None:
-    """Have a hostile evaluator called."""
+    """Call a hostile evaluator."""
     inputs = {"calm": False, "mark": "soak", "row": "row-0"}
     evaluator = {"code": attack.code, "language": attack.language, "limits": asdict(attack.limits)}
     client.post("/v1/evaluate", json={"evaluator": evaluator, "inputs": inputs})
@@ -195,7 +195,7 @@ def watch(client: httpx.Client, path: str, count: int) -> None:
 
 @contextmanager
 def attacked(url: str, key: str, seed: int) -> Iterator[Counter[str]]:
-    """Attack during the block; what is yielded says after it how often each attack was sent."""
+    """Attack during the block; the yielded counter then says how often each attack was sent."""
     context = multiprocessing.get_context("spawn")
     begun, stop, told, sent = context.Event(), context.Event(), context.SimpleQueue(), Counter[str]()
     attackers = context.Process(target=attack_together, args=(url, key, begun, stop, seed, told), daemon=True)
@@ -259,7 +259,7 @@ def serving(
 def soak(
     folder: Path, *, minutes: float, backend: str = "bubblewrap", ordinary: bool = False, seed: int = 1
 ) -> dict[str, Any]:
-    """Return the figures: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and `wrong`, what must not be."""
+    """Return the measured values: `quiet`, `attacked`, `p95_ratio`, `peak_mb`, `attacks`, and `wrong`, the findings."""
     with package_index() as index, serving(folder, index, backend=backend, ordinary=ordinary) as (server, *keys):
         attacker, own = keys
         neighbour(server.url, own, time.monotonic() + 5)  # makes the evaluators warm
@@ -296,7 +296,7 @@ def main() -> int:
 
 
 def why(figures: dict[str, Any]) -> list[str]:
-    """Return what is wrong with a soak, each in one line; nothing where it passed."""
+    """Return the faults of a soak, each in one line; empty if it passed."""
     ratio = figures["p95_ratio"]
     slow = [f"the neighbour's p95 is {ratio} x its quiet one, over {P95_RATIO:g}"] if ratio > P95_RATIO else []
     return [*(one.splitlines()[0] for one in figures["wrong"]), *slow]

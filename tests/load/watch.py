@@ -12,7 +12,8 @@ _EVERY_S = 0.5
 
 
 def descriptors(pid: int) -> int:
-    """Return how many a process has open, but for its database, of which a pool keeps a few connections."""
+    """Return how many descriptors a process has open, without those of its database, for which a pool keeps a few
+    connections."""
     found = 0
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -39,6 +40,6 @@ class Watch:
 
     @property
     def grown_mb(self) -> float:
-        """Growth from the second fifth of the time, when all is warm, to the last one."""
+        """Return the growth in MB from the second fifth of the time, when everything is warm, to the last one."""
         fifth = max(1, len(self.memory_mb) // 5)
         return median(self.memory_mb[-fifth:]) - median(self.memory_mb[fifth : 2 * fifth] or self.memory_mb)

@@ -12,7 +12,8 @@ from tests.conftest import settings
 
 @pytest.fixture(scope="session")
 async def host() -> AsyncIterator[Service]:
-    """One backend is enough here: that they score alike is shown elsewhere. Python's sandboxes are forked, which is cheaper."""
+    """A service on one backend, which is enough here: other tests show that both score alike. Python's sandboxes are
+    forked, which is cheaper."""
     chosen = settings("bubblewrap", sandbox_start=SandboxStart.TEMPLATE)
     async with open_engine(chosen) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""The corpus of legacy evaluators: what each becomes, and what is said of it."""
+"""The corpus of legacy evaluators: the new code of each, and the messages about it."""
 
 import json
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ class _Maker:
         self._parameters = parameters
 
     def name(self) -> str:
-        """A parameter mostly, so that programs do something."""
+        """Return a name, mostly of a parameter, so that programs do something."""
         return self._draw(st.sampled_from((*self._parameters, *self._parameters[2:], *self._parameters[2:])))
 
     def expression(self, depth: int) -> str:

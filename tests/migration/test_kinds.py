@@ -62,7 +62,7 @@ async def test_every_other_one_is_proven_too(host: Service) -> None:
 
 
 async def not_proven(host: Service, chosen: list[tuple[Language, str, str]]) -> list[str]:
-    """Rewrite or adapt evaluators, a few at a time; return what to say of those without a proof."""
+    """Rewrite or adapt evaluators, a few at a time; return a message for each that has no proof."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def one(language: Language, name: str, code: str) -> str | None:

@@ -39,7 +39,7 @@ class Granting:
         replay: Replay = Replay.OFF,
         meter: Meter | None = None,
     ) -> EvaluationResult:
-        """The result of one row; code alone is granted `judge`."""
+        """Return the result of one row; an evaluator given as code alone is granted `judge`."""
         given = Evaluator(evaluator, models=("judge",)) if isinstance(evaluator, str) else evaluator
         return await self.service.evaluate(given, Row({}, outputs), caller=Caller(terms=ModelTerms(replay, meter)))
 
@@ -60,7 +60,7 @@ async def granting(
 
 @pytest.fixture(scope="session")
 async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Granting]:
-    """The same on bubblewrap only, for what the host does alike on both backends."""
+    """The same on bubblewrap only, for what the host does in the same way on both backends."""
     async with granting_on("bubblewrap", provider, tmp_path_factory.mktemp("granted")) as made:
         yield made
 

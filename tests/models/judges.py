@@ -1,4 +1,4 @@
-"""Judges as people write them, with the real clients: each scores 1.0 when the model answered what it should."""
+"""Judges as people write them, with the real clients: each scores 1.0 if the model gave the expected answer."""
 
 from evaluator_host.types.evaluator import Evaluator, Language, Limits
 

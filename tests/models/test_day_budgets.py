@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture
 async def stores(database_url: str, tmp_path: Path) -> AsyncIterator[list[Store]]:
-    """The database as three processes have it open."""
+    """Open the database as three processes would."""
     async with AsyncExitStack() as opened:
         yield [await opened.enter_async_context(open_store(database_url, tmp_path)) for _ in range(3)]
 
@@ -53,7 +53,7 @@ async def made(store: Store) -> int:
 
 
 async def taken(store: Store, most: int) -> int:
-    """How many of the day's requests are made or held by a process."""
+    """Return how many of the day's requests are made or held by a process."""
     left: list[int] = []
 
     def note(found: int) -> int:

@@ -23,7 +23,8 @@ from tests.ordinary_user import run_as_ordinary_user
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 OVER_DOCKER = {"openai": ("openai==3.3.0",)}
-"""The clients are the same on both backends: one that streams shows that the way there is, with the packages that it needs."""
+"""Clients tried over Docker. All work alike on both backends, so one that streams is enough to show that the connection
+works."""
 ASK = """
 import json, os, urllib.error, urllib.request
 
@@ -77,7 +78,7 @@ _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "
     indirect=["granting"],
 )
 async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
-    """With a key by each of both headers; all clients are in the test of recorded answers, others in test_pasted_judges.py."""
+    """Each key header is used once; all clients are in the test of recorded answers, others in test_pasted_judges.py."""
     judge = python_judge(name)
     if granting.service.pool.backend.name == "docker":
         judge = replace(judge, packages=OVER_DOCKER[name])
@@ -99,7 +100,8 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
     indirect=["granting"],
 )
 async def test_a_required_recording_gives_the_same_scores_without_the_provider(granting: Granting, name: str) -> None:
-    """By every real client of Python, by that of Node; over Docker by JavaScript, and by Python where the provider is gone (below)."""
+    """Tried with every real client of Python and that of Node; over Docker with JavaScript, and with Python for a
+    provider that is gone (below)."""
     judge = node_judge("openai" if name == "node" else name) if name in ("node", "fetch") else python_judge(name)
     judge = replace(judge, models=("judge=recorded", "claude=recorded-claude"))
     models = ModelService(granting.service.settings, granting.store)

@@ -23,7 +23,7 @@ URL = "https://api.example.com/v1"
 
 
 async def hint_of(asked: Awaitable[None]) -> str:
-    """What a refusal advises."""
+    """Return the hint of a refusal."""
     with pytest.raises(InvalidRequest, match=r"may not ask api\.example\.com") as raised:
         await asked
     return str(raised.value.problems[0].hint)

@@ -126,7 +126,8 @@ class Reaching:
     web: WebServers
 
     async def score(self, evaluator: Evaluator | str, outputs: object = "", **inputs: object) -> EvaluationResult:
-        """The result of one row; code alone may reach the plain server and the one with TLS."""
+        """Return the result of one row; an evaluator given as code alone may reach the plain server and the one with
+        TLS."""
         given = Evaluator(evaluator) if isinstance(evaluator, str) else evaluator
         hosts = given.network or tuple(f"api.test:{port}" for port in (self.web.http, self.web.https, self.web.silent))
         told = {"http": self.web.http, "https": self.web.https, "ca": self.web.ca, **inputs}
@@ -149,7 +150,7 @@ async def reaching(
 
 @pytest.fixture(scope="module")
 async def reached(web: WebServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reaching]:
-    """The same on bubblewrap only, for what the host does alike on both backends."""
+    """The same on bubblewrap only, for what the host does in the same way on both backends."""
     async with reaching_on("bubblewrap", web, tmp_path_factory.mktemp("reached")) as made:
         yield made
 
@@ -287,7 +288,7 @@ class TestWhatMustNotBePossible:
 
     @pytest.mark.parametrize("name", FLOODS)
     async def test_what_nobody_reads_is_not_kept(self, reached: Reaching, name: str) -> None:
-        """Bytes that a row sends, and the host need not read, end the connection: they neither fill memory nor wait."""
+        """Bytes that a row sends and the host does not need end the connection; they neither fill memory nor wait."""
         web = reached.web
         outputs = [part.format(http=web.http, silent=web.silent) for part in FLOODS[name]]
         calm = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n")
@@ -466,7 +467,8 @@ class TestSecrets:
 
 
 async def test_clients_connect_to_the_addresses_that_they_are_given(web: WebServers, tmp_path: Path) -> None:
-    """TLS and the Host header keep the name. httpx has no public way for it, so that an upgrade could lose it."""
+    """TLS and the Host header keep the name. An upgrade of httpx could lose this, since it has no public interface for
+    it."""
     (tmp_path / "ca.pem").write_text(web.ca)
     looked_up: list[str] = []
 

@@ -47,7 +47,7 @@ class Doors:
         self.nemo = Models(entities, Namespaces(entities), self.directory.operator)
 
     async def ask(self, workspace: str, name: str = NAME, **changes: Any) -> Any:
-        """What a judge's request to a model by reference gets."""
+        """Return the answer to a judge's request to a model that it names by reference."""
         request = {"messages": [{"role": "user", "content": f"asked by {workspace}"}]}
         fields = {"url": f"ref://{name}", "secret": None, "retries": 0, "timeout_s": 5.0, **changes}
         return await self.judges.answer(Ask("1", model=name, request=request, **fields), self.ids[workspace])
@@ -235,7 +235,7 @@ async def test_secrets_and_hosts_are_for_the_workspaces_that_the_operator_names(
 
 
 def test_one_module_reads_what_the_operator_grants() -> None:
-    """A door that reads such a setting itself would not ask for whom it is."""
+    """A door that read such a setting by itself would not check the workspace."""
     granting, doors = {"models", "code_secrets", "network_hosts"}, set()
     for file in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

@@ -1,4 +1,4 @@
-"""What is stored of code that was granted a secret: recorded answers, their export, results, and the database's file."""
+"""Stored traces of code that was granted a secret: recorded answers, their export, results, and the database's file."""
 
 import base64
 import json

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
 
 @pytest.mark.parametrize(("backend", "at_once"), [("bubblewrap", 10), ("docker", 6)])
 async def test_waiting_rows_hold_neither_places_nor_memory(backend: str, at_once: int, tmp_path: Path) -> None:
-    """The provider answers nobody before all rows wait for it, though the memory limits of two are all the memory."""
+    """The provider answers only after all rows wait for it, although the memory limits of two rows are all the memory."""
     together = threading.Barrier(at_once)
 
     def when_all_ask(question: str, attempt: int) -> None:

@@ -1,4 +1,4 @@
-"""Rows that wait for a model stand aside for others, whatever they do meanwhile."""
+"""Rows that wait for a model give way to others, whatever they do meanwhile."""
 
 import asyncio
 import os
@@ -54,7 +54,7 @@ def evaluate(inputs, outputs, trace):
 
 
 class Held:
-    """A provider that answers nobody before it is told to, but who asks as `quick`."""
+    """A provider that holds its answers until it is told to send them, except for the question `quick`."""
 
     def __init__(self) -> None:
         self.asked = threading.Semaphore(0)
@@ -82,13 +82,13 @@ async def held_on(backend: str, folder: Path, **more: object) -> AsyncIterator[t
 
 
 async def scored(granting: Granting, code: str, *, models: tuple[str, ...] = ()) -> float | None:
-    """The score that another workspace gets meanwhile."""
+    """Return the score that another workspace gets meanwhile."""
     evaluator = Evaluator(code, models=models)
     return (await granting.service.evaluate(evaluator, Row({}, "quick"), caller=Caller("neighbour"))).score
 
 
 def seconds_of_those_that_wait(granting: Granting) -> list[float]:
-    """The processor time that each sandbox whose row waits has taken so far, with all its processes."""
+    """Return the processor time so far of each sandbox whose row waits, with all its processes."""
     links = [slot.sandbox.link for owner in granting.service.pool._evaluator_pools for slot in owner.paused]
     return [sum(seconds for _, seconds in seconds_below(link.first_pid)) for link in links]
 
@@ -127,7 +127,7 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
 
 
 async def test_a_workspace_with_many_requests_leaves_room_for_those_of_others(tmp_path: Path) -> None:
-    """It was the first to ask, and its model answers nobody."""
+    """It was the first to ask, and its model never answers."""
     async with held_on("bubblewrap", tmp_path, waiting_rows=5, max_running_sandboxes=2) as (granting, held):
         evaluator = Evaluator(MANY, models=("judge",))
         attack = asyncio.create_task(granting.service.evaluate_batch(evaluator, rows_of(5, requests=60, reads=True)))

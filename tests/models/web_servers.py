@@ -1,4 +1,4 @@
-"""Servers that other hosts are played by: plain HTTP and TLS on loopback, and names that lead to them."""
+"""Servers that play other hosts: plain HTTP and TLS on loopback, and names that lead to them."""
 
 import contextlib
 import datetime as dt
@@ -32,7 +32,7 @@ class WebServers:
     addresses: dict[str, list[str]] = field(default_factory=dict)
 
     def resolve(self, host: str, port: int) -> list[str]:
-        """The addresses of a name; those under .test are on this machine."""
+        """Return the addresses of a name; names under .test are on this machine."""
         self.lookups.append(host)
         if host in self.addresses:
             return self.addresses[host]

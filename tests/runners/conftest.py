@@ -67,7 +67,7 @@ class RunnerProcess:
 
     @property
     def stderr(self) -> str:
-        """The runner's own standard error so far."""
+        """Return what the runner has written to its own standard error so far."""
         size = os.fstat(self._stderr).st_size
         return os.pread(self._stderr, size, 0).decode("utf-8", "replace")
 
@@ -138,7 +138,7 @@ class RunnerProcess:
         return self.process.wait(timeout_s)
 
     def close(self) -> None:
-        """End the runner, by force when it does not go by itself."""
+        """End the runner, by force if it does not end by itself."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None and not pipe.closed:
                 pipe.close()

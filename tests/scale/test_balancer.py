@@ -60,7 +60,7 @@ class Host(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing of health checks that were cut off."""
+        """Ignore health checks that were cut off."""
 
     def end(self) -> None:
         self.gone = True

@@ -82,7 +82,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def storage() -> Iterator[str]:
-    """The address of a server that speaks S3, with a bucket; the nodes know it by their environment."""
+    """The address of a server that speaks S3, with a bucket; the nodes get it by their environment."""
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second, for one test
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -160,7 +160,7 @@ def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> Non
 
 
 def test_a_job_on_the_nodes_loses_no_row_with_a_node_or_its_host(cluster: Cluster, tmp_path: Path) -> None:
-    """A node is left out and named, another is killed in the middle, then the host; a second host ends the job."""
+    """A node is left out and named, another is killed in the middle, then the host; a second host finishes the job."""
     cluster.add(EVALUATOR_HOST_SANDBOX="docker", EVALUATOR_HOST_DOCKER_HOST="tcp://127.0.0.1:1")
     variables = {
         "EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path / 'host.db'}",
@@ -214,7 +214,7 @@ def test_nodes_whose_workers_are_killed_are_tried_again(cluster: Cluster, tmp_pa
 
 
 def _until(client: Client, job_id: str, share: float, also: Callable[[JobReport], bool] = lambda _: True) -> JobReport:
-    """Wait until so much of a job is done, and something else is true of it."""
+    """Wait until part of a job is done and a condition holds."""
     until = time.monotonic() + 300
     while (job := client.jobs.get(job_id)).progress.done < share * job.progress.rows or not also(job):
         assert time.monotonic() < until, job

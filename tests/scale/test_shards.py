@@ -92,7 +92,7 @@ def test_a_shard_that_does_not_exist_is_refused(text: str) -> None:
 
 @pytest.fixture
 def program(folder: Path) -> tuple[int, str]:
-    """A program `evaluator-host` that is forked: the descriptor that it has to inherit, and the PATH to it."""
+    """A program `evaluator-host` that is forked: the descriptor that it must inherit, and a PATH with it."""
     (folder / "bin").mkdir()
     return forked.make_program(folder / "bin"), f"{folder / 'bin'}:{os.environ['PATH']}"
 

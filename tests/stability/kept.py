@@ -1,4 +1,5 @@
-"""What a host of the last release keeps: a backup of one on each database, made by `python -m tests.stability.kept`.
+"""Stored data of a host of the last release: a backup of one on each database, made by `python -m
+tests.stability.kept`.
 
 A release makes them anew, and keeps those of earlier ones; `test_upgrades.py` restores each with the present version.
 """
@@ -53,7 +54,7 @@ def serve(where: dict[str, str], folder: Path) -> Server:
 
 
 def furnish(server: Server, key: str) -> dict[str, Any]:
-    """Store something of each kind, and return what `ask` should find."""
+    """Store an object of each kind, and return what `ask` should find."""
     with httpx.Client(base_url=server.url, headers=bearer(key), timeout=60) as client:
         return _furnish(client, key)
 
@@ -98,7 +99,7 @@ def ended(client: httpx.Client, job: str, status: str = "completed") -> None:
 
 
 def make(engine: str, databases: Databases, folder: Path) -> None:
-    """Write the backup of a host on a database, and what is in it."""
+    """Write the backup of a host on a database, and a file with its content."""
     where = place(folder / engine, databases.make_empty(engine))
     key = command("keys", "create", "kept", "--json", **where)
     with serve(where, folder) as server:

@@ -17,7 +17,7 @@ ROUTES: Final = FOLDER / "routes.json"
 COMMANDS: Final = FOLDER / "commands.json"
 JSON: Final = "application/json"
 MARK: Final = "!"
-"""Ends the place of a field that a request needs, or that an answer always has."""
+"""End of the place of a field that a request needs, or that an answer always has."""
 
 Facts = dict[str, list[str]]
 Route = dict[str, Facts]
@@ -95,7 +95,7 @@ def _walk(
 
 
 def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[str]:
-    """Yield what a program that was written for the routes of `before` would no longer find in those of `after`."""
+    """Yield what a program that was written for the routes of `before` would miss in those of `after`."""
     for route, old in before.items():
         new = after.get(route)
         if new is None:
@@ -107,7 +107,7 @@ def broken(before: Mapping[str, Route], after: Mapping[str, Route]) -> Iterator[
 
 
 def _refused(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield what may be sent by `before`, and not by `after`."""
+    """Yield what may be sent according to `before`, but not according to `after`."""
     old, new = _unmarked(before), _unmarked(after)
     for place, types in old.items():
         if place not in new:
@@ -122,7 +122,8 @@ def _refused(before: Facts, after: Facts) -> Iterator[str]:
 
 
 def _missed(before: Facts, after: Facts) -> Iterator[str]:
-    """Yield what is in each answer of `before`, and not in those of `after`; a new value of an enumeration breaks nobody."""
+    """Yield what each answer of `before` has, but those of `after` may lack; a new value of an enumeration breaks no
+    program."""
     old, new = _unmarked(before), _unmarked(after)
     for place, types in old.items():
         if place not in new:
@@ -141,7 +142,7 @@ def _unmarked(marked: Facts) -> Facts:
 
 
 def _is_inside_new(place: str, old: Facts) -> bool:
-    """Whether a place lies in an object that no old program sends."""
+    """Whether a place is in an object that no old program sends."""
     above = place.removesuffix(MARK).rpartition(".")[0].removesuffix("[]").removesuffix("{}")
     return bool(above) and above not in old
 

@@ -1,4 +1,4 @@
-"""This version takes over what each release since 1.0.0 kept, on both databases, and goes back by the backup."""
+"""This version accepts the stored data of each release since 1.0.0, on both databases, and the backup leads back."""
 
 import json
 import lzma
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def restored(backup: Path, folder: Path, databases: Databases) -> dict[str, str]:
-    """Return the place of a host that has what a backup has."""
+    """Return the place of a host that has the content of a backup."""
     file = folder.with_suffix(".tar")
     file.write_bytes(lzma.decompress(backup.read_bytes()))
     engine = backup.name.split("-")[1].partition(".")[0]

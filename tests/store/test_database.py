@@ -1,4 +1,4 @@
-"""Transactions and snapshots, addresses, and what a database that does not serve looks like to its callers."""
+"""Transactions and snapshots, addresses, and how a failing database looks to its callers."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> N
 
 
 async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_path: Path) -> None:
-    """SQLite opens a file that it may not write for reading, and that connection never writes, whatever changes."""
+    """SQLite opens a file without write permission for reading, and that connection stays read-only, whatever changes."""
     async with open_store(f"sqlite:///{tmp_path / 'host.db'}", tmp_path) as store:
         with not_writable(tmp_path / "host.db"):
             later = Database(store.database.address)
@@ -65,7 +65,7 @@ async def test_a_connection_from_when_the_file_was_read_only_is_replaced(tmp_pat
 
 @contextmanager
 def not_writable(file: Path) -> Iterator[None]:
-    """Keep everybody from writing to a file; its mode does not keep root."""
+    """Keep everybody from writing to a file, including root, whom its mode does not stop."""
     file.chmod(0o444)
     if os.geteuid() == 0:
         subprocess.run(["chattr", "+i", file], check=True)

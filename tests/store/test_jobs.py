@@ -1,4 +1,4 @@
-"""Jobs and data sets in the store, on both databases: who owns a job, what is kept of its work, what may be removed."""
+"""Jobs and data sets in the store, on both databases: who owns a job, which of its work is kept, what may be removed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +22,7 @@ from tests.tables import tables
 
 @contextmanager
 def counted_statements() -> Iterator[list[str]]:
-    """Yield a list that gains every statement that any database of this process is sent."""
+    """Yield a list of all statements that are sent to any database of this process."""
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:

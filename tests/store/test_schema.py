@@ -1,4 +1,5 @@
-"""A database is brought to this version once, with a copy kept; a newer one, or one that is not ours, is left alone."""
+"""A database is brought to this version once, with a copy kept; a newer database, or one of another program, is left
+alone."""
 
 import sqlite3
 import subprocess
@@ -214,7 +215,7 @@ def test_a_migration_that_leaves_broken_references_is_undone(
 
 
 def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -> None:
-    """A second run of the later migration would fail, or leave a second row."""
+    """Running the later migration a second time would fail, or leave a second row."""
     migrate(where)
     (later,) = later_version(tmp_path / "later", more="import time; time.sleep(0.5)")(STORE)
     url = where.url.render_as_string(hide_password=False)

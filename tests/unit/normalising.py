@@ -1,4 +1,4 @@
-"""A runner's word for a value, and the result it makes: what the tests of normalisation share."""
+"""A runner's report of a value, and the result that follows: shared by the tests of normalisation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What legacy evaluators get as `app_params`, and what is said of a key that they were not given."""
+"""What legacy evaluators get as `app_params`, and the warning about a key that they were not given."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""The attack catalogue: every file of it is used and parses, and each mistake of an author is told with the file's name."""
+"""The attack catalogue: every file of it is used and parses, and each mistake of an author is reported with the file's
+name."""
 
 import ast
 import re

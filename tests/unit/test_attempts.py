@@ -140,7 +140,7 @@ async def test_a_runner_that_gives_up_twice_as_it_loads_is_the_evaluators_own_fa
 async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else two kills would fail all rows of a job's evaluator."""
+    """Otherwise two kills would fail all rows of a job's evaluator."""
     for kills, status in ((3, "scored"), (4, "failed")):
         loads = _Loads(monkeypatch, *(RunnerGaveUp(CRASHED, killed=True) for _ in range(kills)))
         async with host(tmp_path) as (service, _):
@@ -154,7 +154,7 @@ async def test_a_runner_that_is_killed_as_it_loads_is_replaced_three_times(
 async def test_a_load_that_crashes_is_tried_once_more(
     verb: str, crashes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Something may have killed it: one kill does not fail a thousand rows."""
+    """Something else may have killed it, and one kill must not fail a thousand rows."""
     load, loads = Sandbox.load, []
 
     async def crashing(sandbox: Sandbox, request: object, **_: object) -> Loaded | Failed:

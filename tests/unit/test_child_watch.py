@@ -1,4 +1,4 @@
-"""A child process that does not answer is named, and killed when it hangs; one that is slow or computes is not."""
+"""A child process that does not answer is named, and killed if it hangs; one that is slow or computes is not killed."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ async def nothing(_: str, __: tuple[object, ...]) -> None:
 
 
 async def silence(supervisor: Supervisor) -> str:
-    """Wait until a child is silent; return what `/readyz` says."""
+    """Wait until a child is silent; return the message of `/readyz`."""
     async with asyncio.timeout(30):
         while not supervisor.silent:
             await asyncio.sleep(0.01)

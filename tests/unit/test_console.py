@@ -37,7 +37,7 @@ def test_a_long_answer_into_a_slow_pipe_is_whole_whatever_signals_come(how: str,
 
 
 OBEYED = "\x1b\x07\x7f\x9b\u2028\u202e\u2066"
-"""Characters that move the cursor, colour, or turn the direction of text."""
+"""Characters that move the cursor, set colours, or change the direction of text."""
 
 
 def test_what_a_terminal_obeys_is_escaped_in_texts_and_in_json(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

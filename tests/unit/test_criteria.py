@@ -1,4 +1,4 @@
-"""Rows with criteria of several evaluators: each is given its own, and not asked where it has none."""
+"""Rows with criteria of several evaluators: each evaluator gets its own, and skips rows without any for it."""
 
 from typing import Any
 

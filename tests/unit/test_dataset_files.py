@@ -1,4 +1,4 @@
-"""Rows on disk: found by number wherever they lie, written whole or not at all, swept when nothing knows them."""
+"""Rows on disk: found by number, written whole or not at all, swept if no record refers to them."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""The meaning of an engine's words, errors and addresses, on the strings that real engines give."""
+"""The meaning of an engine's messages, errors and addresses, on texts of real engines."""
 
 import errno
 import socket
@@ -30,7 +30,7 @@ def api_error(words: str) -> docker.errors.APIError:
 
 
 def wrapped(error: OSError) -> BaseException:
-    """As docker-py gives the system's error: in words, with the cause below."""
+    """Return the system's error as docker-py raises it: as text, with the cause below."""
     try:
         try:
             raise requests.ConnectionError(("Connection aborted.", error)) from error

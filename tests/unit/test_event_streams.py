@@ -17,7 +17,7 @@ async def outage() -> AsyncGenerator[tuple[str, object], None]:
 
 
 async def slowly_closed(log: list[str]) -> AsyncGenerator[tuple[str, object], None]:
-    """One event, then nothing; its end takes a few turns of the loop, as a look at a database does."""
+    """Yield one event, then nothing; closing it takes a few turns of the loop, as a look at a database does."""
     try:
         yield "progress", 1
         await asyncio.Event().wait()

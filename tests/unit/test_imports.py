@@ -1,4 +1,5 @@
-"""Each command imports what it needs: an import is most of the time of a short command, and of each Tab of a shell."""
+"""Each command imports only what it needs: imports take most of the time of a short command, and of each Tab in a
+shell."""
 
 import json
 import subprocess

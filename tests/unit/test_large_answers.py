@@ -29,7 +29,7 @@ PLACES, MOST_OF_ONE = 4, 3
 
 
 class Reader(asyncio.Event):
-    """The way to a sandbox, which takes bytes once the event is set."""
+    """The connection to a sandbox, which accepts bytes once the event is set."""
 
     def __init__(self) -> None:
         super().__init__()

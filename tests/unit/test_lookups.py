@@ -1,4 +1,4 @@
-"""Look-ups of callers' names: a limit for each, shares between workspaces, and threads that count until they are free."""
+"""Look-ups of callers' names: a limit for each, shares between workspaces, and threads that count until they return."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Failures of a machine that has run out of something say so, and nothing lasting follows from them."""
+"""Failures of a machine that has run out of something are reported as such, and have no lasting effect."""
 
 import asyncio
 import errno

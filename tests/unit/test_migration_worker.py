@@ -1,4 +1,4 @@
-"""The process that parses: whatever it is given, the answer is a rewrite or a refusal with a reason."""
+"""The process that parses: whatever it gets, it answers with a rewrite or with a refusal and its reason."""
 
 from collections.abc import AsyncIterator, Sequence
 

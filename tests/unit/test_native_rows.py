@@ -1,4 +1,5 @@
-"""Rows of other platforms: the platform's own row or the fields of the object in it, and never one for the other."""
+"""Rows of other platforms: the platform's own row or the fields of the object in it, and never one mistaken for the
+other."""
 
 from typing import Any
 

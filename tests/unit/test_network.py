@@ -1,4 +1,4 @@
-"""Network for a sandbox: what it is given, that no other call is given it, and that one command alone can ask for it."""
+"""Network for a sandbox: what it gets, that no other call gets it, and that only one command can ask for it."""
 
 import ast
 import dataclasses
@@ -73,7 +73,7 @@ COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 
 def test_only_the_command_asks_for_it() -> None:
-    """By the source: who has such a field or parameter, who hands it on, who calls what acts on it."""
+    """Checked in the source: which modules have such a field or parameter, pass it on, or act on it."""
     having, asking, calling = set(), set(), set()
     for file in PACKAGE.rglob("*.py"):
         if "node_modules" in file.parts or "network" not in (text := file.read_text("utf-8")):

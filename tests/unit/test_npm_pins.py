@@ -1,4 +1,4 @@
-"""Pins of npm packages: npm's own libraries decide what is one."""
+"""Pins of npm packages: npm's own libraries decide what a valid pin is."""
 
 import re
 from dataclasses import replace
@@ -73,7 +73,7 @@ REFUSED: list[tuple[Any, str, str | None]] = [
 
 
 def test_what_is_no_exact_npm_pin_is_refused_by_name() -> None:
-    """All of them at once: npm's libraries are asked in a process of Node."""
+    """All of them in one call, since npm's libraries run in a process of Node."""
     with pytest.raises(InvalidPin) as caught:
         parse(["zod@3.22.4", *(item for item, _, _ in REFUSED)], TYPESCRIPT)
     problems = {problem.field: problem for problem in caught.value.problems}

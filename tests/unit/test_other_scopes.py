@@ -1,4 +1,4 @@
-"""What is not HTTP does not get past the middleware that checks host names, origins and keys."""
+"""Requests other than HTTP do not get past the middleware that checks host names, origins and keys."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The files of a project that an evaluator imports: which go along, and what is refused."""
+"""The files of a project that an evaluator imports: which are sent with it, and which are refused."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ def sent(root: Path, code: str, *, beside: str = "evals/evaluators/custom") -> E
 
 
 def modules(root: Path, code: str, **changes: Any) -> list[str]:
-    """The path of each module that goes along."""
+    """Return the path of each module that is sent."""
     return list(sent(root, code, **changes).files)
 
 
@@ -292,7 +292,7 @@ def test_modules_that_the_project_lacks_come_from_its_checkout(checkout: Path) -
 
 
 def test_a_folder_of_the_checkout_is_no_well_known_package(checkout: Path) -> None:
-    """`evals/ragas` between evaluator and root is not what `import ragas` means."""
+    """A folder `evals/ragas` between evaluator and root is not what `import ragas` means."""
     write(checkout / "evals" / "ragas" / "__init__.py", "x = 1\n")
     assert modules_of(checkout / HERE / "mine.py", "import chess, ragas\nimport json, evaluator\n") == []
 

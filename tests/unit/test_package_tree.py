@@ -1,4 +1,4 @@
-"""A package set as a tree: what its digest sees, and that its tar holds the same."""
+"""A package set as a tree: what its digest covers, and that its tar has the same files."""
 
 import os
 import tarfile

@@ -1,4 +1,4 @@
-"""A workspace learns nothing of package sets that others requested, not even by the work that it causes."""
+"""A workspace learns nothing about package sets that others requested, not even from the work that it causes."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -53,7 +53,7 @@ FACTS: dict[str, Any] = {
 
 
 async def looked_up(caller: KeyHolder, name: str) -> tuple[str | None, list[str]]:
-    """The key of the set that a caller sees by a name, and what was looked up for it."""
+    """Return the key of the set that a caller sees by a name, and the names that were looked up."""
     sets = Sets(of_alpha="a1", of_beta="b1")
     visibility = PackageVisibility(Uses(alpha={"of_alpha"}, beta={"of_beta", "b1"}))  # type: ignore[arg-type]
     access = SimpleNamespace(package_visibility=visibility)

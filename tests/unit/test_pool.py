@@ -1,4 +1,4 @@
-"""The pool: who gets which sandbox, who waits, what is thrown away."""
+"""The pool: who gets which sandbox, who waits, which sandboxes are ended."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The pool among workspaces: nobody's flood takes every sandbox or every place, and turns go round."""
+"""The pool among workspaces: no workspace can take every sandbox or every place, and turns rotate."""
 
 import asyncio
 from dataclasses import replace
@@ -13,7 +13,7 @@ from tests.unit.pools import SPEC, leased, opened, request, row, until
 
 
 async def called(pool: Pool, *workspaces: str) -> None:
-    """Let the pool know these workspaces, by a call of each."""
+    """Let the pool know these workspaces by a call from each."""
     for workspace in workspaces:
         pool.release(await leased(pool, request("known", workspace=workspace)))
 
@@ -46,7 +46,7 @@ class Flood:
 
 
 async def finish(*floods: Flood) -> None:
-    """Give back what is held until everybody has had a sandbox."""
+    """Release held sandboxes until every caller has had one."""
     while any(flood.held or flood.waiting for flood in floods):
         for flood in floods:
             if flood.held:

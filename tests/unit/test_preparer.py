@@ -1,4 +1,4 @@
-"""Evaluators that are prepared once per version: what is kept, what is told apart, and how much."""
+"""Evaluators that are prepared once per version: which are kept, how they are told apart, and how many."""
 
 from collections.abc import Sequence
 from dataclasses import replace

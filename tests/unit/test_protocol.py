@@ -1,4 +1,4 @@
-"""Frames survive any cutting of the stream; what is not a frame is a ProtocolError and nothing else."""
+"""Frames survive any cutting of the stream; everything else is a ProtocolError."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Other interpreters are found where they are named, on the PATH and in homes; what is none does not count."""
+"""Other interpreters are found where they are named, on the PATH and in homes; other files do not count."""
 
 import platform
 import subprocess

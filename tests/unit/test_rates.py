@@ -14,7 +14,7 @@ class Clock:
 
 
 def taken(rates: RateLimiter, key: str | None, times: int) -> int:
-    """The number of requests, of so many, that were let in."""
+    """Return how many of this number of requests were let in."""
     count = 0
     for _ in range(times):
         try:

@@ -1,4 +1,4 @@
-"""Rows under way meet a full queue: those that have a place are finished, those that have none are refused at once."""
+"""Rows under way meet a full queue: rows that have a place are finished, others are refused at once."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""OCI runtimes: what they need on top, what they are worth, and which are refused."""
+"""OCI runtimes: what they need in addition, how well they isolate, and which are refused."""
 
 from dataclasses import replace
 

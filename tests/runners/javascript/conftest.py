@@ -56,7 +56,7 @@ def start(esbuild: Path) -> Iterator[Callable[..., RunnerProcess]]:
 
 @pytest.fixture
 def load(start: Callable[..., RunnerProcess]) -> Callable[..., RunnerProcess]:
-    """Start a runner and load code that has to load."""
+    """Start a runner and load code that must load."""
 
     def load_one(
         code: str, *, language: str = "javascript", arguments: tuple[str, ...] = (), **header: object

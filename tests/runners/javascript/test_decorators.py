@@ -1,4 +1,4 @@
-"""Decorators of TypeScript run by the rules that their author's compiler follows, or it is said that they may not."""
+"""Decorators of TypeScript run by the rules of their author's compiler, or a warning says that they may not."""
 
 import json
 from collections.abc import Callable

@@ -35,7 +35,8 @@ def test_a_printed_frame_is_output(scratch, way):
 
 
 def test_writing_to_every_descriptor_costs_at_most_the_own_row(load):
-    """A guest can write to the channel of its own sandbox; the host then meets bytes that are not frames, or its forged score."""
+    """A guest can write to the channel of its own sandbox; the host then sees bytes that are not frames, or a forged
+    score."""
     try:
         answer = load(EVERY % "writeSync(fd, 'garbage')").call({}, None, None)
     except (protocol.ProtocolError, RunnerEnded):

@@ -85,7 +85,7 @@ def test_typescript_is_stripped_never_checked(load, form):
     ],
 )
 def test_the_contract_is_inferred(start, code, contract, parameters):
-    """From what the module really offers; `unit/entry.test.mjs` has every way to write an entry."""
+    """The contract follows from what the module really exports; `unit/entry.test.mjs` has every way to write an entry."""
     answer = start().load(code, language="javascript")
     assert answer.type == "loaded", answer
     assert (answer.header["contract"], answer.header["contract_source"]) == (contract, "inferred")
@@ -199,7 +199,7 @@ def test_a_bundler_that_is_killed_is_started_once_more(start, esbuild, tmp_path,
 @pytest.mark.parametrize("wait_s", [0, 0.3])
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_a_bundler_waits_for_the_load_and_is_gone_after_it(start, esbuild, tmp_path, language, wait_s):
-    """A waiting runner has started it, or just starts it. `await` at the top takes two builds, by the same one."""
+    """A waiting runner has started the bundler, or is starting it. `await` at the top takes two builds by the same one."""
     script, starts = tmp_path / "esbuild", tmp_path / "starts"
     script.write_text(f'#!/bin/sh\necho >> "{starts}"\nsleep {wait_s}\nexec "{esbuild}" "$@"\n')
     script.chmod(0o755)

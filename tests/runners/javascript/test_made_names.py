@@ -1,4 +1,5 @@
-"""Names that esbuild makes up for a bundle: no message has one, and a called ES module is answered with its default export."""
+"""Names that esbuild invents for a bundle: no message contains one, and a call of an ES module gets a hint at its
+default export."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Modules that are not there are reported, also those whose `require` or `import` the code catches."""
+"""Modules that are missing are reported, also if the code catches the error of `require` or `import`."""
 
 from collections.abc import Callable
 from pathlib import Path

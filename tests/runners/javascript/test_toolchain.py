@@ -1,4 +1,4 @@
-"""The pinned tools: fetched once, checked, and a clear word when that cannot be."""
+"""The pinned tools: fetched once, checked, and a clear message if that fails."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ def test_old_runners_are_removed_unless_a_process_uses_them(tmp_path):
 
 @contextmanager
 def other_host_of(runner):
-    """A process that holds a runner as a host does."""
+    """Start a process that uses a runner as a host does."""
     hold = "import pathlib, sys\nfrom evaluator_host.engine.environments.toolchain import _keep\n"
     hold += f"_keep(pathlib.Path({str(runner)!r}))\nprint('held', flush=True)\nsys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:

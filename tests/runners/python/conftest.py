@@ -31,7 +31,7 @@ def start() -> Iterator[Callable[..., RunnerProcess]]:
 
 @pytest.fixture
 def runner(start: Callable[..., RunnerProcess]) -> RunnerProcess:
-    """A runner that was not asked anything yet."""
+    """A runner that has received no request yet."""
     return start()
 
 

@@ -1,4 +1,4 @@
-"""Packages imported ahead of the load: the load is told from any other by its speed alone, whatever a package does."""
+"""Packages imported ahead of the load: this changes only the speed of the load, whatever a package does."""
 
 import os
 import signal

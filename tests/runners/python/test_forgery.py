@@ -23,7 +23,7 @@ def test_printed_frames_are_logs(runner: RunnerProcess) -> None:
 
 
 def test_no_descriptor_leads_to_the_channel(runner: RunnerProcess) -> None:
-    """Every descriptor is written to: the own row may be lost, another answer must not appear."""
+    """Every descriptor is written to: the row itself may be lost, but no other answer may appear."""
     code = "import os\n" + FAKE
     code += """
 def evaluate(inputs, outputs, trace):
@@ -64,7 +64,8 @@ def evaluate(inputs, outputs, trace):
 
 
 def test_other_processes_of_the_runner_are_closed_books(runner: RunnerProcess) -> None:
-    """An ordinary user cannot open what belongs to supervisor and zygote; root can, so this drops first."""
+    """An ordinary user cannot open files of supervisor and zygote, but root can, so the test first gives up root's
+    rights."""
     code = """
 import os
 def evaluate(inputs, outputs, trace):

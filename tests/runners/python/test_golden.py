@@ -1,4 +1,4 @@
-"""The golden frames of the protocol, replayed: what they show is what this runner says."""
+"""The golden frames of the protocol, replayed: this runner sends what they show."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Calls whose bodies are passed to their row while they arrive: whole, in order, and no longer waited for than a moment."""
+"""Calls whose bodies are passed to their row while they arrive: whole, in order, and waited for only a moment."""
 
 import os
 import socket
@@ -29,7 +29,7 @@ startup.run([])
 
 
 def waiting_row(runner: RunnerProcess) -> int:
-    """Return the process that waits for the next row, once it is there."""
+    """Return the process that waits for the next row, as soon as it exists."""
     for _ in range(1000):
         for zygote in child_pids(runner.process.pid):
             for row in child_pids(zygote):
@@ -126,7 +126,7 @@ def test_a_channel_that_is_no_pipe_carries_large_calls_too() -> None:
 
 
 def test_nothing_of_a_large_call_is_copied_by_the_supervisor() -> None:
-    """Unless its row is late, which it cannot be here."""
+    """The supervisor keeps nothing unless the row is late, which it cannot be here."""
     with RunnerProcess([sys.executable, "-I", "-S", "-B", "-c", PATIENT]) as runner:
         assert runner.load(SUMS).type == "loaded"
         before = peak_kb(runner.process.pid)

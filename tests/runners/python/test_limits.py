@@ -1,4 +1,4 @@
-"""Limits: floods of output, memory, processes, and what a runner gives up at its start."""
+"""Limits: floods of output, memory, processes, and the rights that a runner gives up at its start."""
 
 import os
 import shutil
@@ -27,7 +27,8 @@ def evaluate(inputs, outputs, trace):
 
 @pytest.fixture(scope="module")
 def anyones_command() -> Iterator[list[str]]:
-    """The runner's command with an interpreter and files that every user can read: root's own may lie in root's home."""
+    """The runner's command with an interpreter and files that every user can read, since root's own may be in root's
+    home."""
     dropped = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     check = "import select, sys; sys.exit(sys.version_info < (3, 11))"
     pythons = ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable)

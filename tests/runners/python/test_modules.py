@@ -11,7 +11,7 @@ CALLED = "def evaluate(inputs, outputs, trace):\n    return score()\n"
 
 
 def files(**modules: str) -> dict[str, dict[str, str]]:
-    """Return the body of a load: modules by path, `__` for a slash."""
+    """Return the body of a load: modules by path, with `__` for a slash."""
     paths = {key.replace("__", "/").replace("/init", "/__init__"): text for key, text in modules.items()}
     return {"files": {f"{path}.py": text for path, text in paths.items()}}
 

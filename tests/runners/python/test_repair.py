@@ -101,7 +101,7 @@ def functions() -> Iterator[str]:
 
 
 def drawn(code: str) -> bytes:
-    """Return a place in a random order, in which other functions may come and go."""
+    """Return a position in a random order that does not change much when functions are added or removed."""
     return hashlib.sha256(code.partition("(")[0].encode()).digest()
 
 
@@ -118,7 +118,7 @@ def test_functions_are_right_or_ambiguous_and_none_is_wrong() -> None:
 
 
 def _plain(code: str) -> str:
-    """Return a function as its flattened text says it: docstrings lose the indentation of their lines."""
+    """Return a function as its flattened text gives it: docstrings lose the indentation of their lines."""
     fix = find_fix(flattened(code))
     assert fix is not None
     ours, theirs = ast.parse(fix["code"]), ast.parse(code)

@@ -224,7 +224,7 @@ STATEMENTS = [one for one in ESCAPES.splitlines() if one.strip("#") and "def min
 
 
 def refused_at_load(code: str) -> Any | None:
-    """Return why the policy refuses this code before it runs; None where it waits for what a row does."""
+    """Return why the policy refuses this code before it runs; None if it refuses only while a row runs."""
     from evaluator_runner.failures import Failure  # noqa: PLC0415 - of the runner, which conftest.py finds
     from evaluator_runner.restricted import compile_code  # noqa: PLC0415 - the same
 
@@ -244,7 +244,7 @@ def way(number: int, statement: str) -> str:
 
 @pytest.fixture(scope="module")
 def do(restricted_dir: Path) -> Iterator[Callable[[int], Any]]:
-    """Do, in a row of its own, what one of the statements says that the policy lets be loaded."""
+    """Run, in a row of its own, one of the statements that the policy allows to be loaded."""
     loaded = {number: way(number, one) for number, one in enumerate(STATEMENTS)}
     loaded = {number: code for number, code in loaded.items() if refused_at_load(PRELUDE + code) is None}
     ways = ", ".join(f"{number}: way_{number}" for number in loaded)
