@@ -245,7 +245,7 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
 
 
 class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
-    """Base of the methods for things that the workspace of the caller's key has under names.
+    """Base of the methods for named objects in the workspace of the caller's key.
 
     For every method that takes a `name`:
 
@@ -272,7 +272,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
     @verb
     async def delete(self, name: str, *, force: bool = False) -> None:
-        """Delete the one of this name; the class says what becomes of jobs and evaluators that use it.
+        """Delete the object of this name; the class documents what happens to jobs and evaluators that use it.
 
         Args:
           name: Its name.

@@ -169,7 +169,7 @@ class DataFiles:
         return f"sha256:{digest.hexdigest()}"
 
     def _make_room(self, workspace: str) -> int:
-        """Make the folder of a workspace, remove what was never finished, and return the bytes of its files."""
+        """Make the folder of a workspace, remove unfinished files, and return the bytes of its files."""
         folder = self._files(workspace)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self._home(workspace) / _LAYOUTS).mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The routes that all things with names have: list, show, delete."""
+"""The routes that all named objects have: list, show, delete."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple

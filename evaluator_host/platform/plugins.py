@@ -1,4 +1,4 @@
-"""`Plugin`: what a vendor brings for others to look up; finds all of them. docs/dialects/adding.md."""
+"""`Plugin`: the parts that a vendor brings, which others look up. See docs/dialects/adding.md."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

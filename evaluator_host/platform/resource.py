@@ -50,11 +50,11 @@ class Resource:
         return nullcontext()
 
     def tasks(self) -> Iterable[Task]:
-        """Return what runs as long as the host."""
+        """Return the tasks that run as long as the host."""
         return ()
 
     def kept(self) -> Iterable[Kept]:
-        """Return what is deleted after some days."""
+        """Return the objects that are deleted after some days."""
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> Used | None:  # noqa: ARG002 - for subclasses

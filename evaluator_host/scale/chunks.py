@@ -53,7 +53,7 @@ class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
 
 @dataclass(frozen=True)
 class ChunkScorer:
-    """A function of chunks that can be pickled: give it to whatever maps functions over chunks on other machines.
+    """A function of chunks that can be pickled: give it to an engine that maps functions over chunks on other machines.
 
     Example:
       futures = client.map(ChunkScorer(evaluator), [Chunk(rows) for rows in parts], pure=False)  # Dask

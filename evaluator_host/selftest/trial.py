@@ -179,7 +179,7 @@ class _Trial:
                     yield f"more of {name} was kept than limits.log_kb"
 
     async def _afterwards(self) -> AsyncIterator[str]:
-        """Yield what the attack left on the host, and how the other workspace's evaluator is wrong."""
+        """Yield what the attack left on the host, and the faults of the other workspace's evaluator."""
         deadline, pause_s = time.monotonic() + _GONE_S, _POLL_S
         while found := marked_processes([self._mark]):
             if time.monotonic() > deadline:

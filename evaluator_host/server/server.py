@@ -58,7 +58,7 @@ _FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")
 Traced: TypeAlias = Callable[[ASGIApp], ASGIApp]
 Application: TypeAlias = tuple[ASGIApp, Callable[[ASGIApp, Traced], ASGIApp]]
-"""An application, and a function that returns what is served of it once it drains and is traced."""
+"""An application, and a function that wraps it for serving, with draining and tracing."""
 _TELEMETRY: Final[EntryPoint[Callable[[str, Metrics | None], AbstractAsyncContextManager[Traced]]]] = EntryPoint(
     "evaluator_host.server.telemetry:open_telemetry"
 )

@@ -163,7 +163,7 @@ class _Processes:
             pause_s = _PAUSE_S if steady else min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def rest(self) -> None:
-        """End the process that starts the others, where there are none: it holds as much memory as the first one."""
+        """End the process that starts the others if there are none: it holds as much memory as the first one."""
         await self._forker.rest()
 
     async def _live(self, what: str, number: int, stop_s: float, work: Callable[..., None], *args: Any) -> bool:

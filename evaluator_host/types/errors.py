@@ -109,7 +109,7 @@ class HostError(Exception):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickle makes the same error of, whatever its class is made from."""
+        """Return the parts from which pickle restores the same error, whatever arguments its class takes."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 

@@ -153,7 +153,7 @@ class ParameterFacts:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFacts:
-    """What the code of a function says, as its parser told in the sandbox."""
+    """Facts about a function's code, as its parser found them in the sandbox."""
 
     name: Annotated[str, Doc("Of a method after its class: `Judge.score`.")]
     line: Annotated[int | None, Doc("Where it begins, from 1; None where that is not known.")] = None
@@ -255,7 +255,7 @@ class Skipped:
 
 
 Given: TypeAlias = Row | EncodedRow | EvaluationError | Skipped
-"""A row to evaluate, or what stands in its place: why it could not be made, or why nobody is asked."""
+"""A row to evaluate, or the reason why there is none: it could not be made, or the evaluator is not asked."""
 
 
 @dataclass(frozen=True, slots=True)

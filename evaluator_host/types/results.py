@@ -146,7 +146,7 @@ class ChangePage:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A thing that differs between two jobs, and so may be why their results do."""
+    """A difference between two jobs, which may explain why their results differ."""
 
     what: Annotated[
         str,

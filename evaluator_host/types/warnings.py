@@ -237,7 +237,7 @@ class RowWarnings:
 
     @classmethod
     def of(cls, results: Iterable[EvaluationResult]) -> "RowWarnings":
-        """Return those of results, numbered from 0."""
+        """Return the warnings of results, with rows numbered from 0."""
         made = cls()
         for row, result in enumerate(results):
             made.add(row, result)

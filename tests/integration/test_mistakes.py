@@ -1,7 +1,5 @@
 """Each of the natural mistakes in `mistakes.py` is answered with what happened, what was meant and what to do. The
 answer uses the words of its place: fields of the API over HTTP, options on the command line, labels on the pages.
-
-In the words of where one is: fields of the API over HTTP, options on the command line, labels on the pages.
 """
 
 import json

@@ -241,7 +241,7 @@ def _first(item: dict[str, Json], names: Iterable[str]) -> Json:
 
 
 ReadEvaluator = Callable[[dict[str, Json], Names, str], list[FoundEvaluator | LeftOut] | None]
-"""Returns the evaluators of an exported object with all that is left out of it; None when it is not an evaluator.
+"""Returns the evaluators of an exported object, and the parts that are left out; None if it is not an evaluator.
 
 Called with the object, the names given so far, and the object's place.
 """

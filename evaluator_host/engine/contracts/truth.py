@@ -57,7 +57,7 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
 
 
 def _is_given(name: str, dialect: Dialect, row: Row, parameters: tuple[ParameterFacts, ...], code: str) -> bool:
-    """Return whether the code gets a column of this name, which it reads, by its own name."""
+    """Return whether the code gets a column that it reads under the column's own name."""
     if all(row.inputs.get(one) is None for one in (name, name.removesuffix("s"))):
         return False
     if any(map(_has_columns, _owners(name, code))):
@@ -77,7 +77,7 @@ def _is_read(name: str, parameters: tuple[ParameterFacts, ...], code: str) -> bo
 
 @lru_cache(maxsize=256)
 def _owners(name: str, code: str) -> tuple[str, ...]:
-    """Return of what the code reads a key or an attribute of this name."""
+    """Return the objects from which the code reads a key or an attribute of this name."""
     found = []
     for one in islice(re.finditer(rf"\b{re.escape(name)}\b", code), _MOST_NAMED):
         before = code[max(0, one.start() - _BEFORE_CHARS) : one.start()]

@@ -26,7 +26,7 @@ _PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 def plain(name: str) -> str:
-    """Return a name without what only separates its words: `Model_Output` becomes `modeloutput`."""
+    """Return a name without the characters that only separate its words: `Model_Output` becomes `modeloutput`."""
     return "".join(filter(str.isalnum, name)).lower()
 
 

@@ -40,7 +40,7 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A sandbox that has loaded an evaluator, and what the pool knows of it."""
+    """A sandbox that has loaded an evaluator, with the pool's facts about it."""
 
     sandbox: Sandbox
     loaded: Loaded

@@ -44,7 +44,7 @@ def missing_command(text: str) -> str | None:
 
 
 def advice_on_command(name: str, language: Language) -> str:
-    """Return what a sandbox has in place of a command that it lacks."""
+    """Return advice that names the commands which a sandbox has instead of a missing one."""
     if name in ("/bin/sh", "/bin/bash"):
         return "this host's machine has no shell to give to sandboxes: start the program itself, without one"
     told = f"the sandbox has no command {name}; {commands_of(language)}"

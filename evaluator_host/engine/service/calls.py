@@ -70,7 +70,7 @@ Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitab
 
 @dataclass(slots=True)
 class Answer:
-    """The outcome of one row, and what its result is made from."""
+    """The outcome of one row, and the facts from which its result is made."""
 
     index: int
     row: Given  # the row, with the answers of models

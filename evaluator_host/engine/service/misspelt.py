@@ -1,4 +1,4 @@
-"""Says which key of a row a misspelt one was probably meant to be, where code failed or has no score for want of it.
+"""Suggests the key that a misspelt key probably means, when code failed or has no score because of it.
 
 What the code reads is known from its facts, never from its text.
 """
@@ -33,7 +33,7 @@ _NODES: Final = 300  # values of a row that are searched for a key whose place i
 
 
 def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Language) -> str | None:
-    """Return a hint with the nearest key, if the row lacks one that the code reads and the error may come of it."""
+    """Return a hint with the nearest key, if the code reads a key that the row lacks and this may be the cause."""
     key = error.message.strip("'\"") if error.type == "KeyError" else None
     if key is None and error.code != ErrorCode.NON_FINITE and not _UNDEFINED.search(error.message):
         return None

@@ -26,7 +26,7 @@ _NEWER: Final = tuple(
 
 
 def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:
-    """Return what a syntax error has of a newer Python, and how to get that; None for any other error."""
+    """Return a hint if a syntax error comes from syntax of a newer Python; None for any other error."""
     if error.code is not ErrorCode.SYNTAX_ERROR or evaluator.language is not Language.PYTHON or not error.line:
         return None
     lines = evaluator.code.splitlines()[error.line - 1 : error.line]

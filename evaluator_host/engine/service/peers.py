@@ -6,7 +6,7 @@ from evaluator_host.types.outcome import EvaluationResult
 
 
 class Peers:
-    """The other processes of a host of one process: there are none. A host of several overrides what they do."""
+    """The other processes of a host: none here, where it has one process; a host of several overrides this class."""
 
     async def evaluate(
         self,

@@ -236,14 +236,14 @@ class Preparer:
 
 
 async def _run(evaluator: Evaluator, work: Callable[[], _T]) -> _T:
-    """Return what work on an evaluator returns; it is done in a thread if the evaluator is large."""
+    """Run work on an evaluator, in a thread if the evaluator is large, and return its result."""
     if evaluator.characters <= _SMALL_CODE and is_small(evaluator.settings.config, values=_SMALL_CONFIG):
         return work()
     return await asyncio.to_thread(work)
 
 
 def _key(evaluator: Evaluator, workspace: str, *, check: bool, lock: str | None) -> _Key | None:
-    """Return what tells one evaluator version from another; None when its settings cannot be encoded.
+    """Return a key that differs between evaluator versions; None if the settings cannot be encoded.
 
     All but the code is compared as JSON, since `==` takes 1 for 1.0 and for true.
     """

@@ -241,7 +241,7 @@ class _Child:
 
 
 def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
-    """Return the value in a child's answer, or raise what it stands for."""
+    """Return the value in a child's answer, or raise the error that the answer stands for."""
     match kind:
         case Kind.BYTES:
             return body

@@ -28,7 +28,7 @@ Dial: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class LookupFailed(Exception):
-    """A name has no address that may be used; `slow`: nobody said so in time."""
+    """A name has no address that may be used; `slow`: no name server answered in time."""
 
     def __init__(self, message: str, *, slow: bool = False) -> None:
         super().__init__(message)
@@ -157,4 +157,4 @@ TENANT_NAMES: Final = Lookups()
 """For names that callers chose. One for the process, as threads are."""
 
 MODEL_NAMES: Final = Lookups()
-"""For names of models that the operator allows, whose hosts have shares as workspaces have."""
+"""Look-ups of models that the operator allows; each host has a share, as workspaces have elsewhere."""

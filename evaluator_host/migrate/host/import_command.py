@@ -148,7 +148,7 @@ def _folders(path: Path, root: Path) -> list[Path]:
 
 
 def _print(found: Import) -> None:
-    """Print what was made, and to standard error what was not."""
+    """Print the stored objects, and the parts that were not stored to standard error."""
     header = ("EVALUATOR", "CONTRACT", "LANGUAGE", "FROM")
     rows = [
         (_label(one.name, one.version), one.contract, one.evaluator["language"], one.where) for one in found.evaluators

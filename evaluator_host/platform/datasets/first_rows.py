@@ -21,7 +21,7 @@ from evaluator_host.types.formats import Format
 _SHOWN_CHARS: Final = 80
 
 Check: TypeAlias = Callable[[Evaluator], Awaitable[CheckReport | None]]
-"""Returns the report on loading an evaluator; None where that cannot be told now."""
+"""Returns the report on loading an evaluator; None if it cannot be loaded now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class FirstRows:
         return f"{self.name} has {listed(self.columns)}"
 
     def require_columns(self) -> None:
-        """Check that the mapping names columns that are there.
+        """Check that all columns of the mapping exist.
 
         Raises:
           InvalidRequest: none of the rows, nor the data set, has a column of some name.

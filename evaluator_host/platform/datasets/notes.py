@@ -1,10 +1,10 @@
-"""Collects what somebody should know about how a file was read."""
+"""Collects notes about how a file was read."""
 
 from collections.abc import Callable
 from typing import TypeAlias
 
 Note: TypeAlias = Callable[[str], object]
-"""Called with a sentence about how a file was read, such as its encoding, where that is not what its format says."""
+"""Called with a sentence about how a file was read, such as its encoding, if that differs from its format."""
 
 
 class Notes:

@@ -38,7 +38,7 @@ _NO_LEAP_DAY: Final = 60  # number of 29 February 1900, which only Excel's calen
 
 
 class NotADate(ValueError):
-    """The number stands for no date; Excel shows `####`, or a day that never was."""
+    """The number does not stand for a date; Excel shows `####`, or a day that never was."""
 
 
 def built_in(number: int) -> Shows:

@@ -132,7 +132,7 @@ def _first_that_is_not_utf_8(file: io.BufferedReader) -> bytes | None:
 
 
 class _Recoded(io.RawIOBase):
-    """A file of text in UTF-8, whatever its encoding."""
+    """Reads a text file in another encoding as UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self._text = io.TextIOWrapper(file, encoding=encoding, newline="")
@@ -316,7 +316,7 @@ def _xlsx(file: BinaryIO, _: int, note: Notes) -> Iterator[Record]:
 
 
 def _decoded(text: bytes, where: str, note: Notes) -> Any:
-    """Return what JSON says; with NaN as null and the last of two equal keys, which a note says."""
+    """Decode JSON, with NaN as null and the last of two equal keys; a note reports both."""
     try:
         value = decode_given(text)
     except InvalidJson as error:

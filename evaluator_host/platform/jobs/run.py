@@ -71,7 +71,7 @@ class JobContext:
     together: Turns = field(default_factory=lambda: Turns(_TOGETHER_AT_ONCE))
 
     def executor_of(self, job: Job, config: JobConfig) -> JobExecutor:
-        """Return what evaluates the rows of a job.
+        """Return the executor for the rows of a job.
 
         Raises:
           Misconfigured: it is a Ray cluster, which this host does not have.

@@ -200,7 +200,7 @@ def _require_known(revisions: Mapping[str, str], address: Address) -> None:
 
 
 def newer_tables(revisions: Mapping[str, str]) -> str | None:
-    """Return words on the first group of tables whose revision this version does not know, or None."""
+    """Describe the first group of tables whose revision this version does not know; None if it knows all."""
     for group in table_groups():
         revision = revisions.get(group.package, group.head)
         if not group.knows(revision):

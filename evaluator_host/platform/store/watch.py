@@ -85,7 +85,7 @@ class DatabaseWatch:
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
-    """Return what tells a file from any other one; None without a file."""
+    """Return the identity of a file, which differs between files; None if there is no file."""
     found = file_facts(file) if file else None
     return found and (found.st_dev, found.st_ino)
 

@@ -340,7 +340,7 @@ class Traffic:
 
 
 async def _patiently(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Return what the work returns; while the host lacks something for it (429, 503), try again, for 90 s."""
+    """Run work and return its result; repeat it for up to 90 s while the host lacks something for it (429, 503)."""
     for pause_s in _PAUSES_S:
         try:
             return await work()

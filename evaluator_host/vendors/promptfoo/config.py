@@ -325,7 +325,7 @@ class _Reader:
     # Names
 
     def _name_groups(self) -> None:
-        """Give names, and say in the rows which asserts they have unless all have the same."""
+        """Name the evaluators, and note the asserts of each row unless all rows have the same ones."""
         names, rows = Names(), range(len(self._records))
         everywhere = all(len(group.configs) >= len(rows) and group.has_one_config for group in self._groups.values())
         for group in self._groups.values():

@@ -182,7 +182,7 @@ def _bind(found: entry.Entry, row: dict[str, Any]) -> tuple[list[Any], dict[str,
 
 
 def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str, Any]) -> Iterator[Any]:
-    """Yield what a parameter may be given, the best first."""
+    """Yield the values that a parameter may get, the best first."""
     if role == _OUTPUT and "outputs" in row:
         yield row["outputs"]
     if name in columns:

@@ -24,7 +24,7 @@ _urandom, _byteorder, _modules = os.urandom, sys.byteorder, sys.modules
 
 
 renewals: list[tuple[Callable[..., Any], Any]] = []
-"""What `renew` does, once the generators are settled: nothing where no module with generators was loaded."""
+"""The steps of `renew`, once the generators are settled; empty if no module with generators was loaded."""
 
 
 class _Loader:

@@ -13,7 +13,7 @@ _MOST = 20
 _KEY_CHARS = 200
 
 unset: dict[str, None] = {}
-"""Keys that were read in vain by the row."""
+"""Keys that the row read although they were not given."""
 
 
 class Params(dict):  # type: ignore[type-arg]
@@ -50,7 +50,7 @@ class Params(dict):  # type: ignore[type-arg]
 
 
 def added_to(body: bytes) -> bytes:
-    """Return the body of an answer, a JSON object, with the keys that were read in vain, and forget these."""
+    """Return the body of an answer, a JSON object, with the missing keys that were read, and forget these."""
     if not unset:
         return body
     keys = list(unset)

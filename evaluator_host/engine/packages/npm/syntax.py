@@ -28,7 +28,7 @@ _MESSAGES: Final = {
 
 
 def read(texts: Sequence[str]) -> list[Pin | Refusal]:
-    """Return each text's exact pin, or the reason why it is none, in the order given."""
+    """Return each text's exact pin, or the reason why it is not one, in the order given."""
     asked = [(text, _foreign(text)) for text in texts]
     answers = iter(_judge(tuple(_spec(text) for text, refusal in asked if refusal is None)))
     found = [refusal or _decide(text, next(answers)) for text, refusal in asked]

@@ -23,7 +23,7 @@ _FIRST_YEAR: Final = 1990  # a release number from here on is a calendar version
 
 
 def read(text: str) -> Pin | Refusal:
-    """Return a text's exact pin in canonical form, or the reason why it is none."""
+    """Return a text's exact pin in canonical form, or the reason why it is not one."""
     if refusal := _foreign(text):
         return refusal
     try:

@@ -199,7 +199,7 @@ class AuditedCall:
         self._started = time.perf_counter()
 
     def note_grants(self, grants: Sequence[str]) -> None:
-        """Note what the evaluators of the call were granted, where it is known only now."""
+        """Note the grants of the call's evaluators, if they become known only now."""
         self._grants = tuple(grants)
 
     def __enter__(self) -> KeyHolder:

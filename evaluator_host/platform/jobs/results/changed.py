@@ -1,4 +1,4 @@
-"""Names what differs between two jobs, which may be why their results do."""
+"""Finds differences between two jobs that may explain why their results differ."""
 
 import hashlib
 from collections.abc import Mapping

@@ -215,7 +215,7 @@ def _joined(stored: Any, part: str) -> StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a result stands in an order; `value` is the sorted one."""
+    """The position of a result in an order; `value` is the value by which results are sorted."""
 
     row: int
     position: int

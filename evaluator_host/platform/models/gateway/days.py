@@ -33,7 +33,7 @@ _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost
 
 @dataclass(slots=True)
 class _Day:
-    """What this process knows of a workspace's day."""
+    """The facts that this process has about a workspace's budget of the day."""
 
     workspace: str
     date: str
@@ -157,7 +157,7 @@ class DayBudgets:
         return True
 
     async def _take_part(self, store: "Store", day: _Day) -> None:
-        """Take requests for those that wait, and a part beyond; where none is left, others may soon give some back."""
+        """Take requests for waiting callers, and some more; if none are left, other processes may give some back."""
 
         def wanted(left: int) -> int:
             return min(left, max(day.waiting, 1, min(_PART, left // _PARTS)))

@@ -15,7 +15,7 @@ _Place: TypeAlias = tuple[str | int, ...]
 
 
 class _Text(NamedTuple):
-    """A text in a JSON value: what holds it, under which name or number, and the place of both in the value."""
+    """A text in a JSON value: the object or list that holds it, its key there, and the path to it."""
 
     holder: Any
     key: str | int

@@ -1,4 +1,4 @@
-"""Makes the rubric that the loader of an environment makes, and nothing else of it: no data set and no environment."""
+"""Makes only the rubric of an environment's loader, and neither its data set nor the environment."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _is_rubric(dotted: str) -> bool:
 
 
 def _needed(body: list[Any], name: str) -> list[Any]:
-    """Return the statements that make what has a name, change it, or make what they need themselves."""
+    """Return the statements that make or change the object of a name, and those that they need themselves."""
     own = {one for node in body for one in bound_by(node)}
     names = {name}
     kept: list[Any] = []

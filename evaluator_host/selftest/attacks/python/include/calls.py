@@ -4,7 +4,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 X86 = platform.machine() == "x86_64"
 
 def call(x86, arm, *arguments):
-    """Return what a system call comes to: a number, or the name of its error."""
+    """Return the outcome of a system call: a number, or the name of its error."""
     number = x86 if X86 else arm
     if number is None:
         return "EPERM"
@@ -13,5 +13,5 @@ def call(x86, arm, *arguments):
     return errno.errorcode.get(ctypes.get_errno(), "?") if answer == -1 else answer
 
 def allowed(*answers):
-    """Return those that a filter did not stop: also an error says that the kernel has looked at the arguments."""
+    """Return the calls that no filter stopped: even an error shows that the kernel looked at the arguments."""
     return [answer for answer in answers if answer not in ("EPERM", "ENOSYS")]

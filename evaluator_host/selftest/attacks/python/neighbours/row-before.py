@@ -7,7 +7,7 @@ def attack(inputs):
         inputs["row"] * times
 
 def left(inputs):
-    """Look through the whole of this process for what an earlier row was given."""
+    """Search the whole of this process for data of an earlier row."""
     found = set()
     with open("/proc/self/mem", "rb", buffering=0) as memory:
         for line in open("/proc/self/maps"):
