@@ -39,8 +39,8 @@ run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
 	@sh .ci/backend
 	@$(BIN)/evaluator-host serve --host 127.0.0.1 --port $(PORT)
 
-quick: $(VENV)/.dev ## Run the tests that need no engine; they wait more than others, so that more run at once
-	@$(PYTEST) -n $(if $(filter file,$(origin WORKERS)),5,$(WORKERS)) -m 'not engine and not long' --hypothesis-profile few $(QUICK) $(ARGS)
+quick: $(VENV)/.dev ## Run the tests that need no engine and little time; they wait more than others, so that more run at once
+	@$(PYTEST) -n $(if $(filter file,$(origin WORKERS)),5,$(WORKERS)) -m 'not engine and not long and not slow' --hypothesis-profile few $(QUICK) $(ARGS)
 
 test: TIER = -m 'not long'
 test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
@@ -48,7 +48,7 @@ test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
 	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # else every command that a test starts may have to, see .ci/venv
 	@$(PYTEST) -n $(WORKERS) --dist loadfile $(TIER) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
-test: ## Run the tests on both backends, with a case at least of each attack, fault, wire, vendor and page
+test: ## Run the tests on both backends, with a case at least of each kind of attack, fault, wire, vendor and page
 test-all: ## Run these and the long ones: real packages of other platforms, every page, chaos, load (SHARD=1/6)
 
 check: $(VENV)/.dev $(UI)/node_modules/.installed ## Lint, format, types, import layers, API types, workflows, syntax of runners and attacks

@@ -56,7 +56,9 @@ class Tenants:
 
 
 @pytest.fixture
-def tenants(tmp_path: Path) -> Iterator[Tenants]:
+def tenants(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]:
+    """The host's grace is `GRACE_S`, or as many seconds as a test says."""
+    grace_s = getattr(request, "param", GRACE_S)
     url = f"sqlite:///{tmp_path / 'host.db'}"
     # the keys are made before, because the host asks for them at once
     keys = {name: make_key(name, name, url=url) for name in ("loud", "quiet")}
@@ -64,7 +66,7 @@ def tenants(tmp_path: Path) -> Iterator[Tenants]:
         log=tmp_path / "host.log",
         environment={
             "EVALUATOR_HOST_DATABASE_URL": url,
-            "EVALUATOR_HOST_STOP_GRACE_S": str(GRACE_S),
+            "EVALUATOR_HOST_STOP_GRACE_S": str(grace_s),
             "EVALUATOR_HOST_BODY_TIMEOUT_S": "120",
         },
         command=("prlimit", "--nofile=512:512", *COMMAND),
@@ -77,7 +79,7 @@ def tenants(tmp_path: Path) -> Iterator[Tenants]:
             yield made
             if server.process.poll() is None:
                 server.process.send_signal(signal.SIGTERM)
-            assert server.process.wait(GRACE_S + 5) == 0, server.log
+            assert server.process.wait(grace_s + 5) == 0, server.log
     until_nothing_is_left(server.process.pid, docker=[])
     assert "Traceback" not in server.log
     assert "ERROR" not in server.log, server.log
@@ -101,6 +103,7 @@ def statuses(held: list[socket.socket], *, count: int) -> Counter[str]:
     return Counter(seen.values())
 
 
+@pytest.mark.parametrize("tenants", [600], indirect=True)
 def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants) -> None:
     job = tenants.job(SLOW, tenants.loud)
     held = tenants.flood(f"GET /v1/jobs/{job}/events HTTP/1.1")
@@ -110,10 +113,8 @@ def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants
     refused = tenants.server.client.get(f"/v1/jobs/{job}/events", headers=tenants.loud)
     assert (refused.status_code, refused.json()["code"]) == (429, "busy")
     assert "16 streams" in refused.json()["detail"]
-    began = time.monotonic()
     tenants.server.process.send_signal(signal.SIGTERM)
-    assert tenants.server.process.wait(GRACE_S + 5) == 0
-    assert time.monotonic() - began < GRACE_S, "streams do not take the whole grace"
+    assert tenants.server.process.wait(100) == 0, "streams do not take the whole grace"
 
 
 @pytest.mark.long

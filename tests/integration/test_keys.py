@@ -1,6 +1,5 @@
 """Keys of a real host, on both databases: who gets in, who no longer gets in, and what every caller is told."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,9 @@ import pytest
 from tests.databases import ENGINES, Databases
 from tests.keyed import BODY, bearer, eventually, is_problem, make_key, revoke_key
 from tests.server import Server
+
+# What a host knows of a key does not run out: it has to notice what becomes of keys.
+TRUSTS = "from evaluator_host.platform.http.auth import keyring\nkeyring._TRUSTED_S = 3600.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def keyed(
     url = databases.make(request.param)
     key = make_key("first", "acme", url=url)
     log = tmp_path_factory.mktemp("server") / "log"
-    with Server(log=log, environment={"EVALUATOR_HOST_DATABASE_URL": url}) as server:
+    with Server(log=log, environment={"EVALUATOR_HOST_DATABASE_URL": url}, program=TRUSTS) as server:
         yield Keyed(server, url, key)
 
 
@@ -92,9 +94,7 @@ def test_a_revoked_key_stops_working_soon_also_where_it_is_known(keyed: Keyed) -
     key = make_key("leaver", "acme", url=keyed.url)
     assert keyed.get(key=key).status_code == 200
     revoke_key("leaver", url=keyed.url)
-    started = time.monotonic()
-    eventually(lambda: keyed.get(key=key).status_code == 401)
-    assert time.monotonic() - started < 10, "it was noticed by the host itself, not by a cache that ran out"
+    eventually(lambda: keyed.get(key=key).status_code == 401, within_s=60)
     assert keyed.get(key=keyed.key).status_code == 200
 
 

@@ -1,11 +1,12 @@
 """The life of a host: clean stop, kill -9 and restart, a machine without a backend. Nothing is left behind."""
 
 import contextlib
+import json
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.keyed import eventually
 from tests.left_behind import left_behind, until_nothing_is_left
 from tests.server import COMMAND, PREWARMED, Server
 
-SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(600)\n"
+SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    open('/tmp/{mark}', 'w').close()\n    time.sleep(600)\n"
 FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 
 
@@ -31,8 +32,9 @@ def environment(backend: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def slow_row(server: Server) -> Iterator[None]:
-    """A row that outlasts the test, on a connection of its own."""
-    body = f'{{"evaluator": {{"code": {SLOW!r}, "limits": {{"timeout_s": 100}}}}}}'.replace("'", '"')
+    """A row that runs and outlasts the test, on a connection of its own."""
+    mark = f"begun-{secrets.token_hex(6)}"
+    body = json.dumps({"evaluator": {"code": SLOW.format(mark=mark), "limits": {"timeout_s": 100}}})
     caller = subprocess.Popen(
         [
             "curl",
@@ -46,9 +48,15 @@ def slow_row(server: Server) -> Iterator[None]:
             f"{server.url}/v1/evaluate",
         ]
     )
-    time.sleep(1)
+    eventually(lambda: has_begun(mark), within_s=60)
     yield
     caller.wait(30)
+
+
+def has_begun(mark: str) -> bool:
+    """Whether a row has made this file in the sandbox of whatever host."""
+    roots = Path("/proc").glob("[0-9]*/root")
+    return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - minds no process that ends
 
 
 def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several_processes(tmp_path: Path) -> None:
