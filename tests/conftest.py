@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 BACKENDS = ("bubblewrap", "docker")
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
 _CASES = pytest.StashKey[Counter[str]]()  # number of cases of each function so far
+_SECOND = {  # a second backend or database, the first one, and the folders in which `make test` tries both
+    "docker": ("bubblewrap", ("tests/attacks/", "tests/contract/")),
+    "postgresql": ("sqlite", ("tests/store/",)),
+}
 _KEPT_S = 86400.0  # seconds before leftovers are removed, because other runs may be using them
 # A host keeps evaluators warm in half of the machine's memory. Tests call most evaluators once, and run many hosts at a time.
 FEW_SANDBOXES: dict[str, object] = {"max_sandboxes": 24, "max_running_sandboxes": Settings().running_sandboxes}
@@ -78,11 +82,25 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("engine")
     if any(item.get_closest_marker(name) for name in ("differential", "ray")):
         item.add_marker(pytest.mark.long("it needs packages of others"))
+    if _is_second(item):
+        item.add_marker("long")
     if sampled := item.get_closest_marker("sampled"):
         cases, function = item.session.stash.setdefault(_CASES, Counter()), item.nodeid.partition("[")[0]
         cases[function] += 1
         if cases[function] % sampled.args[0] != 1:
             item.add_marker("long")
+
+
+def _is_second(item: pytest.Item) -> bool:
+    """Whether the same case was collected on the first backend or database already, and one is enough."""
+    cases = item.session.stash.setdefault(_CASES, Counter())
+    cases[item.nodeid] += 1
+    file, _, case = item.nodeid.partition("[")
+    return any(
+        f"{file}[{case.replace(second, first)}" in cases and not file.startswith(folders)
+        for second, (first, folders) in _SECOND.items()
+        if second in case
+    )
 
 
 @pytest.hookimpl(trylast=True)

@@ -160,6 +160,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
 def test_json_that_explodes_is_refused(server: Server, bomb: Callable[[], bytes]) -> None:
     before, body = resident_mb(server), bomb()
@@ -170,6 +171,7 @@ def test_json_that_explodes_is_refused(server: Server, bomb: Callable[[], bytes]
     assert peak_mb(server.process.pid) - before < 500
 
 
+@pytest.mark.long
 def test_hundreds_of_thousands_of_keys_are_a_row_like_any_other(server: Server) -> None:
     keys = b",".join(b'"k%d":%d' % (n, n) for n in range(300_000))
     code = json.dumps("def evaluate(inputs, outputs, trace):\n    return len(inputs)\n").encode()
@@ -192,6 +194,7 @@ def test_an_integer_beyond_64_bits_is_a_setting_like_any_other(server: Server) -
     assert server.client.post("/v1/evaluate", content=json.dumps(body), headers=JSON).json()["score"] == 1.0
 
 
+@pytest.mark.long
 def test_a_million_unknown_fields_are_named_in_a_short_answer(server: Server) -> None:
     fields = b",".join(b'"f%d":0' % n for n in range(1_000_000))
     response = server.client.post("/v1/evaluate", content=b'{"evaluator": {"code": "x"}, %b}' % fields, headers=JSON)

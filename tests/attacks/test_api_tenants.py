@@ -44,6 +44,7 @@ def listed(tenants: Tenants, key: str) -> set[str]:
     return {known["key"] for known in tenants.ask(key, "GET", SETS).json()}
 
 
+@pytest.mark.long
 def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> None:
     asked = tenants.ask(tenants.acme, "POST", SETS, json=PINS)
     key = asked.json()["key"]

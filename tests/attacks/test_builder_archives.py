@@ -113,6 +113,7 @@ async def test_a_wheel_that_is_not_the_locked_one_is_refused(service: Service, i
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_a_tarball_that_is_not_the_locked_one_is_refused(service: Service, index: Index, home: Path) -> None:
     good = npm_package("swapped", {"index.js": "module.exports = 1"})
     index.add_npm(good, served=npm_package("swapped", {"index.js": "module.exports = 2"}).content)

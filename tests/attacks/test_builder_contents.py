@@ -85,6 +85,7 @@ async def test_modules_of_the_library_and_of_the_runner_are_not_shadowed(
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_builtins_of_node_and_of_the_runner_are_not_shadowed(service: Service, index: Index, home: Path) -> None:
     names = ("fsx", "runner.cjs")
     for name in names:

@@ -92,6 +92,7 @@ async def test_a_redirect_takes_no_password_to_another_host(tmp_path: Path, pin:
         nothing_left(tmp_path)
 
 
+@pytest.mark.sampled(3)
 @BOTH
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "http://127.0.0.1:9/", "loop"])
 async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(
@@ -107,6 +108,7 @@ async def test_a_redirect_to_nowhere_or_into_the_host_is_refused(
     nothing_left(tmp_path)
 
 
+@pytest.mark.sampled(2)
 @BOTH
 async def test_a_package_of_the_same_name_elsewhere_is_never_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pin: str, language: Language

@@ -283,5 +283,6 @@ async def test_without_bubblewrap_it_is_a_plain_process_that_is_warned_about_and
     assert list(processes_in(home / "cwd")) == []
 
 
+@pytest.mark.long
 def test_all_of_this_holds_for_an_ordinary_user_too() -> None:
     pass_as_ordinary_user(Path(__file__))

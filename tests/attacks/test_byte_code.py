@@ -43,6 +43,7 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
         yield opened
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("python", [OWN, OTHER])
 async def test_a_set_is_compiled_by_its_own_python(service: Service, index: Index, home: Path, python: str) -> None:
     index.add_python(wheel("many", {"many/__init__.py": "", "many/text.py": MANY}))
@@ -55,6 +56,7 @@ async def test_a_set_is_compiled_by_its_own_python(service: Service, index: Inde
     assert result.score > 5, "it is read, not compiled"
 
 
+@pytest.mark.long
 async def test_a_set_of_containers_is_compiled_by_the_python_of_their_image(index: Index, tmp_path: Path) -> None:
     index.add_python(wheel("many", {"many/__init__.py": "", "many/text.py": MANY}))
     address = engine_address()

@@ -1,11 +1,12 @@
 """Every attack of the catalogue, in one campaign over each deployment, of which each test reads its own part.
 
-All of them run over bubblewrap. Over the other deployments run those that meet a guard of the deployment itself, one of
+All of them run over bubblewrap, in `make test` one of each kind. Over the other deployments run those that meet a guard of the deployment itself, one of
 each kind that the system call filter stops (test_syscalls.py tries every call over each), and one of each kind that the runner stops.
 With `EVALUATOR_HOST_WORKERS=2` a host of two processes is attacked over HTTP, with `EVALUATOR_HOST_SANDBOX_START=template` one that
 forks its sandboxes; `test_processes.py` and `test_template.py` always do that with some of them.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -39,12 +40,17 @@ def chosen(deployment: str) -> list[Attack]:
     """Return the attacks that are tried over a deployment: all over bubblewrap, elsewhere those that prove something of it."""
     if deployment == "bubblewrap":
         return [*load_attacks(), *load_host_attacks()]
-    kinds: dict[tuple[object, ...], list[Attack]] = {}
-    for attack in load_attacks():
-        if attack.safe and not ends_in_the_runner(attack):
-            kinds.setdefault((attack.language, attack.group, attack.without), []).append(attack)
-    chosen = {attack.name for kind in kinds.values() for attack in (kind if each_counts(kind[0]) else kind[:1])}
+    kinds = by_kind(attack for attack in load_attacks() if attack.safe and not ends_in_the_runner(attack))
+    chosen = {attack.name for kind in kinds for attack in (kind if each_counts(kind[0]) else kind[:1])}
     return [attack for attack in load_attacks() if attack.name in chosen]
+
+
+def by_kind(attacks: Iterable[Attack]) -> list[list[Attack]]:
+    """Return attacks by what they try, in which language, and by the guards that stop them."""
+    kinds: dict[tuple[object, ...], list[Attack]] = {}
+    for attack in attacks:
+        kinds.setdefault((attack.language, attack.group, attack.without), []).append(attack)
+    return list(kinds.values())
 
 
 def ends_in_the_runner(attack: Attack) -> bool:
@@ -67,22 +73,33 @@ def meets_a_deployment(attack: Attack) -> bool:
     return not attack.without or bool(attack.without & OF_A_DEPLOYMENT)
 
 
-def marked(deployment: str, *others: object, name: str) -> object:
-    """Return a case; those of other deployments than bubblewrap are long."""
-    return pytest.param(deployment, *others, id=name, marks=[] if deployment == "bubblewrap" else [pytest.mark.long])
+FIRST = {kind[0].name for kind in by_kind([*load_attacks(), *load_host_attacks()])}
+
+
+def marked(deployment: str, *others: object, name: str, first: bool = True) -> object:
+    """Return a case; those of other deployments than bubblewrap are long, and those of which there is another of the kind."""
+    short = deployment == "bubblewrap" and first
+    return pytest.param(deployment, *others, id=name, marks=[] if short else [pytest.mark.long])
 
 
 CASES = [
-    marked(deployment, attack, name=f"{deployment}-{attack.name}")
+    marked(deployment, attack, name=f"{deployment}-{attack.name}", first=attack.name in FIRST)
     for deployment in DEPLOYMENTS
     for attack in chosen(deployment)
 ]
 
 
+def to_run(request: pytest.FixtureRequest, deployment: str) -> list[Attack]:
+    """Return the attacks of a deployment whose tests this run has."""
+    cases = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
+    wanted = {case.params["attack"].name for case in cases if case and "attack" in case.params}
+    return [attack for attack in chosen(deployment) if attack.name in wanted]
+
+
 @pytest.fixture(scope="module")
 async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Verdict and problems of each attack by its name, and the problems of the host by none."""
-    attacks = chosen(request.param)
+    attacks = to_run(request, request.param)
     if request.param == ORDINARY_USER:
         report = await report_as_ordinary_user([attack.name for attack in attacks])
         return {"": report["host"], **{one["name"]: (one["verdict"], one["problems"]) for one in report["attacks"]}}
@@ -98,7 +115,7 @@ async def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def test_the_host_is_unharmed_and_nothing_is_left(told: Any, request: pytest.FixtureRequest) -> None:
     assert told.get("") == []
     deployment = request.node.callspec.params["told"]
-    assert [name for name in told if name] == [attack.name for attack in chosen(deployment)]
+    assert [name for name in told if name] == [attack.name for attack in to_run(request, deployment)]
 
 
 @pytest.mark.parametrize(("told", "attack"), CASES, indirect=["told"])

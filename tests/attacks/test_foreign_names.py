@@ -30,6 +30,7 @@ from tests.server import FORKED, Server, new_home
 
 pytestmark = pytest.mark.timeout(300)
 
+PARTS = 4  # of all requests, of which `make test` sends the first
 MARK = "only-beta-has-this-text"
 CODE = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
 ROW = {"inputs": {"q": "x"}, "outputs": "y"}
@@ -578,10 +579,12 @@ def in_order() -> list[tuple[Operation, Ask]]:
     return [(operation, ask) for operation in ordered for ask in operation.asks]
 
 
-def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene) -> None:
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_names_of_others_are_answered_as_names_of_nothing(scene: Scene, part: int) -> None:
     before, unknown, differing = scene.of_beta(), scene.unknown, list[str]()
     secret = {MARK, *(name for kind, name in scene.names.items() if kind not in ("set", "result", "url"))}
-    for operation, ask in in_order():
+    for operation, ask in in_order()[part::PARTS]:
         answers = []
         for names in (scene.names, unknown):
             answer = scene.ask("alpha", operation, ask, names)

@@ -29,6 +29,7 @@ THROUGH = {
 ON_THE_HOST = {"numbers-without-end"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", BACKENDS)
 async def test_attacks_are_stopped(backend: str, tmp_path: Path) -> None:
     attacks = [attack for attack in load_attacks() if attack.name in THROUGH]
@@ -81,6 +82,7 @@ def answer_of(server: Server, pid: int, request: bytes) -> list[bytes]:
     return [answer.split(b"\r\n")[0], answer.partition(b"\r\n\r\n")[2]]
 
 
+@pytest.mark.long
 async def test_whichever_process_accepts_a_request_it_is_answered_alike(tmp_path: Path) -> None:
     async with served("bubblewrap", tmp_path, body_timeout_s=1) as host:
         first, (other,) = host.server.process.pid, calling_processes(host.server)

@@ -41,6 +41,7 @@ def test_json_has_every_attack_with_its_verdict() -> None:
     assert {one["advice"] for one in told["attacks"]} == {None}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["bubblewrap", "docker"])
 def test_the_table_says_why_each_was_stopped(backend: str) -> None:
     ran = selftest(backend, "--group", "gateway", "--language", "python")
@@ -54,6 +55,7 @@ def test_the_table_says_why_each_was_stopped(backend: str) -> None:
     assert ran.stderr == ""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("backend", "guard", "caught", "advice"),
     [

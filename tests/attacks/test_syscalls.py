@@ -146,6 +146,7 @@ def deviations(outcomes: list[Outcome], *, knows: int = NEWEST) -> list[str]:
     return found
 
 
+@pytest.mark.sampled(2)
 async def test_the_filter_refuses_what_is_declared_and_nothing_else(service: Service) -> None:
     evaluator = Evaluator(GUEST, limits=Limits(timeout_s=100))
     result = await service.evaluate(evaluator, Row(inputs=question()))
@@ -156,6 +157,7 @@ async def test_the_filter_refuses_what_is_declared_and_nothing_else(service: Ser
     assert deviations(outcomes, knows=OLDEST_UNKNOWN_TO_LIBSECCOMP - 1 if docker else NEWEST) == []
 
 
+@pytest.mark.long
 async def test_the_filter_of_an_ordinary_user_does_the_same(tmp_path: Path) -> None:
     asked = {"code": GUEST, "language": "python", "inputs": question(), "timeout_s": 100}
     [result] = await evaluate_as_ordinary_user([asked], tmp_path)

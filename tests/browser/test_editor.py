@@ -386,6 +386,7 @@ async def test_what_does_not_load_is_kept_only_on_purpose(page: Page) -> None:
     await expect(page.get_by_text("Saved as browser-broken, version 1")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_draft_outlives_the_page(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0.125  # mine\n")
@@ -555,6 +556,7 @@ async def test_a_hostile_archive_adds_nothing_that_it_should_not(page: Page) -> 
     await expect(page.get_by_text("shop.zip cannot be read as a zip archive")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_files_that_are_dropped_on_the_editor_are_added(page: Page) -> None:
     await open_workbench(page)
     await page.evaluate(

@@ -79,6 +79,7 @@ async def test_versions_are_read_and_compared(page: Page, seeds: Seeds) -> None:
     await expect(page.get_by_text("The code is the same.")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_an_evaluator_is_used_elsewhere_by_what_the_page_says(
     look: Look, page: Page, host: Server, seeds: Seeds
 ) -> None:

@@ -131,6 +131,7 @@ async def test_the_keyboard_skips_the_navigation(page: Page) -> None:
     await expect(page.locator("main")).to_be_focused()
 
 
+@pytest.mark.long
 async def test_what_is_not_there_names_what_was_meant_and_where_the_others_are(page: Page, seeds: Seeds) -> None:
     await page.goto("/evaluators/lengt")
     await expect(page.get_by_text("There is no evaluator lengt.")).to_be_visible()
@@ -148,6 +149,7 @@ async def test_what_is_not_there_names_what_was_meant_and_where_the_others_are(p
         await expect(page.get_by_role("main").get_by_role("link", name=way, exact=True).last).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_filter_that_is_kept_is_a_link(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.small}?evaluator=length%402&outcome=scored&sort=score")
     await page.get_by_role("button", name="Keep this filter").click()

@@ -39,6 +39,7 @@ async def test_pages_are_found_before_what_is_written_about_them(page: Page) -> 
     await expect(page.get_by_role("heading", name="API keys")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_the_documentation_is_read_inside(look: Look) -> None:
     page = await look.page(width=390, height=844)
     await page.goto("/jobs")

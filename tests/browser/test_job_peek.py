@@ -114,6 +114,7 @@ async def test_failures_come_first_and_means_are_drawn_over_time(page: Page, see
     await picture(page, "trend")
 
 
+@pytest.mark.long
 async def test_a_comparison_says_what_differs_and_when_rows_are_too_few(look: Look, host: Server) -> None:
     with Client(host.url) as client:
         client.datasets.upload(

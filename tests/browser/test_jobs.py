@@ -58,6 +58,7 @@ async def test_a_job_is_started_by_a_form_and_ends_as_one_looks_on(page: Page, s
     await expect(page.get_by_label("First N rows")).to_have_value("40")
 
 
+@pytest.mark.long
 async def test_a_job_without_the_outputs_that_its_code_reads_does_not_start(
     page: Page, seeds: Seeds, client: Client
 ) -> None:
@@ -226,6 +227,7 @@ async def test_a_job_is_paused_resumed_and_cancelled(page: Page, client: Client)
     await expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_job_that_failed_may_go_on(page: Page, client: Client) -> None:
     fails = Evaluator("def evaluate(inputs, outputs, trace):\n    assert outputs > 1\n    return 1.0\n")
     rows = [{"inputs": {}, "outputs": n} for n in range(4)]
@@ -285,6 +287,7 @@ async def test_figures_and_plots_of_ten_thousand_rows_are_taken_home(page: Page,
     await expect(page.get_by_role("img", name="How words is distributed")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_rows_are_in_the_first_screen_and_the_job_has_a_name(look: Look, seeds: Seeds) -> None:
     page = await look.page()
     await page.goto(f"/jobs/{seeds.before}")
@@ -321,6 +324,7 @@ async def test_failures_are_grouped_and_lead_to_their_rows(page: Page, seeds: Se
     assert await page.title() == f"Row 1 · Job {seeds.before[4:12]} · Evaluator Host"
 
 
+@pytest.mark.long
 async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -> None:
     compared = (await asyncio.to_thread(client.jobs.compare, seeds.before, seeds.after))[0]
     await page.goto(f"/jobs/{seeds.after}")

@@ -1,10 +1,12 @@
 """The main path by keys alone: find the workbench, write code, run it, run it on a data set, look through the rows."""
 
+import pytest
 from playwright.async_api import Locator, Page, expect
 
 from evaluator_host.client import Client
 from tests.server import Server
 
+pytestmark = pytest.mark.long("it goes from page to page; test_editor.py runs code by a key")
 CODE = "def evaluate(inputs, outputs, trace):\nreturn len(inputs['city']) > 4"  # the editor adds the indentation
 RING = """(element) => {
   const {outlineStyle, outlineWidth, boxShadow} = getComputedStyle(element.closest(".code-editor") ?? element);

@@ -112,6 +112,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.long
 async def test_a_judge_is_made_on_a_host_that_nobody_prepared(
     browser: Browser, fresh: Server, provider: ModelServer
 ) -> None:

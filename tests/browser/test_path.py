@@ -4,12 +4,14 @@ import re
 import zipfile
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.looking import grave_findings, looking, picture, widest_overflow
 from tests.browser.writing import CODE, loads, run, score, write
 from tests.server import Server, new_home
 
+pytestmark = pytest.mark.long("it goes from page to page; the other files of this folder try each alone")
 ROWS = [
     ("question", "gold", "Antwort"),
     *((f"question {n}", f"g{n}", f"g{n}" if n % 3 else "wrong") for n in range(30)),

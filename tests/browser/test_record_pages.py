@@ -2,11 +2,13 @@
 
 from typing import Final, Literal
 
+import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 
+PARTS: Final = 4  # of all pages, of which `make test` looks at the first
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 WIDTHS: Final = (390, 2560)
 CARDS: Final = ("/jobs", "/datasets", "/environments", "/datasets/many?row=3")
@@ -51,10 +53,12 @@ async def show(page: Page, path: str, text: str) -> None:
     await page.wait_for_load_state("networkidle")
 
 
-async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, seeds: Seeds) -> None:
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_axe_finds_nothing_grave_and_pages_fit_their_windows(look: Look, seeds: Seeds, part: int) -> None:
     """Each page in both themes and both widths; a theme changes only colours."""
     page = await look.page(reduced_motion="reduce")
-    for path, text in places(seeds).items():
+    for path, text in [*places(seeds).items()][part::PARTS]:
         name = path.strip("/").replace("/", "-").replace("?", "-")
         for width in (1280, *(WIDTHS if path in telling(seeds) else WIDTHS[:1])):
             await page.set_viewport_size({"width": width, "height": 800})

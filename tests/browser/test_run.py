@@ -278,6 +278,7 @@ def seed(client: httpx.Client) -> str:
     raise AssertionError("the job or the trace was not scored")
 
 
+@pytest.mark.long
 async def test_the_editor_has_most_of_its_panel_after_the_first_run(page: Page) -> None:
     await page.goto("/")
     signature = page.locator(".signature > dl")

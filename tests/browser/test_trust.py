@@ -84,6 +84,7 @@ async def test_runs_survive_a_reload_with_their_code(page: Page) -> None:
     await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("return 0.25")
 
 
+@pytest.mark.long
 async def test_failed_rows_are_never_out_of_sight_of_the_mean(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
     await expect(page.locator(".record-title .chip-warn")).to_have_text("completed, 10.0 % failed")

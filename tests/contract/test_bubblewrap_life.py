@@ -260,6 +260,7 @@ async def test_findings_say_what_is_in_force():
     await backend.close()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_all_of_this_holds_for_an_ordinary_user():
     pass_as_ordinary_user(Path(__file__))

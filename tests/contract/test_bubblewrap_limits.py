@@ -117,6 +117,7 @@ async def test_a_flood_waits_in_the_pipe_until_it_is_read(backend):
         assert total >= 64 << 20
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_all_of_this_holds_for_an_ordinary_user():
     pass_as_ordinary_user(Path(__file__))

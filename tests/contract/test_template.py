@@ -245,5 +245,6 @@ async def test_a_killed_host_leaves_no_process(tmp_path):
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 def test_the_same_as_an_ordinary_user():
     pass_as_ordinary_user(Path(__file__))

@@ -71,6 +71,7 @@ def evaluated(server: Server, code: str, language: Language, outputs: str, **mor
     return answer.json()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("language", "code"), [(Language.PYTHON, PYTHON), (Language.JAVASCRIPT, JAVASCRIPT)])
 def test_its_evaluators_are_recognised_and_scored(server: Server, language: Language, code: str) -> None:
     result = evaluated(server, code, language, "four")
@@ -80,6 +81,7 @@ def test_its_evaluators_are_recognised_and_scored(server: Server, language: Lang
     assert (declared["error"]["code"], declared["error"]["message"]) == ("invalid_result", "Acme takes 0 to 5 stars")
 
 
+@pytest.mark.slow
 def test_the_api_knows_it(server: Server) -> None:
     assert "acme-scores" in server.client.get("/v1/info").json()["contracts"]
     document = server.client.get("/openapi.json").json()
@@ -102,6 +104,7 @@ def test_its_task_fills_its_table_and_its_methods_read_it(
         eventually(lambda: client.verbs(verbs).sum() == 7, within_s=60)
 
 
+@pytest.mark.long
 def test_the_command_line_knows_it(server: Server, package: Path, tmp_path: Path) -> None:
     assert "0 to 5 stars" in command(server, package, "acme-scores", "scale")
     assert "Stars of Acme." in command(server, package, "--help")

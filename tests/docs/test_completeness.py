@@ -186,6 +186,7 @@ def test_coming_from_md_has_the_table_of_all_platforms() -> None:
     assert page == coming_from.written(page), "python -m tests.docs.coming_from writes it"
 
 
+@pytest.mark.slow
 def test_cli_md_has_every_command() -> None:
     page = commands.PAGE.read_text()
     assert page == commands.written(page), "python -m tests.docs.commands writes it"

@@ -113,6 +113,7 @@ def walked(server: Server, ours: Any, provider: ModelServer, tmp_path_factory: p
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.engine
 def test_a_generated_client_calls_every_operation(walked: Path, ours: Any) -> None:
     assert (walked / "printed").read_text() == f"{sum(map(len, ours['paths'].values()))} operations\n"

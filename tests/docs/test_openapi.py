@@ -79,6 +79,7 @@ def has_example(description: Any, path: str) -> bool:
     return "requestBody" in post and (post["requestBody"] is None or bool(examples(description, path)))
 
 
+@pytest.mark.slow
 def test_the_documents_of_the_host_and_of_its_vendors_have_each_route_once(server: Server, description: Any) -> None:
     assert next(iter(description["paths"])) == "/v1/evaluate"
     operations = [one for methods in description["paths"].values() for one in methods.values()]

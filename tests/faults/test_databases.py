@@ -138,6 +138,7 @@ def test_a_server_that_is_read_only_for_a_while_ends_no_jobs(
     assert_whole(host, began(host))
 
 
+@pytest.mark.long
 def test_doctor_says_that_a_server_is_read_only_or_silent_before_a_host_has_used_it(
     postgresql: PostgreSQL, tmp_path: Path
 ) -> None:
@@ -179,6 +180,7 @@ def read_only(postgresql: PostgreSQL, url: str, value: str) -> None:
     postgresql.end_connections(url)
 
 
+@pytest.mark.long
 def test_a_damaged_removed_or_replaced_file_is_noticed_and_named(tmp_path: Path) -> None:
     file = tmp_path / "host.db"
     with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{file}"}) as host:

@@ -315,6 +315,7 @@ def test_a_database_of_which_one_file_is_read_only(machine: Machine) -> None:
     assert "let the user of this host write to the file, its folder, and the -wal and -shm beside it" in served.stderr
 
 
+@pytest.mark.long
 def test_doctor_says_that_another_process_holds_the_file(machine: Machine) -> None:
     locked_database(machine)
     done = machine.command("doctor")
@@ -356,6 +357,7 @@ main()
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("what", "said"),
     [("kill -9 $$", "something killed a sandbox while it started"), ("sleep 3", "within 1.5 s: the machine is busy")],
@@ -379,6 +381,7 @@ def test_doctor_tells_a_machine_that_is_busy_or_kills_from_one_that_starts_no_sa
     assert not busy.exists(), "it was slow or killed once"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 500 Fault\r\nContent-Length: 5\r\n\r\nfault"])
 def test_doctor_says_that_an_engine_answers_nothing_or_nonsense(answer: bytes | None, machine: Machine) -> None:
     new_home(machine.folder)
@@ -434,6 +437,7 @@ def test_doctor_says_what_will_fail_on_a_host_that_starts(faults: list[Noted], m
         assert to_do.format(data=machine.data) in text
 
 
+@pytest.mark.long
 def test_doctor_of_a_user_without_rights_names_the_folder_and_the_key_of_another_user() -> None:
     with temporary_folder(None, "rights-") as folder:  # a folder that every user can reach
         folder.chmod(0o755)
@@ -454,6 +458,7 @@ def test_doctor_of_a_user_without_rights_names_the_folder_and_the_key_of_another
         assert "give the user of this host the right to it" in told[name]["detail"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", [damaged_esbuild, half_an_esbuild])
 def test_doctor_names_a_damaged_esbuild_without_which_a_host_still_runs_python(
     fault: Callable[[Machine], None], machine: Machine

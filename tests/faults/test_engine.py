@@ -21,8 +21,8 @@ def engine() -> Iterator[CrashEngine]:
         yield running
 
 
-def containers(host: Scene, engine: CrashEngine) -> list[str]:
-    client = docker.APIClient(base_url=engine.address)
+def containers(host: Scene, address: str) -> list[str]:
+    client = docker.APIClient(base_url=address)
     found = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     client.close()
     return [one["Id"] for one in found if f"-{host.pid}-" in one["Labels"][LABEL_INSTANCE]]
@@ -37,8 +37,8 @@ def test_the_engine_is_killed_and_started_again(
     with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
         assert host.evaluate().json()["score"] == 1.0
         running = host.threads.submit(host.evaluate, SLOW, seconds=30.0, timeout_s=60.0)
-        host.until(lambda: len(containers(host, engine)) >= 2)
-        dead = containers(host, engine)
+        host.until(lambda: len(containers(host, engine.address)) >= 2)
+        dead = containers(host, engine.address)
         engine.kill()
         answer = running.result(60)
         assert answer.status_code in {200, *HONEST}, answer.text
@@ -50,20 +50,21 @@ def test_the_engine_is_killed_and_started_again(
         host.until(lambda: host.server.client.get("/readyz").status_code == 503)
         engine.start()
         recovery(host.recovered())
-        host.until(lambda: not set(dead) & set(containers(host, engine)), seconds=60)
+        host.until(lambda: not set(dead) & set(containers(host, engine.address)), seconds=60)
 
 
 def test_the_processes_of_a_container_are_killed_from_outside(
-    engine: CrashEngine, tmp_path: Path, recovery: Callable[[float], None]
+    tmp_path: Path, recovery: Callable[[float], None]
 ) -> None:
-    environment = {"EVALUATOR_HOST_DOCKER_HOST": engine.address}
-    command = ["docker", "--host", engine.address]
+    address = engines.engine_address()
+    environment = {"EVALUATOR_HOST_DOCKER_HOST": address}
+    command = ["docker", "--host", address]
     with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
         running = host.threads.submit(host.evaluate, SLOW, seconds=30.0, timeout_s=60.0)
-        host.until(lambda: bool(containers(host, engine)))
+        host.until(lambda: bool(containers(host, address)))
         host.until(lambda: host.gauge("queue") == 0)
-        client = docker.APIClient(base_url=engine.address)
-        pid = client.inspect_container(containers(host, engine)[0])["State"]["Pid"]
+        client = docker.APIClient(base_url=address)
+        pid = client.inspect_container(containers(host, address)[0])["State"]["Pid"]
         client.close()
         os.kill(pid, signal.SIGKILL)
         answer = running.result(60).json()

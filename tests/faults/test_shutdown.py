@@ -12,6 +12,7 @@ from tests.left_behind import until_nothing_is_left
 from tests.server import COMMAND, Server, new_home
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_lets_what_runs_finish_and_refuses_the_rest(number: signal.Signals, tmp_path: Path) -> None:
     heard = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)"  # `nohup make test` ignores the signal
@@ -97,6 +98,7 @@ sys.slow = Slow()
 """
 
 
+@pytest.mark.long
 def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tmp_path: Path) -> None:
     """Everything is stored by then, but the end takes longer on a busy machine."""
     (tmp_path / "sitecustomize.py").write_text(SLOW_TO_FREE)

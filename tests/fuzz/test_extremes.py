@@ -117,6 +117,7 @@ def test_queries_at_their_extremes_are_answered(server: Server) -> None:
     assert faults == []
 
 
+@pytest.mark.long
 def test_bodies_at_their_extremes_are_answered_and_what_was_made_can_be_listed(server: Server) -> None:
     faults = []
     for path, body in BODIES.items():

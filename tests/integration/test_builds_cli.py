@@ -80,6 +80,7 @@ def steps(seen: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"packages: (\w+)", seen)))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("verb", ["run", "check"])
 @pytest.mark.parametrize("where", ["here", "at a URL"])
 def test_a_terminal_shows_how_far_a_build_is(
@@ -105,6 +106,7 @@ def test_nothing_is_drawn_where_nobody_would_see_it(home: Path, tmp_path: Path) 
     assert "scored" in ran.stdout
 
 
+@pytest.mark.long
 def test_specifiers_of_a_file_pin_its_packages(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "floor.ts"
     file.write_text(FLOOR)

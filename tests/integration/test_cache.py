@@ -75,6 +75,7 @@ def images(client: docker.APIClient, *digests: str) -> list[bool]:
     return [layer_tag(digest) in present for digest in digests]
 
 
+@pytest.mark.long
 async def test_at_the_ceiling_the_least_recently_used_set_goes(
     host: Host, index: Index, client: docker.APIClient
 ) -> None:
@@ -110,6 +111,7 @@ async def test_a_set_that_another_process_uses_is_not_evicted(
 
 
 # the same on both backends: the package sets that are kept
+@pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host, index: Index, tmp_path: Path) -> None:
     """Its idle sandboxes end; a running row keeps its set."""
@@ -210,6 +212,7 @@ async def test_what_was_tried_and_does_not_work_leaves_no_image(
     assert not layers_of(client, engine_owner(host.home))
 
 
+@pytest.mark.long
 async def test_a_set_that_is_removed_takes_its_image_along_and_comes_back_as_installed(
     host: Host, index: Index, client: docker.APIClient
 ) -> None:

@@ -89,6 +89,7 @@ def test_run_exits_by_its_threshold(folder: Path, under: str, code: int) -> None
     assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--fail-under", under).returncode == code
 
 
+@pytest.mark.long
 def test_run_prints_the_pins_that_it_lacks_and_none_of_a_strangers_package(folder: Path) -> None:
     body = "\nused = list(map(str, [{}]))\ndef evaluate(inputs, outputs, trace):\n    return len(used)\n"
     for imports, hint, pin in (
@@ -292,6 +293,7 @@ def test_doctor_finds_the_backend_that_works(folder: Path) -> None:
     assert names >= {"python", "node", "esbuild", "data directory"}
 
 
+@pytest.mark.long
 def test_doctor_calls_a_backend_that_no_host_needs_no_fault(folder: Path) -> None:
     nowhere = {"EVALUATOR_HOST_DOCKER_HOST": "unix:///nowhere/docker.sock"}
     ran = cli(folder, "doctor", environment={**nowhere, "EVALUATOR_HOST_SANDBOX": "auto"})
@@ -320,6 +322,7 @@ def test_serve_prints_a_call_that_works_when_pasted(server: Server) -> None:
     assert f"listens on {server.url} (sandbox: bubblewrap" in server.log
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: signal.Signals) -> None:
     (folder / "slow.py").write_text("import time\ndef evaluate(i, o, t):\n    time.sleep(60)\n")
@@ -338,6 +341,7 @@ def test_a_run_that_is_interrupted_ends_its_sandboxes(folder: Path, number: sign
     assert not [pid for pid in sandboxes if Path(f"/proc/{pid}").exists()]
 
 
+@pytest.mark.long
 def test_the_progress_bar_shows_on_a_terminal_and_nowhere_else(folder: Path) -> None:
     (folder / "slow.py").write_text("import time\ndef evaluate(i, o, t):\n    time.sleep(0.05)\n    return 1\n")
     command = ["run", "slow.py", "--data", "rows.jsonl"]
@@ -432,6 +436,7 @@ def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder:
     assert (wrong.returncode, "is not in the project" in wrong.stderr) == (2, True), wrong.stderr
 
 
+@pytest.mark.long
 def test_run_and_check_choose_packages_where_they_are_told_to(folder: Path) -> None:
     body = "\ndef evaluate(inputs, outputs, trace):\n    return emoji.emoji_count('') + 1.0\n"
     (folder / "choosing.py").write_text("import emoji" + body)

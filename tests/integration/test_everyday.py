@@ -252,6 +252,7 @@ def test_labels_of_a_shard_are_of_its_rows_alone(client: Client) -> None:
     client.labels.delete("of-a-shard")
 
 
+@pytest.mark.long
 def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
     client.datasets.upload("to-label", ROWS)
     job, later = (client.jobs.wait(client.jobs.create([EXACT], "to-label", mapping=MAPPING).id) for _ in range(2))
@@ -334,6 +335,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_path: Path) -> None:
     made = client.evaluators.create("kept-cases", EXACT, cases=CASES)
     assert (made.version, list(made.cases), made.failing_cases) == (1, CASES, ())
@@ -368,6 +370,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     assert "right: 1 ± 0.05" in command(url, "evaluators", "show", "kept-cases")
 
 
+@pytest.mark.long
 def test_a_misspelt_npm_pin_is_named_by_the_builder(client: Client, url: str) -> None:
     for pin, words in (("lodahs@4.17.21", "Did you mean lodash?"), ("lodash@4.99.0", "The nearest: lodash@4.")):
         code = Evaluator(
@@ -378,6 +381,7 @@ def test_a_misspelt_npm_pin_is_named_by_the_builder(client: Client, url: str) ->
         assert words in refused.value.detail
 
 
+@pytest.mark.long
 def test_doctor_beside_a_running_host_finds_no_fault(url: str) -> None:
     found = forked.run(["doctor"], timeout=120, env={**os.environ, "EVALUATOR_HOST_PORT": url.rpartition(":")[2]})
     assert f"an Evaluator Host runs there ({__version__})" in found.stdout

@@ -85,6 +85,7 @@ def run(folder: Path, *arguments: str, environment: dict[str, str] | None = None
     return ran
 
 
+@pytest.mark.long
 def test_a_configuration_is_imported_into_the_data_directory_and_told_apart_from_a_second_time(project: Path) -> None:
     tried = json.loads(run(project, "evals/promptfooconfig.yaml", "--dry-run", "--json").stdout)
     assert [one["name"] for one in tried["evaluators"]] == EVALUATORS
@@ -122,6 +123,7 @@ def test_packages_are_chosen_for_what_is_imported(project: Path) -> None:
     assert [pin.partition("==")[0] for pin in one["evaluator"]["packages"]] == ["emoji"], made.stderr
 
 
+@pytest.mark.long
 def test_a_job_scores_what_was_imported_as_the_tests_say(server: Server, project: Path) -> None:
     made = run(project, "evals/promptfooconfig.yaml", "--url", f"http://127.0.0.1:{server.port}", "--name", "evals")
     assert made.returncode == 0, made.stderr

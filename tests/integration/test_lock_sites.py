@@ -42,6 +42,7 @@ async def test_an_index_with_credentials_works_and_the_lock_knows_nothing_of_the
             assert secret not in lock.to_json()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
 async def test_wrong_credentials_are_the_index_not_answering(raw: str, language: Language, tmp_path: Path) -> None:
     with serving(Site(user="bob:right")) as site:
@@ -52,6 +53,7 @@ async def test_wrong_credentials_are_the_index_not_answering(raw: str, language:
     assert "wr0ng-w0rd" not in caught.value.detail
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
 async def test_a_broken_index_is_the_index_not_answering(raw: str, language: Language, tmp_path: Path) -> None:
     with serving(Site(status=503)) as site:
@@ -60,6 +62,7 @@ async def test_a_broken_index_is_the_index_not_answering(raw: str, language: Lan
             await lock_of([raw], language, index)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
 async def test_no_index_at_all_is_the_index_not_answering(raw: str, language: Language, tmp_path: Path) -> None:
     index = IndexSettings(
@@ -115,6 +118,7 @@ async def test_a_source_build_is_resolved_by_the_builder_alone_and_without_crede
     assert "s3cr3t-w0rd" not in marker.read_text()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "source",
     ["git+ssh://git@example.invalid/a.git", "github:a/b", "file:../evil", "URL/evil.tgz"],
@@ -158,6 +162,7 @@ def processes_with(text: str) -> list[str]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("raw", "language"), [("inhouse==1.0.0", PYTHON), ("inhouse@1.0.0", JAVASCRIPT)])
 @pytest.mark.parametrize("way", ["cancelled", "timeout"])
 async def test_a_hanging_index_leaves_no_process(raw: str, language: Language, way: str, tmp_path: Path) -> None:

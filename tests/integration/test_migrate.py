@@ -81,6 +81,7 @@ def test_what_is_not_rewritten_is_adapted_on_request(folder: Path) -> None:
     assert migrate(folder, ".").returncode == 0  # now all of them have the new signature
 
 
+@pytest.mark.long
 def test_nothing_is_written_unasked_and_everything_when_forced(folder: Path) -> None:
     shown = migrate(folder, "exact.py", "--diff")
     assert shown.returncode == 0
@@ -93,6 +94,7 @@ def test_nothing_is_written_unasked_and_everything_when_forced(folder: Path) -> 
     assert (folder / "deep" / "text.py").read_text() == entry["code"]
 
 
+@pytest.mark.long
 def test_rows_of_a_file_prove_it_on_a_host(folder: Path, server: Server) -> None:
     (folder / "rows.csv").write_text("gold,answer\nParis,Paris\nRome,Oslo\n")
     ran = migrate(
@@ -108,6 +110,7 @@ def test_rows_of_a_file_prove_it_on_a_host(folder: Path, server: Server) -> None
     }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -73,6 +73,7 @@ async def test_a_package_with_a_shrinkwrap_scores(host: Service, index: Index, h
     nothing_left(home)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "resolved",
     ["{0}/npm/inner/-/inner-1.0.0.tgz", "git+{0}/inner.git", "file:../../../../../etc", "../../../../../../etc"],
@@ -99,6 +100,7 @@ MAPS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MAPS)
 async def test_a_broken_source_map_fails_no_load(host: Service, index: Index, home: Path, name: str) -> None:
     target, text = MAPS[name]
@@ -198,6 +200,7 @@ async def test_a_real_es_module_that_is_required_is_answered_with_its_default(
     assert error.hint == f"{package} is an ES module: import it, or use require('{package}').default"
 
 
+@pytest.mark.long
 async def test_a_package_too_large_to_bundle_says_which_limit_to_raise(host: Service, index: Index) -> None:
     large = {
         f"part{part}.js": "\n".join(

@@ -45,6 +45,7 @@ def test_the_example_of_its_page(tmp_path: Path) -> None:
     assert "exact.py" in (tmp_path / "junit.xml").read_text()
 
 
+@pytest.mark.long
 def test_scores_come_together_from_several_processes(tmp_path: Path) -> None:
     code, printed = run(tmp_path, "-n", "2")
     assert code == 0, printed

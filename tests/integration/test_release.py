@@ -68,6 +68,7 @@ def test_each_file_has_its_bill_and_its_provenance_and_the_sums_hold(release: Pa
     assert "httpx" in {one["name"] for one in needed["components"]}
 
 
+@pytest.mark.long
 def test_the_same_commit_gives_the_same_bytes(release: Path, tmp_path: Path) -> None:
     again = make_release(tmp_path / "again")
     assert (again / "SHA256SUMS").read_text() == (release / "SHA256SUMS").read_text()

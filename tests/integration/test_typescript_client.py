@@ -59,6 +59,7 @@ def printed_after(block: Block) -> str | None:
     return after[0].text if after and after[0].language == "text" else None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "block", [block for block in EXAMPLES if block.language == "ts"], ids=lambda block: f"line {block.line}"
 )
@@ -145,6 +146,7 @@ console.log((await host.jobs.wait(job.id)).scores[0].mean);
 """
 
 
+@pytest.mark.long
 def test_a_job_without_the_outputs_that_its_code_reads_is_refused(project: Path, server: Server) -> None:
     told = "no column gives outputs; support has id, question, expected, reply; did you mean outputs=reply?"
     assert run(project, OUTPUTS, server.port) == f"422 {told}\n422\ntrue\n0.5\n"

@@ -49,6 +49,7 @@ async def test_values_of_templates_reach_the_evaluator(desk: Desk) -> None:
     assert "'word' is undefined" in (await errors(desk, job))[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("template", "row", "reason"),
     [
@@ -86,6 +87,7 @@ async def test_a_template_that_cannot_be_compiled_is_refused_with_its_field(desk
     assert [problem.field for problem in refused.value.problems] == ["target.content"]
 
 
+@pytest.mark.slow
 async def test_what_no_check_foresees_fails_the_job_also_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +106,7 @@ async def test_what_no_check_foresees_fails_the_job_also_after_a_restart(
         assert (await desk.ended(await desk.start(["ok"] * 3))).status is JobStatus.COMPLETED
 
 
+@pytest.mark.slow
 async def test_another_workspace_is_served_while_templates_are_rendered(desk: Desk) -> None:
     attack = await start(desk, LONG_DIVISION, LONG_NUMBERS)
     await asyncio.sleep(0.3)

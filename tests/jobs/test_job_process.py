@@ -65,6 +65,7 @@ def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
         assert not is_running(second or 0), "it ends with its host"
 
 
+@pytest.mark.long
 @pytest.mark.engine
 def test_a_process_of_jobs_that_cannot_open_the_database_is_started_again_later(tmp_path: Path) -> None:
     home = new_home(tmp_path)

@@ -117,6 +117,7 @@ def test_a_job_that_two_hosts_did_not_survive_is_failed_with_that_reason(tmp_pat
         assert job.id in third.log
 
 
+@pytest.mark.long
 def test_a_process_of_jobs_gives_no_job_back_when_its_host_is_killed(tmp_path: Path) -> None:
     home, url = new_home(tmp_path), f"sqlite:///{tmp_path / 'host.db'}"
     slow = Evaluator("import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(20)\n")

@@ -70,6 +70,7 @@ def everything_said(client: Client, job: JobReport) -> Iterator[str]:
         yield client._transport.http.get(path).text
 
 
+@pytest.mark.long
 def test_200_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> None:
     rows = [{"question": f"q{n}"} for n in range(200)]
 
@@ -159,6 +160,7 @@ def test_a_job_is_made_with_a_model_on_the_command_line(server: Server, tmp_path
     assert model.bodies[0]["messages"][0]["content"] == "Be brief."
 
 
+@pytest.mark.long
 def test_the_bar_shows_how_many_rows_the_model_was_asked_about(server: Server) -> None:
     rows = [{"question": f"q{n}"} for n in range(30)]
     # rows that wait until the bar shows how many came before them

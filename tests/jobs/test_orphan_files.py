@@ -246,6 +246,7 @@ def serving(home: Path, url: str, log: str) -> Server:
     return Server(data_dir=home, log=home.parent / log, environment={"EVALUATOR_HOST_DATABASE_URL": url})
 
 
+@pytest.mark.long
 @pytest.mark.engine
 def test_a_host_on_the_data_of_another_database_loses_none(database_url: str, other_url: str, tmp_path: Path) -> None:
     home = new_home(tmp_path)

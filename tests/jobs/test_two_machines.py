@@ -31,7 +31,11 @@ scheduler.SILENT_S, scheduler.LOOK_EVERY_S = 2.0, 0.2
 """
 ONE, OTHER = "1" * 12, "2" * 12  # ids of two machines
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.long("four hosts one after the other; test_killed_host.py has a killed host of one machine"),
+    pytest.mark.timeout(300),
+]
 
 
 def host(boot: str, home: Path, database_url: str) -> Server:

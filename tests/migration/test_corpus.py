@@ -20,7 +20,7 @@ from evaluator_host.types.proof import Verdict
 from tests.migration.corpus import ALL, Case, cases
 
 AT_ONCE = 4
-SHARE = 5  # a proof starts two sandboxes, so `make test` proves one program in this many and `make test-all` each
+SHARE = 15  # a proof starts two sandboxes, so `make test` proves one program in this many and `make test-all` each
 _PROVEN = [one for one in ALL if one.outcome == "proven"]
 _FILES = [
     one for one in _PROVEN if "\r" in one.before

@@ -68,6 +68,7 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("most", "used"), [(0, 0), (1, 0), (30, 0), (300, 0), (500, 470), (700, 3)])
 async def test_all_processes_together_make_as_many_requests_as_a_day_has(
     stores: list[Store], most: int, used: int

@@ -216,6 +216,7 @@ async def test_a_workspace_over_its_day_is_refused_on_every_host_of_its_database
         assert [(row.model, row.requests, row.cost > 0) for row in used] == [("judge", 2, True)]
 
 
+@pytest.mark.long
 async def test_two_hosts_of_a_database_share_a_workspace_s_day(provider: ModelServer, tmp_path: Path) -> None:
     day, before = {"requests": 5}, len(provider.asked)
     async with (
@@ -232,6 +233,7 @@ async def test_two_hosts_of_a_database_share_a_workspace_s_day(provider: ModelSe
     assert len(provider.asked) - before == 5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "answer", [Reply(302, headers={"Location": "/x"}), Reply(200, headers={"Content-Encoding": "gzip"}), None]
 )
@@ -457,6 +459,7 @@ asyncio.run(main(*sys.argv[1:4]))
 """
 
 
+@pytest.mark.long
 async def test_an_ordinary_user_grants_models_too(granted: Granting) -> None:
     tools = granted.service.settings.data_dir / "toolchain"
     arguments = (_ORDINARY, granted.server.url, ONE, tools, KEY)

@@ -148,6 +148,7 @@ class TestOnAHost:
                 with pytest.raises(InvalidRequest):
                     client.evaluate(Evaluator("", judge=wrong), outputs="x")
 
+    @pytest.mark.long
     def test_a_job_with_code_is_estimated_on_the_command_line(self, host: Server, tmp_path: Path) -> None:
         with Client(host.url) as client:
             client.evaluators.create("asks", Evaluator(ONE, models=("judge",)))

@@ -96,6 +96,8 @@ def upgrade():
 """
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 def test_tables_of_another_package_come_later_and_change_by_themselves(where: Address, tmp_path: Path) -> None:
     migrate(where)
     package = tmp_path / "notes_of_others"
@@ -214,6 +216,8 @@ def test_a_migration_that_leaves_broken_references_is_undone(
     assert asked(where, "SELECT * FROM package_set_uses") == []
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 def test_hosts_that_start_at_once_migrate_once(where: Address, tmp_path: Path) -> None:
     """Running the later migration a second time would fail, or leave a second row."""
     migrate(where)

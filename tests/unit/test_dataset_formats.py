@@ -37,6 +37,7 @@ LINES = "".join(
 WANTED = [{"a": 1}, {"a": "}, {"}, {"a": {"b": [{}]}}]
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(JSON, min_size=1),
     indent=st.sampled_from([None, 1]),
@@ -198,6 +199,7 @@ def items(text: bytes, limit: int = 1 << 20) -> list[bytes]:
     return list(array_items(io.BytesIO(text), max_item_bytes=limit))
 
 
+@pytest.mark.slow
 @given(values=st.lists(JSON), chunk=st.integers(1, 9), indent=st.sampled_from([None, 1]))
 def test_an_array_is_cut_into_its_items_wherever_a_chunk_ends(
     values: list[Any], chunk: int, indent: int | None

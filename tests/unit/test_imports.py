@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+pytestmark = pytest.mark.slow
 STACK = (
     "sqlalchemy",
     "alembic",
@@ -77,6 +78,7 @@ def test_completing_an_option_imports_its_command_alone() -> None:
     assert sorted(modules & {*NEVER, *HOST}) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "words",
     [
@@ -91,6 +93,7 @@ def test_a_call_of_a_host_imports_none_of_its_parts(words: tuple[str, ...]) -> N
     assert sorted(modules & {*NEVER, *HOST, "evaluator_host.platform.evaluators.evaluator_files"}) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("command", ["run", "check", "test", "watch"])
 def test_scoring_here_imports_neither_server_nor_client(command: str) -> None:
     modules, text = imported(CLI.format(words=[command, "--help"]))
@@ -98,6 +101,7 @@ def test_scoring_here_imports_neither_server_nor_client(command: str) -> None:
     assert sorted(modules & {*STACK, *DATA, *CLIENT, "yaml", "jinja2", "tree_sitter", "rich.progress"}) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("command", ["serve", "doctor", "setup", "packages", "mcp", "backup"])
 def test_the_help_of_a_command_imports_no_server(command: str) -> None:
     modules, text = imported(CLI.format(words=[command, "--help"]))
@@ -105,6 +109,7 @@ def test_the_help_of_a_command_imports_no_server(command: str) -> None:
     assert sorted(modules & {"fastapi", "uvicorn", "httpx", *DATA}) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", ["list", "create", "revoke"])
 def test_keys_import_no_client_of_a_host(command: str) -> None:
     modules, _ = imported(CLI.format(words=["keys", command, "--help"]))

@@ -52,6 +52,7 @@ def test_failures_are_200_with_an_error(client: httpx.Client) -> None:
     assert client.get("/wires/coze/health").status_code == 200
 
 
+@pytest.mark.long
 def test_the_key_is_in_the_path(keyed: Keyed) -> None:
     body = {"language": "python", "code": "print(1)"}
     assert httpx.post(f"{keyed.url}/wires/coze/key/{keyed.key}/run_code", json=body).status_code == 200

@@ -87,6 +87,7 @@ def test_keys_loops_bodies_and_other_workspaces(keyed: Keyed) -> None:
     assert f"/key/{keyed.key}/toolbox" in by_path["toolboxProxyUrl"]
 
 
+@pytest.mark.long
 def test_a_sandbox_of_one_host_is_found_on_another_of_its_database(keyed: Keyed, tmp_path: Path) -> None:
     """Also by its name, its labels and its environment; and after the host that made it has ended."""
     with httpx.Client(base_url=keyed.url, headers=bearer(keyed.key)) as client:

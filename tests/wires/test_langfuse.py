@@ -125,6 +125,7 @@ def test_a_tenant_has_its_workspace_and_an_unknown_one_none(keyed: Keyed) -> Non
     assert {line.verb for line in audited(keyed.database) if line.workspace == "of-o1"} == {"wires.langfuse"}
 
 
+@pytest.mark.long
 def test_an_endless_loop_ends_before_the_clock(keyed: Keyed) -> None:
     """Each is answered within the ten seconds after which Langfuse gives up."""
     error_of(httpx.post(f"{keyed.url}{PATH}", json=dispatch(LOOP), headers=bearer(SECRET), timeout=10), "TIMEOUT")

@@ -153,6 +153,7 @@ def test_keys_loops_and_bodies(keyed: Keyed) -> None:
     assert ask("#" * 70_000, keyed.key).status_code == 413
 
 
+@pytest.mark.long
 def test_openai_s_own_client_runs_and_validates(host: Server) -> None:
     import openai  # noqa: PLC0415 - takes half a second
 

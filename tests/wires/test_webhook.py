@@ -94,6 +94,7 @@ def test_the_key_comes_by_any_of_four_ways(keyed: Keyed) -> None:
     assert httpx.post(url, json=PROMPTFOO, headers=bearer(SECRET)).status_code == 404
 
 
+@pytest.mark.long
 def test_a_loop_ends_before_promptfoo_s_clock(hooks: httpx.Client) -> None:
     assert hooks.post("/loop", json=PROMPTFOO).json()["reason"].startswith("timeout: ")
     assert hooks.post("/loop", json={"inputs": {}, "output": ""}).status_code == 504

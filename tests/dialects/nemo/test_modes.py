@@ -72,6 +72,7 @@ def test_results_are_the_same_wherever_a_metric_runs(url: str) -> None:
     assert one.aggregate_scores.scores[2].nan_count == 2
 
 
+@pytest.mark.long
 def test_docker_gives_the_same_results_and_a_block_serves_several_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALUATOR_HOST_SANDBOX", "docker")
     monkeypatch.setenv("EVALUATOR_HOST_DOCKER_HOST", engine_address())
@@ -86,6 +87,7 @@ def test_docker_gives_the_same_results_and_a_block_serves_several_runs(monkeypat
     assert asyncio.run(apart()) == here
 
 
+@pytest.mark.long
 def test_rows_that_fail_or_hang_are_rows_of_their_own() -> None:
     rows = [*BAD, {"output": "x", "hangs": True}]
     result = Evaluator(sandbox=True).run_sync(LengthMetric(), rows, on_error="row", row_timeout_s=1.0)
@@ -116,6 +118,7 @@ def test_a_job_is_a_submission(url: str, capsys: pytest.CaptureFixture[str]) -> 
         Evaluator().submit(LengthMetric(), BAD, url=f"{url}/elsewhere")
 
 
+@pytest.mark.long
 def test_judges_and_targets_are_asked_in_every_mode(url: str, model: ModelServer) -> None:
     judge = LLMJudgeMetric(
         model=Model(url=model.url, name="judge", format="openai"),

@@ -134,6 +134,7 @@ def test_a_hostile_pickle_does_what_it_does_in_the_sandbox_alone(server: Server,
     assert (tmp_path / "made").exists(), "it does that where it is opened"
 
 
+@pytest.mark.long
 def test_a_job_outlives_its_host(tmp_path: Path) -> None:
     environment = FORKED | {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{tmp_path}/host.db"}
     body = order(inline(EXACT, "exact-match"), dataset=ROWS * 100, field_mapping={"output": "answer"})
@@ -148,6 +149,7 @@ def test_a_job_outlives_its_host(tmp_path: Path) -> None:
         assert len(second.client.get(f"{results}/row-scores/download").text.splitlines()) == 200
 
 
+@pytest.mark.long
 def test_a_bundle_runs_on_the_python_that_pickled_it(server: Server) -> None:
     info = server.client.get("/v1/info").json()
     other = next(one for one in info["pythons"] if one != info["runtimes"]["python"])
@@ -229,6 +231,7 @@ def test_models_hold_no_keys_and_unknown_ones_are_named(server: Server) -> None:
         assert said in server.client.post(JOBS, json=body).json()["detail"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "path",
     [METRICS, JOBS, FILES, f"{MODELS}/models", f"{MODELS}/providers", WORKSPACES, SECRETS],

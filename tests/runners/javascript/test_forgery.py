@@ -80,6 +80,7 @@ def test_the_language_leads_nowhere_but_to_the_row_itself(scratch, escape):
     assert answer.get("kind") == "missing", answer
 
 
+@pytest.mark.slow
 def test_a_row_that_reached_the_runners_realm_leaves_no_trace(scratch):
     reach = "const realm = require('vm').runInThisContext('globalThis');"
     for spoil in (

@@ -32,6 +32,7 @@ ENTRY_FORMS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ENTRY_FORMS)
 def test_the_entry_is_found_in_every_form(load, form):
     runner = load(ENTRY_FORMS[form])
@@ -69,6 +70,7 @@ function evaluate(inputs: Nothing, outputs: Other, trace: Nowhere): boolean {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", TYPESCRIPT)
 def test_typescript_is_stripped_never_checked(load, form):
     runner = load(TYPESCRIPT[form], language="typescript")

@@ -165,6 +165,7 @@ def test_a_host_notices_when_what_its_javascript_sandboxes_run_is_changed(tmp_pa
         check()
 
 
+@pytest.mark.long
 async def test_python_runs_in_a_new_data_directory_without_network_and_javascript_says_what_it_needs(
     tmp_path, monkeypatch
 ):

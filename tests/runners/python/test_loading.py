@@ -65,6 +65,7 @@ def test_load_failures(
     assert found["message"]
 
 
+@pytest.mark.slow
 def test_every_deep_expression_is_a_syntax_error_or_a_crash(start: Any) -> None:
     for code in ("(" * 5000 + ")" * 5000, "x = " + "-" * 200_000 + "1", "x = " + "[" * 100_000, "a" + ".b" * 100_000):
         assert failure(start(), code)["code"] in {"syntax_error", "crashed", "memory_limit"}

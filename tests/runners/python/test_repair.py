@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -93,21 +94,24 @@ def test_a_fault_that_indentation_does_not_explain_has_no_fix(code: str) -> None
 
 
 def functions() -> Iterator[str]:
-    for file in sorted((ROOT / "evaluator_host").rglob("*.py")):
+    """Yield functions of this host, module by module in a random order."""
+    modules = (ROOT / "evaluator_host").rglob("*.py")
+    for file in sorted(modules, key=lambda file: drawn(str(file.relative_to(ROOT)))):
         text = file.read_text()
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef) and 5 <= (node.end_lineno or 0) - node.lineno <= 40:
                 yield "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno]) + "\n"
 
 
-def drawn(code: str) -> bytes:
-    """Return a position in a random order that does not change much when functions are added or removed."""
-    return hashlib.sha256(code.partition("(")[0].encode()).digest()
+def drawn(path: str) -> bytes:
+    """Return a position in a random order that does not change much when modules are added or removed."""
+    return hashlib.sha256(path.encode()).digest()
 
 
+@pytest.mark.slow
 def test_functions_are_right_or_ambiguous_and_none_is_wrong() -> None:
     counts: Counter[str] = Counter()
-    for code in sorted(functions(), key=drawn)[:120]:
+    for code in islice(functions(), 120):
         fix = find_fix(flattened(code))
         if fix is None or not fix["unique"]:
             counts["open"] += 1
@@ -163,6 +167,7 @@ def hostile() -> Iterator[str]:
         yield "\n".join(randomly.choices(lines, k=randomly.choice((10, 40, 400))))
 
 
+@pytest.mark.slow
 def test_no_text_keeps_the_search_busy() -> None:
     slowest = 0.0
     for code in hostile():
