@@ -162,6 +162,17 @@ class FunctionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadFacts:
+    """What code reads by a constant name: an attribute or key, or a parameter that it asks for."""
+
+    of: Annotated[
+        str | None, Doc("Name of what it is read of, empty for a value without a name; None for a parameter.")
+    ]
+    key: Annotated[str, Doc("The name.")]
+    tested: Annotated[bool, Doc("It asks whether there is a value, or by `if` whether there is what it is read of.")]
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """Facts about a loaded evaluator: the contract and why it applies, the function's parameters, printed output."""
 
@@ -180,6 +191,7 @@ class Loaded:
         tuple[EvaluatorClass, ...], Doc("Its evaluator classes; of a load that was asked to check.")
     ] = ()
     facts: Annotated[tuple[FunctionFacts, ...], Doc("Of the functions that a row calls; empty where unknown.")] = ()
+    reads: Annotated[tuple[ReadFacts, ...], Doc("Of all its code, but for its own files; empty where unknown.")] = ()
     not_loaded: Annotated[tuple[str, ...], Doc("As in a result.")] = ()
 
 

@@ -53,7 +53,7 @@ export class Evaluator {
     const order = { language: 'javascript', contract: 'auto', entry: null, check: false };
     const small = /** @type {Loadable} */ (await prepare({ code: SMALL, bundle: null }, order, this.tools, this.#abort.signal));
     findEntry([{ where: 'declared', name: 'evaluate', kind: 'function', text: SMALL, length: 3, ownName: 'evaluate', methods: [] }], { ...order, code: SMALL });
-    factsOf([{ name: 'evaluate', text: SMALL }], () => null);
+    factsOf([{ name: 'evaluate', text: SMALL }], SMALL, () => null);
     if (!this.#loading) this.workers.warm(small.program);
   }
 
@@ -97,7 +97,7 @@ export class Evaluator {
     }
     const { found, loadable } = answer;
     const { source } = loadable.program;
-    const facts = factsOf(found.functions, (text) => loadable.positions.start(source, text)?.line ?? null);
+    const facts = factsOf(found.functions, loadable.positions.own(source), (text) => loadable.positions.start(source, text)?.line ?? null);
     this.#rows = new Rows(this.channel, this.workers, { positions: loadable.positions, resultKb: header.limits.result_kb, perRow: loadable.program.perRow }, this.#relay);
     this.workers.select(found.selector);
     if (answer.spoiled) {
@@ -107,7 +107,7 @@ export class Evaluator {
     this.channel.send({
       type: 'loaded', contract: found.contract, contract_source: found.source, reason: found.reason, entry: found.entry,
       parameters: found.parameters, notes: [...(found.notes ?? []), ...loadable.notes], ...common,
-    }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle, facts, ...(loadable.absent?.length ? { not_loaded: loadable.absent } : {}) }));
+    }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle, ...facts, ...(loadable.absent?.length ? { not_loaded: loadable.absent } : {}) }));
   }
 
   /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./entry.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */

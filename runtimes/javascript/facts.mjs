@@ -1,69 +1,101 @@
 // @ts-check
 /**
- * Reads facts of code from its syntax tree: of each function that is called for a row, what it does with its arguments.
+ * Reads facts of code from its syntax tree: what functions do with their arguments, and with what they read of these.
  *
  * V8 gives a function's text without types, so one parser reads JavaScript and TypeScript: acorn, which comes with Node.
- * The host makes its warnings of these facts; what the names of parameters mean is for the host to say.
+ * The host makes its warnings of these facts; what the names mean is for the host to say.
  */
 import { parametersOf } from './parameters.mjs';
 import { parse } from './parser.mjs';
 
 /**
  * @typedef {{type: string, [field: string]: any}} Node of an ESTree
- * @typedef {{read: boolean, tested: boolean, keys: Set<string>, compared: Set<string>}} Uses
+ * @typedef {{of: string | null, key: string, read: boolean, tested: boolean, asked: boolean, keys: Set<string>, compared: Set<string>}} Uses of a parameter,
+ *   whose `of` is null, or of what is read by a constant name; `tested`: it is asked for, or has a default; `asked`: it is asked for, without a default
  * @typedef {{name: string, line: number | null, rest: boolean, parameters: {name: string, read: boolean, tested: boolean, keys: string[], compared: string[]}[]}} Facts
- * @typedef {Map<string, Uses>} Known parameters whose names still stand for them
+ * @typedef {{of: string | null, key: string, tested: boolean}} Read
+ * @typedef {{node: Node, uses: Uses[], rest: Uses}} Function_
+ * @typedef {Map<string, Uses[]>} Known what names may stand for
  */
 
-const MOST_CHARS = 200_000; // longest code of all functions together
+const MOST_CHARS = 200_000; // of all functions
+const MOST_SOURCE_CHARS = 50_000; // of code with its packages
 const MOST_NAMES = 20;
+const MOST_READS = 500;
+const MOST_PARTS = 20; // `a.b.c` has three
 const CHARS = 80;
 const EITHER = ['==', '===', '!=', '!=='];
+const GETTERS = ['get', 'hasOwn', 'hasOwnProperty'];
+const ASKING = ['hasOwn', 'hasOwnProperty'];
 const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement', 'ForStatement'];
 
 /**
- * Return the facts of functions; those that cannot be read are left out.
+ * Return the facts of functions, and what the code reads by constant names. What cannot be read is left out.
  *
  * @param {{name: string, text: string}[]} functions
+ * @param {string} source in which they are, as JavaScript; of a longer one the functions alone are read
  * @param {(text: string) => number | null} lineOf of a function's text, in the user's code
- * @returns {Facts[]}
+ * @returns {{facts: Facts[], reads: Read[]}}
  */
-export function factsOf(functions, lineOf) {
+export function factsOf(functions, source, lineOf) {
+  const outline = (source.length > MOST_SOURCE_CHARS ? null : orNothing(() => outlineOf(source))) ?? new Outline();
   let left = MOST_CHARS;
-  return functions.flatMap(({ name, text }) => {
+  const facts = functions.flatMap(({ name, text }) => {
     left -= text.length;
-    try {
-      const node = left < 0 ? null : functionIn(text);
-      return node === null ? [] : [{ name: name.slice(0, CHARS), line: lineOf(text), ...readFunction(node, text) }];
-    } catch (error) {
-      if (error instanceof RangeError) return []; // the code nests too deeply
-      throw error;
-    }
+    const found = left < 0 ? null : outline.find(source, text) ?? orNothing(() => outline.readFunction(text));
+    return found === null ? [] : [{ name: name.slice(0, CHARS), line: lineOf(text), ...factsIn(found, text) }];
   });
+  return { facts, reads: outline.reads() };
 }
 
-/** Return the keys that a function takes out of its one object and never reads. @param {string} text @returns {string[]} */
-export function unreadKeys(text) {
+/** @param {string} source @returns {Outline | null} */
+function outlineOf(source) {
+  const tree = parse(source);
+  if (tree === null) return null;
+  const outline = new Outline();
+  outline.read(tree, new Map());
+  return outline;
+}
+
+/** @param {Function_} found @param {string} text */
+function factsIn({ uses, rest }, text) {
+  const names = parametersOf({ text, length: 0 }).parameters.filter((one) => !one.rest).map((one) => one.name);
+  return {
+    rest: rest.read,
+    parameters: uses.map((one, at) => ({ name: (names[at] ?? '').slice(0, CHARS), read: one.read, tested: one.tested, keys: listed(one.keys), compared: listed(one.compared) })),
+  };
+}
+
+/** Return what a function returns; null if the code nests too deeply. @template T @param {() => T | null} read @returns {T | null} */
+function orNothing(read) {
   try {
-    const node = text.length > MOST_CHARS ? null : functionIn(text);
-    const pattern = node?.params.length === 1 ? node.params[0].left ?? node.params[0] : null;
-    return node !== null && pattern?.type === 'ObjectPattern' ? unreadOf(node, pattern) : [];
+    return read();
   } catch (error) {
-    if (error instanceof RangeError) return []; // the code nests too deeply
+    if (error instanceof RangeError) return null;
     throw error;
   }
 }
 
+/** Return the keys that a function takes out of its one object and never reads. @param {string} text @returns {string[]} */
+export function unreadKeys(text) {
+  return orNothing(() => {
+    const node = text.length > MOST_CHARS ? null : functionIn(text);
+    const pattern = node?.params.length === 1 ? node.params[0].left ?? node.params[0] : null;
+    return node !== null && pattern?.type === 'ObjectPattern' ? unreadOf(node, pattern) : [];
+  }) ?? [];
+}
+
 /** @param {Node} node @param {Node} pattern of its parameter @returns {string[]} */
 function unreadOf(node, pattern) {
+  const outline = new Outline();
   /** @type {Known} */
   const known = new Map();
   const plain = pattern.properties.filter((/** @type {Node} */ one) => one.type === 'Property' && !one.computed && one.value.type === 'Identifier');
-  const bound = plain.map((/** @type {Node} */ one) => ({ key: String(one.key.name ?? one.key.value), uses: declare(one.value, known) }));
-  const whole = none();
-  if (node.type !== 'ArrowFunctionExpression') known.set('arguments', whole);
-  for (const one of pattern.properties) if (!plain.includes(one)) read(one, known); // a default may read another key
-  read(node.body, known);
+  const bound = plain.map((/** @type {Node} */ one) => ({ key: String(one.key.name ?? one.key.value), uses: outline.declare(one.value, known) }));
+  const whole = unused(null, '');
+  if (node.type !== 'ArrowFunctionExpression') known.set('arguments', [whole]);
+  for (const one of pattern.properties) if (!plain.includes(one)) outline.read(one, known); // a default may read another key
+  outline.read(node.body, known);
   return whole.read ? [] : bound.filter((/** @type {{uses: Uses}} */ one) => !one.uses.read).map((/** @type {{key: string}} */ one) => one.key);
 }
 
@@ -77,72 +109,252 @@ function functionIn(text) {
   return null;
 }
 
-/** @param {Node} node @param {string} text */
-function readFunction(node, text) {
-  const names = parametersOf({ text, length: 0 }).parameters.filter((one) => !one.rest).map((one) => one.name);
-  /** @type {Known} */
-  const known = new Map();
-  const uses = node.params.filter((/** @type {Node} */ one) => one.type !== 'RestElement').slice(0, MOST_NAMES).map((/** @type {Node} */ one) => declare(one, known));
-  const more = node.params.find((/** @type {Node} */ one) => one.type === 'RestElement')?.argument;
-  const rest = more ? declare(more, known) : none();
-  if (node.type !== 'ArrowFunctionExpression') known.set('arguments', rest);
-  if (node.body.type === 'BlockStatement') readBody(node.body.body, known);
-  else read(node.body, known);
-  return {
-    rest: rest.read,
-    parameters: uses.map((/** @type {Uses} */ one, /** @type {number} */ at) => ({
-      name: (names[at] ?? '').slice(0, CHARS), read: one.read, tested: one.tested, keys: listed(one.keys), compared: listed(one.compared),
-    })),
-  };
-}
-
 /** @param {Set<string>} names */
 function listed(names) {
   return [...names].slice(0, MOST_NAMES).map((one) => one.slice(0, CHARS));
 }
 
-/** @returns {Uses} */
-function none() {
-  return { read: false, tested: false, keys: new Set(), compared: new Set() };
+/** @param {string | null} of @param {string} key @returns {Uses} */
+function unused(of, key) {
+  return { of, key, read: false, tested: false, asked: false, keys: new Set(), compared: new Set() };
 }
 
-/** Note a parameter; one that is taken apart is read at once. @param {Node} parameter @param {Known} known @returns {Uses} */
-function declare(parameter, known) {
-  const pattern = parameter.type === 'AssignmentPattern' ? parameter.left : parameter;
-  const uses = none();
-  if (pattern.type === 'Identifier') known.set(pattern.name, uses);
-  else takeApart(pattern, uses);
-  return uses;
-}
+/** Functions, and what they read by constant names. */
+class Outline {
+  /** @type {Function_[]} */
+  #functions = [];
+  /** @type {Map<string, Uses>} */
+  #used = new Map();
+  /** Parameters, but for those of inner functions with the name of one around them. @type {Uses[]} */
+  #parameters = [];
+  /** Statements of functions' bodies, but not of blocks in these. @type {Set<Node>} */
+  #top = new Set();
+  /** Names of what an `if` statement asks for. @type {Set<string>} */
+  #asked = new Set();
+  /** Members that are called. @type {Set<Node>} */
+  #called = new Set();
 
-/** @param {Node} pattern @param {Uses} uses */
-function takeApart(pattern, uses) {
-  uses.read = true;
-  for (const one of pattern.properties ?? []) if (one.type === 'Property' && !one.computed) uses.keys.add(String(one.key.name ?? one.key.value));
-}
+  /** @returns {Read[]} */
+  reads() {
+    const every = [...this.#used.values()].map(({ of, key, asked }) => ({ of, key, tested: asked || (of !== '' && this.#asked.has(String(of))) }));
+    const parameters = this.#parameters.filter((one) => one.asked).map(({ key }) => ({ of: null, key, tested: true }));
+    return [...every, ...parameters].slice(0, MOST_READS).map(({ of, key, tested }) => ({ of: of?.slice(0, CHARS) ?? null, key: key.slice(0, CHARS), tested }));
+  }
 
-/** Read statements in order: a parameter that is given another value is none from there on. @param {Node[]} statements @param {Known} known */
-function readBody(statements, known) {
-  for (const statement of statements) {
-    read(statement, known);
-    const { expression } = statement;
-    if (expression?.type === 'AssignmentExpression' && expression.operator === '=') known.delete(expression.left.name);
+  /** Return a function that was read, by its text. @param {string} source @param {string} text @returns {Function_ | null} */
+  find(source, text) {
+    const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end)); // a method has its name before it
+    return found.at(-1) ?? null;
+  }
+
+  /** @param {string} text @returns {Function_ | null} */
+  readFunction(text) {
+    const node = functionIn(text);
+    if (node === null) return null;
+    const at = this.#functions.length;
+    this.read(node, new Map());
+    return this.#functions[at];
+  }
+
+  /** Return what is known in a function. @param {Node} node @param {Known} outer @returns {Known} */
+  #enter(node, outer) {
+    const known = inside(node, outer);
+    const around = new Set([...outer].filter(([, ofs]) => ofs.some((one) => one.of === null)).map(([name]) => name));
+    const uses = node.params.filter((/** @type {Node} */ one) => one.type !== 'RestElement').slice(0, MOST_NAMES).map((/** @type {Node} */ one) => this.declare(one, known, around));
+    const more = node.params.find((/** @type {Node} */ one) => one.type === 'RestElement')?.argument;
+    const rest = more ? this.declare(more, known, around) : unused(null, '');
+    if (node.type !== 'ArrowFunctionExpression') known.set('arguments', [rest]);
+    this.#functions.push({ node, uses, rest });
+    this.#begin(node.body);
+    return known;
+  }
+
+  /** @param {Node} body of a function */
+  #begin(body) {
+    for (const one of body.type === 'BlockStatement' ? body.body : []) this.#top.add(one);
+  }
+
+  /** Note a parameter; one that is taken apart is read at once. @param {Node} parameter @param {Known} known @param {Set<string>} [around] names of parameters that it may hide @returns {Uses} */
+  declare(parameter, known, around) {
+    const pattern = parameter.type === 'AssignmentPattern' ? parameter.left : parameter;
+    const uses = unused(null, pattern.type === 'Identifier' ? pattern.name : '');
+    if (!around?.has(uses.key)) this.#parameters.push(uses);
+    this.#bind(pattern, [uses], '', known);
+    return uses;
+  }
+
+  /** Note what the names of a pattern stand for. @param {Node} pattern @param {Uses[]} values @param {string} of @param {Known} known */
+  #bind(pattern, values, of, known) {
+    if (pattern.type === 'AssignmentPattern') this.#bind(pattern.left, values, of, known);
+    if (pattern.type === 'Identifier') known.set(pattern.name, values);
+    if (/Pattern$/.test(pattern.type)) for (const one of values) one.read = true;
+    for (const one of pattern.type === 'ObjectPattern' ? pattern.properties : []) {
+      if (one.type !== 'Property' || one.computed) continue;
+      const key = String(one.key.name ?? one.key.value);
+      for (const each of values) each.keys.add(key);
+      this.#bind(one.value, [this.#use(of, key)], key, known);
+    }
+  }
+
+  /** @param {Node} start @param {Known} given */
+  read(start, given) {
+    this.#begin(start);
+    /** @type {{node: Node, known: Known, asks: boolean, done: boolean}[]} */
+    const left = [{ node: start, known: given, asks: false, done: false }];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const { node, known: outer, asks, done } = next;
+      if (done) {
+        this.#assign(node, outer);
+        continue;
+      }
+      const known = /Function/.test(node.type) ? this.#enter(node, outer) : outer;
+      this.#note(node, known, asks);
+      if (node.type === 'VariableDeclarator' || node.type === 'ExpressionStatement') left.push({ node, known, asks, done: true });
+      for (const part of partsOf(node).reverse()) left.push({ node: part, known, asks: asks || (node.type === 'IfStatement' && part === node.test), done: false });
+    }
+  }
+
+  /** Note what a name stands for from here on; in a block of its function it may still stand for another value. @param {Node} node @param {Known} known */
+  #assign(node, known) {
+    if (node.type === 'VariableDeclarator') {
+      if (node.init) this.#bind(node.id, this.#valuesOf(node.init, known), this.#nameOf(node.init, known), known);
+      return;
+    }
+    const { type, operator, left, right } = node.expression;
+    if (type !== 'AssignmentExpression' || operator !== '=' || left.type !== 'Identifier') return;
+    const values = this.#valuesOf(right, known);
+    known.set(left.name, this.#top.has(node) ? values : [...(known.get(left.name) ?? []), ...values].slice(-MOST_NAMES));
+  }
+
+  /** @param {Node} node @param {Known} known @param {boolean} asks */
+  #note(node, known, asks) {
+    if (TESTS.includes(node.type)) return this.#ask(node.test, known, asks || node.type === 'IfStatement');
+    switch (node.type) {
+      case 'Identifier':
+        for (const uses of known.get(node.name) ?? []) uses.read = true;
+        break;
+      case 'UnaryExpression': return void (node.operator === '!' && this.#ask(node.argument, known, asks));
+      case 'LogicalExpression':
+        if (node.operator === '&&') this.#ask(node.left, known, asks);
+        for (const uses of this.#valuesOf(node.left, known)) uses.tested = true;
+        break;
+      case 'BinaryExpression': return this.#compare(node, known, asks);
+      case 'MemberExpression': return this.#member(node, known);
+      case 'CallExpression': return this.#call(node, known);
+      default:
+    }
+  }
+
+  /** @param {Node} node @param {Known} known */
+  #call(node, known) {
+    this.#called.add(node.callee);
+    const found = readOf(node);
+    if (found) {
+      const uses = this.#key(found, known);
+      if (ASKING.includes(node.callee.property.name)) uses.asked = true;
+    }
+    if (node.callee.name === 'eval') for (const every of known.values()) for (const uses of every) uses.read = true; // its text may read any name
+  }
+
+  /** @param {Node} node @param {Known} known */
+  #member(node, known) {
+    const { object, optional } = node;
+    if (optional) for (const uses of this.#valuesOf(object, known)) uses.tested = true;
+    const found = readOf(node);
+    if (!found) return;
+    if (!this.#called.has(node)) this.#key(found, known);
+    else for (const uses of this.#valuesOf(object, known)) uses.keys.add(found.key);
+  }
+
+  /** @param {{of: Node, key: string}} found @param {Known} known @returns {Uses} */
+  #key({ of, key }, known) {
+    for (const uses of this.#valuesOf(of, known)) uses.keys.add(key);
+    return this.#use(this.#nameOf(of, known), key);
+  }
+
+  /** @param {Node} node @param {Known} known @param {boolean} asks */
+  #compare({ operator, left, right }, known, asks) {
+    if (operator === 'in' && typeof left.value === 'string') this.#use(this.#nameOf(right, known), left.value).asked = true;
+    for (const [one, other] of [[left, right], [right, left]]) {
+      if (EITHER.includes(operator) && isNothing(other)) this.#ask(one, known, asks);
+      else if (EITHER.includes(operator) && other.value === 'undefined' && one.operator === 'typeof') this.#ask(one.argument, known, asks);
+      else if (EITHER.includes(operator) || operator === 'in') {
+        const others = this.#valuesOf(other, known).filter((each) => each.of === null);
+        for (const uses of this.#valuesOf(one, known)) for (const each of others) uses.compared.add(each.key);
+      }
+    }
+  }
+
+  /** Note what an expression asks for, if it decides by its truth. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
+  #ask(node, known, byStatement) {
+    if (!node) return;
+    if (node.type === 'UnaryExpression' && node.operator === '!') return this.#ask(node.argument, known, byStatement);
+    if (node.type === 'LogicalExpression') return [node.left, node.right].forEach((one) => this.#ask(one, known, byStatement));
+    const asked = this.#valuesOf(node, known);
+    for (const uses of asked) uses.tested = true;
+    if (byStatement) for (const name of [node.name ?? '', ...asked.map((one) => one.key)]) this.#asked.add(name);
+    let whole = /** @type {Node | undefined} */ (node);
+    for (let parts = 0; whole && parts < MOST_PARTS; parts++) {
+      for (const uses of this.#valuesOf(whole, known)) uses.asked = true;
+      whole = readOf(whole)?.of;
+    }
+  }
+
+  /** Return what an expression may stand for. @param {Node | null | undefined} node @param {Known} known @param {number} [parts] @returns {Uses[]} */
+  #valuesOf(node, known, parts = MOST_PARTS) {
+    if (!node || parts === 0) return [];
+    if (node.type === 'Identifier') return known.get(node.name) ?? [];
+    const found = readOf(node);
+    if (found) return [this.#use(this.#nameOf(found.of, known, parts - 1), found.key)];
+    return alternativesOf(node).flatMap((one) => this.#valuesOf(one, known, parts - 1));
+  }
+
+  /** Return the name of what something is read of; that of a list for one of its items. @param {Node} node @param {Known} known @param {number} [parts] @returns {string} */
+  #nameOf(node, known, parts = MOST_PARTS) {
+    let whole = node;
+    while (whole.type === 'MemberExpression' && !readOf(whole)) whole = whole.object;
+    if (whole.type === 'ThisExpression') return 'this';
+    const [first] = this.#valuesOf(whole, known, parts);
+    return first ? first.key : whole.name ?? '';
+  }
+
+  /** @param {string} of @param {string} key @returns {Uses} */
+  #use(of, key) {
+    const made = unused(of, key);
+    if (of === 'this') return made; // what a method reads of its own object is not given by a row
+    const name = JSON.stringify([of, key]);
+    const found = this.#used.get(name) ?? made;
+    this.#used.set(name, found);
+    return found;
   }
 }
 
-/** @param {Node} start @param {Known} given */
-function read(start, given) {
-  /** @type {[Node, Known][]} */
-  const left = [[start, given]];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const [node, outer] = next;
-    const known = /Function/.test(node.type) ? inside(node, outer) : outer;
-    note(node, known);
-    for (const part of partsOf(node).reverse()) left.push([part, known]);
+/** Return of what an expression reads which constant name. @param {Node} node @returns {{of: Node, key: string} | null} */
+function readOf(node) {
+  const whole = node.type === 'ChainExpression' ? node.expression : node;
+  if (whole.type === 'MemberExpression') {
+    const { object, property, computed } = whole;
+    const key = computed ? property.value : property.name;
+    return typeof key === 'string' ? { of: object, key } : null;
+  }
+  if (whole.type !== 'CallExpression' || whole.callee.type !== 'MemberExpression' || !GETTERS.includes(whole.callee.property.name)) return null;
+  const [of, key] = whole.arguments.length > 1 ? whole.arguments : [whole.callee.object, whole.arguments[0]];
+  return typeof key?.value === 'string' ? { of, key: key.value } : null;
+}
+
+/** Return the expressions of which one is the value of another expression, or nearly: `x.trim()` is x. @param {Node} node @returns {Node[]} */
+function alternativesOf(node) {
+  switch (node.type) {
+    case 'ChainExpression': return [node.expression];
+    case 'AwaitExpression': return [node.argument];
+    case 'LogicalExpression': return [node.left, node.right];
+    case 'ConditionalExpression': return [node.consequent, node.alternate];
+    case 'CallExpression': return node.callee.type === 'MemberExpression' && node.arguments.length === 0 ? [node.callee.object] : [];
+    default: return [];
   }
 }
 
-/** Return the parameters that an inner function still sees. @param {Node} node @param {Known} known */
+/** Return what a function sees of what is around it. @param {Node} node @param {Known} known */
 function inside(node, known) {
   const hidden = new Set(node.params.flatMap(namesIn));
   if (node.type !== 'ArrowFunctionExpression') hidden.add('arguments');
@@ -155,9 +367,21 @@ function namesIn(pattern) {
   return partsOf(pattern).flatMap(namesIn);
 }
 
-/** Return the parts of a node that are expressions or statements, not names of properties. @param {Node} node @returns {Node[]} */
+/** Return the expressions in a pattern: defaults, and keys that are computed. @param {Node} pattern @returns {Node[]} */
+function expressionsIn(pattern) {
+  switch (pattern.type) {
+    case 'Identifier': return [];
+    case 'AssignmentPattern': return [...expressionsIn(pattern.left), pattern.right];
+    case 'Property': return [...(pattern.computed ? [pattern.key] : []), ...expressionsIn(pattern.value)];
+    default: return partsOf(pattern).flatMap(expressionsIn);
+  }
+}
+
+/** Return the parts of a node that are expressions or statements, not names of properties or parameters. @param {Node} node @returns {Node[]} */
 function partsOf(node) {
+  if (/Function/.test(node.type)) return [...node.params.flatMap(expressionsIn), node.body];
   if (node.type === 'AssignmentExpression' && node.operator === '=' && node.left.type === 'Identifier') return [node.right];
+  if (node.type === 'AssignmentExpression' && node.operator === '=' && node.left.type === 'MemberExpression') return [...partsOf(node.left), node.right];
   return Object.entries(node).flatMap(([field, value]) => {
     if ((field === 'key' || field === 'property') && !node.computed) return [];
     if (field === 'id' || field === 'label') return field === 'id' && value?.type !== 'Identifier' && value !== null ? [value] : [];
@@ -165,62 +389,7 @@ function partsOf(node) {
   });
 }
 
-/** @param {Node} node @param {Known} known */
-function note(node, known) {
-  if (TESTS.includes(node.type)) return truth(node.test, known);
-  switch (node.type) {
-    case 'Identifier': {
-      const uses = known.get(node.name);
-      if (uses) uses.read = true;
-      break;
-    }
-    case 'UnaryExpression': return void (node.operator === '!' && truth(node.argument, known));
-    case 'LogicalExpression': return truth(node.left, known);
-    case 'BinaryExpression': return compare(node, known);
-    case 'MemberExpression': return member(node, known);
-    case 'CallExpression': // the text that `eval` runs may read any name
-      if (node.callee.name === 'eval') for (const uses of known.values()) uses.read = true;
-      break;
-    case 'VariableDeclarator':
-      if (node.id.type === 'ObjectPattern' && usesOf(node.init, known)) takeApart(node.id, /** @type {Uses} */ (usesOf(node.init, known)));
-      break;
-    default:
-  }
-}
-
-/** Note the parameters that an expression asks whether they are true. @param {Node | null} node @param {Known} known @returns {void} */
-function truth(node, known) {
-  const uses = usesOf(node, known);
-  if (uses) uses.tested = true;
-  else if (node?.type === 'UnaryExpression' && node.operator === '!') truth(node.argument, known);
-  else if (node?.type === 'LogicalExpression') [node.left, node.right].forEach((one) => truth(one, known));
-}
-
-/** @param {Node} node @param {Known} known */
-function compare({ operator, left, right }, known) {
-  for (const [one, other] of [[left, right], [right, left]]) {
-    const uses = usesOf(one, known);
-    if (!uses) continue;
-    if (EITHER.includes(operator) && isNothing(other)) uses.tested = true;
-    else if ((EITHER.includes(operator) || operator === 'in') && usesOf(other, known)) uses.compared.add(other.name);
-  }
-}
-
-/** @param {Node} node @param {Known} known */
-function member({ object, property, computed, optional }, known) {
-  const uses = usesOf(object, known);
-  if (!uses) return;
-  if (optional) uses.tested = true;
-  if (!computed) uses.keys.add(property.name);
-  else if (typeof property.value === 'string') uses.keys.add(property.value);
-}
-
 /** @param {Node} node */
 function isNothing(node) {
   return (node.type === 'Literal' && node.raw === 'null') || (node.type === 'Identifier' && node.name === 'undefined');
-}
-
-/** @param {Node | null | undefined} node @param {Known} known */
-function usesOf(node, known) {
-  return node?.type === 'Identifier' ? known.get(node.name) : undefined;
 }

@@ -81,6 +81,11 @@ export class Positions {
     return this.#map !== null && /** @type {any} */ (this.#map.findEntry(line - 1, column - 1)).originalSource !== undefined;
   }
 
+  /** Return a compiled script without the modules that are bundled before it. @param {string} script */
+  own(script) {
+    return script.slice(Math.max(0, script.lastIndexOf(`\n// ${this.shownName}\n`)));
+  }
+
   /** Return where a function of the compiled script begins in the user's code. @param {string} script @param {string} text of the function @returns {Place | null} */
   start(script, text) {
     const at = script.indexOf(text);

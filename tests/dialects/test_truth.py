@@ -4,10 +4,9 @@ import textwrap
 
 import pytest
 
-from evaluator_host.engine.contracts.truth import missing_truth
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
-from evaluator_host.types.outcome import EvaluationResult, FunctionFacts, Loaded, ParameterFacts
+from evaluator_host.types.outcome import EvaluationResult
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
@@ -289,31 +288,86 @@ NEEDS_NONE: list[tuple[str, str]] = [  # evaluators that test for an expected an
             return len(instance["response"]["text"])
     """),
 ]  # fmt: skip
-ASKS = (
-    "if item.get('reference') is None: return 0",
-    "x = item.get('reference')\nif not x:\n    return 1",
-    "x: str = item.reference or ''\nif x == None: return 1",
-    "if not item.reference:\n    return 1",
-    "if 'reference' not in item: return 1",
-    "return float(said == item['reference']) if item['reference'] else None",
-    "const r = item.reference;\nif (!r) return 1",
-    "return item.reference ? a : b",
-    "if (item.reference == null) return 0",
-    "if item is None:\n    return 0\nreturn item.reference == said",
-    "if said and item.reference:",
-)
-ASKS_NOT = (
-    "return said == item.get('reference')",
-    "return 1 if said == item['reference'] else 0",
-    "return said === item.reference ? 1 : 0",
-    "x = item.reference if item else None\nreturn x == said",
-    "x = item.reference or ''\nreturn x == said",
-    "if said == item.reference:\n    return 1",
-    "if(said===item.reference){return 1}",
-    "score = said == item.reference\nif score: return 1",
-    "if item.reference in said: return 1",
-    "return said == getattr(item, 'reference', None)",
-)
+ASKS: list[tuple[Language, str]] = [  # in `grade(sample, item)`, with `said`
+    (PYTHON, "if item.get('reference') is None: return 0"),
+    (PYTHON, "x = item.get('reference')\nif not x:\n    return 1"),
+    (PYTHON, "x: str = item['reference'] or ''\nif x == None: return 1"),
+    (PYTHON, "if not item['reference']:\n    return 1"),
+    (PYTHON, "if 'reference' not in item: return 1"),
+    (PYTHON, "return float(said == item['reference']) if item['reference'] else None"),
+    (PYTHON, "if item is None:\n    return 0\nreturn item['reference'] == said"),
+    (PYTHON, "if said and item['reference']: return 1"),
+    (PYTHON, "if (\n    said\n    and not item.get('reference')\n): return 0"),  # on several lines
+    (PYTHON, "wanted = (item.get('reference') or '').strip()\nif not wanted: return 0"),
+    (PYTHON, "if (wanted := item.get('reference')) is None: return 0"),
+    (PYTHON, "if item.get('reference') in (None, ''): return 0"),
+    (PYTHON, "return item.get('reference') and float(item['reference'] == said)"),
+    (PYTHON, "row = item\nif row.get('reference') is None: return 0"),
+    (PYTHON, "wanted = getattr(item, 'reference', None)\nif wanted is None: return 0"),
+    (JAVASCRIPT, "const r = item.reference;\nif (!r) return 1"),
+    (JAVASCRIPT, "return item.reference ? 1 : 0"),
+    (JAVASCRIPT, "if (item.reference == null) return 0"),
+    (JAVASCRIPT, "if (\n  said &&\n  !item.reference\n) return 0"),
+    (JAVASCRIPT, "const { reference: wanted = '' } = item;\nif (!wanted) return 0"),
+    (JAVASCRIPT, "const { reference } = item;\nif (typeof reference === 'undefined') return 0"),
+    (JAVASCRIPT, "if (!('reference' in item)) return 0"),
+    (JAVASCRIPT, "if (!Object.hasOwn(item, 'reference')) return 0"),
+    (TYPESCRIPT, "const wanted: string | undefined = item.reference as string;\nif (!wanted) return 0"),
+    (TYPESCRIPT, "if ((item as Item)?.reference! === null) return 0"),
+]
+ASKS_NOT: list[tuple[Language, str]] = [
+    (PYTHON, "return said == item.get('reference')"),
+    (PYTHON, "return 1 if said == item['reference'] else 0"),
+    (PYTHON, "x = item['reference'] if item else None\nreturn x == said"),
+    (PYTHON, "x = item['reference'] or ''\nreturn x == said"),
+    (PYTHON, "if said == item['reference']:\n    return 1"),
+    (PYTHON, "score = said == item['reference']\nif score: return 1"),
+    (PYTHON, "if item['reference'] in said: return 1"),
+    (PYTHON, "return said == getattr(item, 'reference', None)"),
+    (PYTHON, "# if not item['reference']:\nreturn said == item['reference']"),  # in a comment
+    (PYTHON, '"""\nif not item.reference:\n"""\nreturn said == item["reference"]'),  # in a text
+    (PYTHON, "if item.get('strict'): said = said.strip()\nreturn said == item['reference']"),  # asks for another one
+    (PYTHON, "return said == item['reference'] or item['other'] is None"),
+    (PYTHON, "same = lambda item: item is None\nif same(said): return 0\nreturn said == item['reference']"),
+    (JAVASCRIPT, "return said === item.reference ? 1 : 0"),
+    (JAVASCRIPT, "if(said===item.reference){return 1}"),
+    (JAVASCRIPT, "/* if (!item.reference) */ return said === item.reference"),
+    (JAVASCRIPT, "const note = 'if (!item.reference)'; return said === item.reference"),
+    (JAVASCRIPT, "const { reference } = item; return said === reference"),
+    (JAVASCRIPT, "return said === same(item); function same(one) { return one['reference'] }"),
+    (TYPESCRIPT, "const wanted: string | null = item.reference ?? null;\nreturn said === wanted"),
+]
+_TURN = "const item = turn.evaluate_dataset_fields, said = turn.evaluate_target_output_fields.actual_output;\n"
+AROUND: dict[Language, tuple[str, str, str, str]] = {  # contract, key of the expected answer, code before and after
+    PYTHON: ("openai-grader", "reference", "def grade(sample, item):\n    said = sample['output_text']\n", ""),
+    JAVASCRIPT: ("coze", "reference_output", f"function exec_evaluation(turn) {{ {_TURN}", "}"),
+    TYPESCRIPT: ("coze", "reference_output", f"type Item = any;\nfunction exec_evaluation(turn: any) {{ {_TURN}", "}"),
+}
+NOT_TOLD: list[tuple[str, str]] = [  # it does not read the expected answer
+    ("openai-grader", """
+        def grade(sample, item):
+            "Compares with item['reference']."
+            return len(sample["output_text"])  # not item["reference"]
+    """),
+    ("braintrust", """
+        def handler(input, output):
+            compared = "expected"
+            return float(len(output) > 0)
+    """),
+]  # fmt: skip
+TOLD: list[tuple[str, str]] = [  # an inner function asks it of another value
+    ("braintrust", """
+        def handler(input, output, expected=None):
+            words = sorted([output], key=lambda expected: expected is None)
+            return float(output == expected)
+    """),
+    ("openai-grader", """
+        def same(said, row):
+            return said == row["reference"]
+        def grade(sample, item):
+            return float(same(sample["output_text"], item))
+    """),
+]  # fmt: skip
 
 
 def evaluator(contract: str, code: str, language: Language = PYTHON) -> Evaluator:
@@ -350,12 +404,23 @@ async def test_an_expected_answer_that_is_not_missed_is_not_told(service: Servic
     assert (result.score, told(result)) == (1, [])
 
 
-@pytest.mark.parametrize("code", [*ASKS, *ASKS_NOT])
-def test_code_that_asks_for_the_expected_answer_is_not_told(code: str) -> None:
-    parameters = (ParameterFacts("said", read=True), ParameterFacts("item", read=True, keys=("reference",)))
-    facts = (FunctionFacts("grade", 1, parameters=parameters),)
-    loaded = Loaded(Contract("openai-grader"), "declared", "", "grade", ("said", "item"), facts=facts)
-    row = Row({"expected": "a"}, "a")
-    assert bool(missing_truth(Evaluator(code), loaded, row)) == (code in ASKS_NOT)
-    assert missing_truth(Evaluator(code), loaded, Row({**row.inputs, "reference": "a"}, "a")) == ()
-    assert missing_truth(Evaluator(code), loaded, Row({}, "a", variables={"item": {}})) == ()
+@BUBBLEWRAP
+@pytest.mark.parametrize(("language", "code"), [*ASKS, *ASKS_NOT])
+async def test_code_that_asks_for_the_expected_answer_is_not_told(
+    service: Service, language: Language, code: str
+) -> None:
+    contract, key, before, after = AROUND[language]
+    body = f"{code}\nreturn {{'score': 0}}".replace("reference", key)
+    whole = before + (textwrap.indent(body, "    ") if language is PYTHON else body) + after
+    asks = evaluator(contract, whole, language)
+    missing = await service.evaluate(asks, Row({"expected": "a"}, "a"))
+    assert bool(told(missing)) is ((language, code) in ASKS_NOT)
+    given = await service.evaluate(asks, Row({"expected": "a", key: "a"}, "a"))
+    assert told(given) == []
+
+
+@BUBBLEWRAP
+@pytest.mark.parametrize(("contract", "code"), [*TOLD, *NOT_TOLD])
+async def test_only_code_that_reads_the_expected_answer_is_told(service: Service, contract: str, code: str) -> None:
+    result = await service.evaluate(evaluator(contract, code), Row({"question": "q", "expected": "a"}, "a"))
+    assert bool(told(result)) is ((contract, code) in TOLD)

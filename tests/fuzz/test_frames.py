@@ -163,6 +163,7 @@ BODIES = st.fixed_dictionaries(
         "notes": SMALL | st.lists(st.fixed_dictionaries({"code": SMALL, "message": SMALL}), max_size=20), "error": PART,
         "missing_imports": SMALL | st.lists(st.fixed_dictionaries({"module": SMALL, "line": SMALL}), max_size=3), "bundle": SMALL,
         "facts": SMALL | st.lists(st.fixed_dictionaries({"name": SMALL, "line": SMALL, "rest": SMALL, "parameters": SMALL}), max_size=3),
+        "reads": SMALL | st.lists(st.fixed_dictionaries({"of": SMALL, "key": SMALL, "tested": SMALL}), max_size=3),
     },
 )  # fmt: skip
 ANSWERS = st.fixed_dictionaries(

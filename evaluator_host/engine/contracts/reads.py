@@ -27,12 +27,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _remembered(read: Callable[P, T]) -> Callable[P, T]:
+def remembered(read: Callable[P, T]) -> Callable[P, T]:
     """Cache a function's results for recent evaluators, by identity, because hashing their facts takes longer."""
     known: dict[tuple[object, ...], tuple[object, T]] = {}
 
     @wraps(read)
-    def remembered(*args: P.args, **kwargs: P.kwargs) -> T:
+    def known_or_read(*args: P.args, **kwargs: P.kwargs) -> T:
         loaded, *rest = args
         key = (id(loaded), *rest, *kwargs.values())
         found = known.get(key)
@@ -42,10 +42,10 @@ def _remembered(read: Callable[P, T]) -> Callable[P, T]:
             found = known[key] = loaded, read(*args, **kwargs)
         return found[1]
 
-    return remembered
+    return known_or_read
 
 
-@_remembered
+@remembered
 def functions(loaded: Loaded) -> tuple[FunctionFacts, ...]:
     """Return the facts of the functions that a row calls, with their parameters as they are bound.
 
@@ -63,7 +63,7 @@ def _bound(facts: FunctionFacts, names: tuple[str, ...]) -> FunctionFacts:
     return FunctionFacts(facts.name, facts.line, rest=facts.rest, parameters=shown or facts.parameters)
 
 
-@_remembered
+@remembered
 def fields_not_read(loaded: Loaded) -> frozenset[str]:
     """Return the fields of a row that no function of the code reads, as far as facts tell."""
     return _fields_not_read(loaded.contract, functions(loaded))
@@ -93,13 +93,13 @@ class OutputsRead:
         return not any(has_outputs(row, self.contract, self.language, self.names) for row in rows)
 
 
-@_remembered
+@remembered
 def outputs_read(loaded: Loaded) -> tuple[ParameterFacts, ...]:
     """Return the parameters that get the outputs of a row and that the code reads."""
     return _outputs_read(loaded.contract, functions(loaded))
 
 
-@_remembered
+@remembered
 def output_names(loaded: Loaded) -> tuple[str, ...]:
     """Return the names by which the code reads the outputs: parameters, or fields of the platform's own row."""
     return _output_names(loaded.contract, functions(loaded))
@@ -160,7 +160,7 @@ def has_outputs(row: Row, contract: Contract, language: Language, names: Iterabl
     return passes_columns and any(row.inputs.get(name) is not None for name in names)
 
 
-@_remembered
+@remembered
 def truths_read(loaded: Loaded, language: Language) -> tuple[str, ...]:
     """Return the keys of the row that the code reads as the expected answer."""
     return tuple(one for one in keys_read(loaded, language) if meaning(one) == EXPECTED)

@@ -23,6 +23,7 @@ from evaluator_host.types.outcome import (
     Note,
     Outcome,
     ParameterFacts,
+    ReadFacts,
     Returned,
 )
 from evaluator_host.types.warnings import remedy_of
@@ -31,6 +32,7 @@ _LONG_AGO_MS = 1e9  # eleven days; no row runs for longer
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # number and length of parameters and keys in facts
+_READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
 _IMPORTS = 1000  # imports that a runner may name; it finds a hundred in a check
 _RUNNER_FACTOR, _RUNNER_LEAST_S = 200, 120.0  # above the values of `work_clock`, so that the host stops a row first
@@ -157,6 +159,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
             together=header.get("together") is True,
             classes=_classes(body),
             facts=tuple(map(_function, (body.get("facts") or ())[:_FUNCTIONS])),
+            reads=tuple(map(_read, (body.get("reads") or ())[:_READS])),
             not_loaded=tuple(_text(name)[:_KEY_CHARS] for name in (body.get("not_loaded") or ())[:_NOT_LOADED]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -315,6 +318,11 @@ def _parameter(raw: dict[str, Any]) -> ParameterFacts:
         keys=tuple(map(_name, raw["keys"][:_NAMES])),
         compared=tuple(map(_name, raw["compared"][:_NAMES])),
     )
+
+
+def _read(raw: dict[str, Any]) -> ReadFacts:
+    of = raw["of"]
+    return ReadFacts(None if of is None else _name(of), _name(raw["key"]), tested=raw["tested"] is True)
 
 
 def _name(raw: object) -> str:

@@ -1,6 +1,6 @@
-"""Reads facts of code from its syntax tree: of each function that a row calls, what it does with its arguments.
+"""Reads facts of code from its syntax tree: what functions do with their arguments, and with what they read of these.
 
-They are read once, at load. The host makes its warnings of them, and says what the names of parameters mean.
+They are read once, at load. The host makes its warnings of them, and says what the names mean.
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
     from evaluator_runner.entry import Entry
 
+    Known = dict[str, list["Uses"]]
+
 _ONLY_AST = 0x400
 _MOST_CHARS = 200_000  # characters of code that is read: a tree takes a hundred times as much memory
 _MOST_FUNCTIONS = 100
 _MOST_NAMES = 20
+_MOST_READS = 500
+_MOST_PARTS = 20  # `a.b.c` has three
 _CHARS = 80
 _DEFINITIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 _WRAPPINGS = 10  # decorators around a function that are looked through
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
+_OWN = ("self", "cls")  # what a method reads of its own object is not given by a row
 _BY_TEXT = ("eval", "exec")  # functions that run text, which may read any name
 _SCOPES = ("locals", "vars")  # functions that give every name when they get no arguments
 
@@ -38,26 +43,31 @@ _METHOD = type(_Bound().method)
 
 
 class Uses:
-    """What a function does with one of its parameters.
+    """What code does with a value: a parameter, or what it reads by a constant name.
 
     Attributes:
-      read: Whether it reads it.
-      tested: Whether it asks if it is None, or true.
+      of: Name of what it is read of; empty for a value without a name, None for a parameter.
+      key: Its own name.
+      read: Whether the code reads it.
+      tested: Whether it asks if it is None, or true, or gives it a default.
+      asked: Whether it asks so, and gives it no default.
       keys: Constant keys and attributes that it reads of it.
       compared: Other parameters with which it is compared as a whole.
     """
 
-    __slots__ = ("compared", "keys", "read", "tested")
+    __slots__ = ("asked", "compared", "key", "keys", "of", "read", "tested")
 
-    def __init__(self) -> None:
-        self.read = self.tested = False
+    def __init__(self, of: str | None, key: str) -> None:
+        self.of = of
+        self.key = key
+        self.read = self.tested = self.asked = False
         self.keys: dict[str, None] = {}
         self.compared: dict[str, None] = {}
 
-    def to_json(self, name: str) -> dict[str, Any]:
-        """Return the facts of the parameter of this name."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts of the parameter."""
         return {
-            "name": name[:_CHARS],
+            "name": self.key[:_CHARS],
             "read": self.read,
             "tested": self.tested,
             "keys": [one[:_CHARS] for one in [*self.keys][:_MOST_NAMES]],
@@ -65,40 +75,71 @@ class Uses:
         }
 
 
-def facts_of(code: str, entry: Entry) -> list[dict[str, Any]]:
-    """Return the facts of the functions that a row calls (runtimes/PROTOCOL.md); none for code that cannot be read."""
+class _Function:
+    """A function, and what it does with its parameters; the name of a method has its class before it."""
+
+    __slots__ = ("name", "node", "parameters", "rest")
+
+    def __init__(self, name: str, node: Any) -> None:
+        given = node.args
+        names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+        if "." in name and names[:1] in (["self"], ["cls"]):
+            del names[0]
+        self.name = name
+        self.node = node
+        self.parameters = [Uses(None, one) for one in names[:_MOST_NAMES]]
+        self.rest = [Uses(None, one.arg) for one in (given.vararg, given.kwarg) if one is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts of the function."""
+        return {
+            "name": self.name[:_CHARS],
+            "line": self.node.lineno,
+            "rest": any(one.read for one in self.rest),
+            "parameters": [one.to_json() for one in self.parameters],
+        }
+
+
+class _Scope:
+    """Where a node stands.
+
+    Attributes:
+      known: What names may stand for.
+      inside: Names of the classes around it, each with a dot behind it.
+      top: Whether it is a statement of a function's body, and not of a block in it.
+      asks: Whether it is in the condition of an `if` statement.
+    """
+
+    __slots__ = ("asks", "inside", "known", "top")
+
+    def __init__(self, known: Known, inside: str, *, top: bool = False, asks: bool = False) -> None:
+        self.known = known
+        self.inside = inside
+        self.top = top
+        self.asks = asks
+
+
+def facts_of(code: str, entry: Entry) -> dict[str, Any]:
+    """Return `facts` of the functions that a row calls, and all `reads` (runtimes/PROTOCOL.md); none of other texts."""
+    nothing: dict[str, Any] = {"facts": [], "reads": []}
     if len(code) > _MOST_CHARS:
-        return []
+        return nothing
     shown = entry.signature.names if entry.name == "*" and entry.signature is not None else [entry.name]
     try:
-        defined = list(_defined(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True)))
+        outline = _Outline(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True))
         compiled = _own_code(entry.call)
-        found = [] if compiled is None else [one for one in defined if _is_compiled_to(one[1], compiled)]
-        found = found or [one for name in shown for one in _named(defined, name.partition("(")[0])]
-        return [_facts(name, node) for name, node in found[:_MOST_FUNCTIONS]]
+        found = [] if compiled is None else [one for one in outline.functions if _is_compiled_to(one.node, compiled)]
+        found = found or [one for name in shown for one in _named(outline.functions, name.partition("(")[0])]
+        return {"facts": [one.to_json() for one in found[:_MOST_FUNCTIONS]], "reads": outline.reads(found)}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        return nothing
 
 
-def _defined(tree: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each function of the code with its name; the name of a method has its class before it."""
-    left: list[tuple[str, Any]] = [("", tree)]
-    while left:
-        inside, node = left.pop()
-        kind = type(node).__name__
-        if kind in _DEFINITIONS:
-            yield inside + getattr(node, "name", "<lambda>"), node
-        elif kind == "Assign" and type(node.value).__name__ == "Lambda" and type(node.targets[0]).__name__ == "Name":
-            yield inside + node.targets[0].id, node.value
-        deeper = f"{inside}{node.name}." if kind == "ClassDef" else inside
-        left.extend([(deeper, part) for part in _parts(node)][::-1])
-
-
-def _named(defined: list[tuple[str, Any]], name: str) -> list[tuple[str, Any]]:
+def _named(defined: list[_Function], name: str) -> list[_Function]:
     """Return the last function of this name, or the methods of the class of this name."""
-    functions = [one for one in defined if one[0] == name]
-    methods = [one for one in defined if one[0].startswith(f"{name}.") and _is_called_by_name(one[0])]
-    return [max(functions, key=lambda one: one[1].lineno)] if functions else methods
+    functions = [one for one in defined if one.name == name]
+    methods = [one for one in defined if one.name.startswith(f"{name}.") and _is_called_by_name(one.name)]
+    return [max(functions, key=lambda one: one.node.lineno)] if functions else methods
 
 
 def _is_called_by_name(method: str) -> bool:
@@ -131,155 +172,273 @@ def _is_compiled_to(node: Any, compiled: Any) -> bool:
     return names == list(compiled.co_varnames[: len(names)])
 
 
-def _facts(name: str, node: Any) -> dict[str, Any]:
-    given = node.args
-    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-    if "." in name and names[:1] in (["self"], ["cls"]):
-        del names[0]
-    rest = [one.arg for one in (given.vararg, given.kwarg) if one is not None]
-    uses = {one: Uses() for one in (*names[:_MOST_NAMES], *rest)}
-    live = dict(uses)
-    for statement in node.body if isinstance(node.body, list) else [node.body]:
-        _note_uses(statement, live)
-        live = {one: of for one, of in live.items() if not _assigns(statement, one)}
-    return {
-        "name": name[:_CHARS],
-        "line": node.lineno,
-        "rest": any(uses[one].read for one in rest),
-        "parameters": [uses[one].to_json(one) for one in names[:_MOST_NAMES]],
-    }
+class _Outline:
+    """The functions of code, and what it reads by constant names."""
 
-
-def _assigns(statement: Any, name: str) -> bool:
-    """Return whether a statement gives a name another value."""
-    kind = type(statement).__name__
-    targets = statement.targets if kind == "Assign" else [statement.target] if kind == "AnnAssign" else []
-    return any(getattr(one, "id", None) == name for one in targets) and statement.value is not None
-
-
-def _note_uses(node: Any, live: dict[str, Uses]) -> None:
-    """Note all that a statement does with parameters; `live` has those whose names still stand for them."""
-    left = [(node, live)]
-    while left:
-        one, known = left.pop()
-        kind = type(one).__name__
-        if kind in _DEFINITIONS:
-            own = one.args
-            hidden = {a.arg for a in (*own.posonlyargs, *own.args, *own.kwonlyargs, own.vararg, own.kwarg) if a}
-            known = {name: of for name, of in known.items() if name not in hidden}
-        elif hasattr(one, "generators"):
-            left.append((one.generators[0].iter, known))
-            hidden = {part.id for each in one.generators for part in _all(each.target) if hasattr(part, "id")}
-            known = {name: of for name, of in known.items() if name not in hidden}
-        note = _NOTES.get(kind)
-        if note is not None:
-            note(one, known)
-        left.extend([(part, known) for part in _parts(one)][::-1])
-
-
-def _note_name(node: Any, known: dict[str, Uses]) -> None:
-    if node.id in known and type(node.ctx).__name__ == "Load":
-        known[node.id].read = True
-
-
-def _note_changed(node: Any, known: dict[str, Uses]) -> None:
-    if (changed := _of(node.target, known)) is not None:
-        changed.read = True
-
-
-def _note_test(node: Any, known: dict[str, Uses]) -> None:
-    _note_truth(node.test, known)
-
-
-def _note_truth(node: Any, known: dict[str, Uses]) -> None:
-    """Note the parameters that an expression asks whether they are true."""
-    kind = type(node).__name__
-    if (asked := _of(node, known)) is not None:
-        asked.tested = True
-    elif kind == "UnaryOp":
-        _note_not(node, known)
-    elif kind == "BoolOp":
-        for one in node.values:
-            _note_truth(one, known)
-
-
-def _note_not(node: Any, known: dict[str, Uses]) -> None:
-    if type(node.op).__name__ == "Not":
-        _note_truth(node.operand, known)
-
-
-def _note_either(node: Any, known: dict[str, Uses]) -> None:
-    for one in node.values[:-1]:
-        _note_truth(one, known)
-
-
-def _note_filters(node: Any, known: dict[str, Uses]) -> None:
-    for one in node.ifs:
-        _note_truth(one, known)
-
-
-def _note_match(node: Any, known: dict[str, Uses]) -> None:
-    asked = _of(node.subject, known)
-    if asked is not None and any(type(one).__name__ == "MatchSingleton" for case in node.cases for one in _all(case)):
-        asked.tested = True
-
-
-def _note_comparison(node: Any, known: dict[str, Uses]) -> None:
-    operands = [node.left, *node.comparators]
-    for one, sign, other in zip(operands, node.ops, operands[1:], strict=False):
-        for this, that in ((one, other), (other, one)):
-            used, against = _of(this, known), _of(that, known)
-            if used is None:
+    def __init__(self, tree: Any) -> None:
+        self.functions: list[_Function] = []
+        self._used: dict[tuple[str, str], Uses] = {}
+        self._asked: set[str] = set()  # names of what an `if` statement asks for
+        self._hiding: set[int] = set()  # parameters of inner functions with the name of one around them
+        self._called: set[int] = set()  # attributes that are called
+        self._names: dict[int, str] = {}  # of lambdas
+        left = [(tree, _Scope({}, ""), False)]
+        while left:
+            node, scope, is_read = left.pop()
+            if is_read:
+                self._bind(node, scope)
                 continue
-            if type(that).__name__ == "Constant" and that.value is None:
-                used.tested = True
-            elif against is not None and type(sign).__name__ in _WHOLE:
-                used.compared[that.id] = None
+            kind = type(node).__name__
+            if kind in _BINDINGS and node.value is not None:
+                left.append((node, scope, True))
+            note = _NOTES.get(kind)
+            if note is not None:
+                note(self, node, scope)
+            below = _Scope(scope.known, scope.inside, asks=scope.asks) if scope.top else scope
+            if kind in _SCOPED:
+                left.extend([(part, within, False) for part, within in self._scoped(kind, node, below)][::-1])
+            else:
+                left.extend([(part, below, False) for part in _parts(node)][::-1])
+
+    def reads(self, called: list[_Function]) -> list[dict[str, Any]]:
+        """Return what is read by constant names, and the parameters that are asked for."""
+        own = {id(one) for function in called for one in function.parameters}
+        every: dict[tuple[str | None, str], bool] = {
+            (one.of, one.key): one.asked or one.of in self._asked for one in self._used.values()
+        }
+        for one in (one for function in self.functions for one in function.parameters if one.asked):
+            if id(one) in own or id(one) not in self._hiding:
+                every[None, one.key] = True
+        return [
+            {"of": None if of is None else of[:_CHARS], "key": key[:_CHARS], "tested": tested}
+            for (of, key), tested in [*every.items()][:_MOST_READS]
+        ]
+
+    def _scoped(self, kind: str, node: Any, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
+        """Yield the parts of a node and their scopes, where names or conditions mean something else in some of them."""
+        if kind in _DEFINITIONS:
+            body = node.body if isinstance(node.body, list) else [node.body]
+            yield from ((part, scope) for part in _parts(node) if part not in body)
+            inner = self._enter(node, scope)
+            yield from ((part, inner) for part in body)
+            return
+        if kind == "If":
+            yield node.test, _Scope(scope.known, scope.inside, asks=True)
+            yield from ((part, scope) for part in (*node.body, *node.orelse))
+            return
+        if kind == "ClassDef":
+            below = _Scope(dict(scope.known), f"{scope.inside}{node.name}.")
+        else:
+            yield node.generators[0].iter, scope
+            hidden = {part.id for each in node.generators for part in _all(each.target) if hasattr(part, "id")}
+            known = {name: of for name, of in scope.known.items() if name not in hidden}
+            below = _Scope(known, scope.inside, asks=scope.asks)
+        yield from ((part, below) for part in _parts(node))
+
+    def _enter(self, node: Any, scope: _Scope) -> _Scope:
+        """Return the scope of a function's body."""
+        name = getattr(node, "name", None) or self._names.get(id(node), "<lambda>")
+        function = _Function(scope.inside + name, node)
+        self.functions.append(function)
+        around = {name for name, ofs in scope.known.items() if any(one.of is None for one in ofs)}
+        self._hiding.update(id(one) for one in function.parameters if one.key in around)
+        every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
+        hidden = {one.arg for one in every if one is not None}
+        known = {name: ofs for name, ofs in scope.known.items() if name not in hidden}
+        known.update({one.key: [one] for one in (*function.parameters, *function.rest)})
+        return _Scope(known, scope.inside, top=isinstance(node.body, list))
+
+    def _bind(self, node: Any, scope: _Scope) -> None:
+        """Note what a name stands for from here on; in a block of its function it may still stand for another value."""
+        values, known = self._values(node.value, scope.known), scope.known
+        for target in getattr(node, "targets", None) or [node.target]:
+            name = getattr(target, "id", None)
+            if name is not None and (values or name in known):
+                known[name] = values if scope.top else [*known.get(name, ()), *values][-_MOST_NAMES:]
+
+    def note_lambda(self, node: Any, _: _Scope) -> None:
+        if type(node.value).__name__ == "Lambda" and type(node.targets[0]).__name__ == "Name":
+            self._names[id(node.value)] = node.targets[0].id
+
+    def note_name(self, node: Any, scope: _Scope) -> None:
+        if type(node.ctx).__name__ == "Load":
+            for one in scope.known.get(node.id, ()):
+                one.read = True
+
+    def note_changed(self, node: Any, scope: _Scope) -> None:
+        for one in scope.known.get(getattr(node.target, "id", ""), ()):
+            one.read = True
+
+    def note_if(self, node: Any, scope: _Scope) -> None:
+        self._ask(node.test, scope, by_statement=True)
+
+    def note_test(self, node: Any, scope: _Scope) -> None:
+        self._ask(node.test, scope)
+
+    def note_not(self, node: Any, scope: _Scope) -> None:
+        if type(node.op).__name__ == "Not":
+            self._ask(node.operand, scope)
+
+    def note_either(self, node: Any, scope: _Scope) -> None:
+        """Note what the left operands are: asked for before an `and`, given a default before an `or`."""
+        for one in node.values[:-1]:
+            if type(node.op).__name__ == "And":
+                self._ask(one, scope)
+            for value in self._values(one, scope.known):
+                value.tested = True
+
+    def note_filters(self, node: Any, scope: _Scope) -> None:
+        for one in node.ifs:
+            self._ask(one, scope)
+
+    def note_match(self, node: Any, scope: _Scope) -> None:
+        if any(type(one).__name__ == "MatchSingleton" for case in node.cases for one in _all(case)):
+            self._ask(node.subject, scope)
+
+    def note_comparison(self, node: Any, scope: _Scope) -> None:
+        operands = [node.left, *node.comparators]
+        for one, sign, other in zip(operands, node.ops, operands[1:], strict=False):
+            sign_name = type(sign).__name__
+            if sign_name in ("In", "NotIn") and isinstance(getattr(one, "value", None), str):
+                self._use(other, one.value, scope.known).asked = True
+            for this, that in ((one, other), (other, one)):
+                if _has_nothing(that):
+                    self._ask(this, scope)
+                elif sign_name in _WHOLE:
+                    self._note_whole(this, that, scope.known)
+
+    def _note_whole(self, this: Any, that: Any, known: Known) -> None:
+        others = [one.key for one in self._values(that, known) if one.of is None]
+        for one in self._values(this, known) if others else ():
+            one.compared.update(dict.fromkeys(others))
+
+    def note_read(self, node: Any, scope: _Scope) -> None:
+        """Note an attribute or key, but for one that is set."""
+        found = None if type(node.ctx).__name__ == "Store" else _read_of(node)
+        if found is not None:
+            self._note_key(*found, scope.known, is_method=id(node) in self._called)
+
+    def note_call(self, node: Any, scope: _Scope) -> None:
+        if getattr(node.func, "id", None) in (_BY_TEXT if node.args else _SCOPES):
+            for one in (one for ofs in scope.known.values() for one in ofs):
+                one.read = True
+        found = _read_of(node)
+        if found is not None:
+            self._note_key(*found, scope.known)
+            if getattr(node.func, "id", None) == "hasattr":
+                self._use(*found, scope.known).asked = True
+        self._called.add(id(node.func))
+
+    def _note_key(self, of: Any, key: str, known: Known, *, is_method: bool = False) -> None:
+        for one in self._values(of, known) if not is_method or key not in _GETTERS else ():
+            one.keys[key] = None
+        if not is_method:
+            self._use(of, key, known)
+
+    def _ask(self, node: Any, scope: _Scope, *, by_statement: bool = False) -> None:
+        """Note what an expression asks for, if it decides by its truth."""
+        kind = type(node).__name__
+        if kind == "UnaryOp" and type(node.op).__name__ == "Not":
+            self._ask(node.operand, scope, by_statement=by_statement)
+            return
+        if kind == "BoolOp":
+            for one in node.values:
+                self._ask(one, scope, by_statement=by_statement)
+            return
+        asked = self._values(node, scope.known)
+        for one in asked:
+            one.tested = True
+        if by_statement or scope.asks:
+            self._asked.update(one.key for one in asked)
+            self._asked.update([node.id] if kind == "Name" else ())
+        whole: tuple[Any, str] | None = (node, "")
+        for _ in range(_MOST_PARTS):
+            if whole is None:
+                break
+            for one in self._values(whole[0], scope.known):
+                one.asked = True
+            whole = _read_of(whole[0])
+
+    def _values(self, node: Any, known: Known, parts: int = _MOST_PARTS) -> list[Uses]:
+        """Return what an expression may stand for."""
+        kind = type(node).__name__
+        if kind == "Name":
+            return known.get(node.id, [])
+        if kind not in _VALUES or not parts:
+            return []
+        found = _read_of(node)
+        if found is not None:
+            return [self._use(*found, known, parts - 1)]
+        return [one for part in _alternatives(kind, node) for one in self._values(part, known, parts - 1)]
+
+    def _use(self, of: Any, key: str, known: Known, parts: int = _MOST_PARTS) -> Uses:
+        """Return the uses of what is read by a constant name."""
+        name = self._name_of(of, known, parts)
+        return Uses(name, key) if name in _OWN else self._used.setdefault((name, key), Uses(name, key))
+
+    def _name_of(self, node: Any, known: Known, parts: int) -> str:
+        """Return the name of what something is read of; that of a list for one of its items."""
+        while type(node).__name__ == "Subscript" and _read_of(node) is None:
+            node = node.value
+        values = self._values(node, known, parts)
+        return values[0].key if values else getattr(node, "id", "")
 
 
-def _note_attribute(node: Any, known: dict[str, Uses]) -> None:
-    if (of := _of(node.value, known)) is not None and node.attr not in _GETTERS:
-        of.keys[node.attr] = None
+def _read_of(node: Any) -> tuple[Any, str] | None:
+    """Return of what an expression reads which constant name; None for an expression that does not."""
+    kind = type(node).__name__
+    if kind == "Attribute":
+        return node.value, node.attr
+    if kind == "Subscript":
+        key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice  # `Index` before Python 3.9
+        of = node.value
+    elif kind == "Call" and type(node.func).__name__ == "Attribute" and node.func.attr in _GETTERS and node.args:
+        of, key = node.func.value, node.args[0]
+    elif kind == "Call" and getattr(node.func, "id", None) in ("getattr", "hasattr") and len(node.args) > 1:
+        of, key = node.args[:2]
+    else:
+        return None
+    return (of, key.value) if isinstance(getattr(key, "value", None), str) else None
 
 
-def _note_key(node: Any, known: dict[str, Uses]) -> None:
-    key = node.slice.value if type(node.slice).__name__ == "Index" else node.slice  # `Index` before Python 3.9
-    _note_constant(_of(node.value, known), key)
+def _alternatives(kind: str, node: Any) -> list[Any]:
+    """Return the expressions of which one is the value of another expression, or nearly: `x.strip()` is x."""
+    if kind == "BoolOp":
+        return list(node.values)
+    if kind == "IfExp":
+        return [node.body, node.orelse]
+    if kind == "Call":
+        is_method = type(node.func).__name__ == "Attribute" and not node.args and not node.keywords
+        return [node.func.value] if is_method else []
+    return [node.value] if kind in ("Await", "NamedExpr") else []
 
 
-def _note_call(node: Any, known: dict[str, Uses]) -> None:
-    if getattr(node.func, "id", None) in (_BY_TEXT if node.args else _SCOPES):
-        for uses in known.values():
-            uses.read = True
-    elif type(node.func).__name__ == "Attribute" and node.func.attr in _GETTERS and node.args:
-        _note_constant(_of(node.func.value, known), node.args[0])
+def _has_nothing(node: Any) -> bool:
+    """Return whether an expression is None, or a list of constants with None."""
+    parts = getattr(node, "elts", None)
+    one_of = [node] if parts is None else parts
+    return any(type(one).__name__ == "Constant" and one.value is None for one in one_of)
 
 
-def _note_constant(of: Uses | None, key: Any) -> None:
-    if of is not None and isinstance(getattr(key, "value", None), str):
-        of.keys[key.value] = None
-
-
-def _of(node: Any, known: dict[str, Uses]) -> Uses | None:
-    """Return the uses of a parameter if the expression is just its name; None for any other expression."""
-    return known.get(node.id) if type(node).__name__ == "Name" else None
-
-
+_VALUES = ("Attribute", "Subscript", "Call", "BoolOp", "IfExp", "Await", "NamedExpr")
+_SCOPED = frozenset((*_DEFINITIONS, "If", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"))
+_BINDINGS = ("Assign", "AnnAssign", "NamedExpr")
 _NOTES = {
-    "Name": _note_name,
-    "AugAssign": _note_changed,
-    "If": _note_test,
-    "IfExp": _note_test,
-    "While": _note_test,
-    "Assert": _note_test,
-    "UnaryOp": _note_not,
-    "BoolOp": _note_either,
-    "comprehension": _note_filters,
-    "Match": _note_match,
-    "Compare": _note_comparison,
-    "Attribute": _note_attribute,
-    "Subscript": _note_key,
-    "Call": _note_call,
+    "Assign": _Outline.note_lambda,
+    "Name": _Outline.note_name,
+    "AugAssign": _Outline.note_changed,
+    "If": _Outline.note_if,
+    "IfExp": _Outline.note_test,
+    "While": _Outline.note_test,
+    "Assert": _Outline.note_test,
+    "UnaryOp": _Outline.note_not,
+    "BoolOp": _Outline.note_either,
+    "comprehension": _Outline.note_filters,
+    "Match": _Outline.note_match,
+    "Compare": _Outline.note_comparison,
+    "Attribute": _Outline.note_read,
+    "Subscript": _Outline.note_read,
+    "Call": _Outline.note_call,
 }
 
 
@@ -291,7 +450,12 @@ def _all(node: Any) -> Iterator[Any]:
         left.extend(_parts(one))
 
 
-def _parts(node: Any) -> Iterator[Any]:
+def _parts(node: Any) -> list[Any]:
+    parts = []
     for name in node._fields:
         value = getattr(node, name, None)
-        yield from (one for one in (value if isinstance(value, list) else [value]) if hasattr(one, "_fields"))
+        if isinstance(value, list):
+            parts += [one for one in value if hasattr(one, "_fields")]
+        elif hasattr(value, "_fields"):
+            parts.append(value)
+    return parts

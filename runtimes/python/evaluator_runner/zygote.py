@@ -135,7 +135,7 @@ def _load_and_report(job: Job, control: int, *, furnished: bool) -> program.Prog
     try:
         loaded = tried = _load(job, furnished=furnished)
         header = loaded.description()
-        body = {"bundle": None, "facts": facts_of(loaded.source, loaded.entry)}
+        body = {"bundle": None, **facts_of(loaded.source, loaded.entry)}
         if loaded.not_loaded:
             body["not_loaded"] = loaded.not_loaded
         classes = loaded.classes

@@ -27,7 +27,7 @@ def test_hello_and_loaded(runner: RunnerProcess) -> None:
     assert header["logs"] == {"stdout": "loading\n", "stderr": "", "truncated": False}
     loaded = body(frame)
     assert [fact["name"] for fact in loaded.pop("facts")] == ["evaluate"]
-    assert loaded == {"missing_imports": [], "bundle": None}
+    assert loaded == {"missing_imports": [], "bundle": None, "reads": []}
 
 
 def failure(runner: RunnerProcess, code: str, **header: Any) -> dict[str, Any]:
