@@ -95,6 +95,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
         board = JobService(
             service,
             tables(store).jobs,
+            tables(store).outputs,
             tables(store).datasets,
             folder=rows,
             runner=scheduler,

@@ -33,11 +33,12 @@ class JobResource(Resource):
         store, settings, service = host.store, host.settings, host.service
         datasets_of_host = host.resource(DatasetResource)
         folder, datasets = datasets_of_host.folder, datasets_of_host.service.store
-        jobs, results = Jobs(store.database), Results(store.database)
+        jobs, results, outputs = Jobs(store.database), Results(store.database), Outputs(store.database)
         self._runner = host.find(JobRunner) or scheduler_of(service, store)
         self.service = JobService(
             service,
             jobs,
+            outputs,
             datasets,
             folder=folder,
             runner=self._runner,
@@ -46,7 +47,7 @@ class JobResource(Resource):
             models=model_access(settings, store),
         )
         self.results = JobResults(jobs, results, datasets, folder, labels=lambda: host.find(HumanLabels))
-        self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=Outputs(store.database))
+        self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
         self._estimates = JobEstimates(self.service, self.results, Models(store.database), settings)
         self._exports = JobExports(self.results, self.rows)
 

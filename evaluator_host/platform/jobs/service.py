@@ -18,6 +18,7 @@ from evaluator_host.platform.datasets.rendering import require_templates
 from evaluator_host.platform.datasets.table import Dataset, Datasets, new_dataset_id
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
 from evaluator_host.platform.jobs.first_rows import FirstRowsOfJobs
+from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.spec import (
     JobSpec,
     StoredSpec,
@@ -85,6 +86,7 @@ class JobService:
 
     service: Service
     jobs: Jobs
+    outputs: Outputs
     datasets: Datasets
     folder: RowsFolder
     runner: JobRunner  # runs the jobs
@@ -296,7 +298,8 @@ class JobService:
         most = stored.config.max_failures
         if most is None or not job.error or orjson.loads(job.error)["code"] != "max_failures":
             return None
-        failed = max(job.failed, await self.jobs.count_unanswered(job_id))
+        _, unanswered = await self.outputs.count(job_id)
+        failed = max(job.failed, unanswered)
         return spec_to_json(replace(stored, config=replace(stored.config, max_failures=failed + most)))
 
     async def delete_job(self, workspace_id: str, job_id: str) -> None:

@@ -530,11 +530,6 @@ class Jobs(Repository):
         query = select(table.warnings).where(table.job_id == job_id, table.position == position)
         return read_warnings(await self._database.fetch_value(query) or "[]")
 
-    async def count_unanswered(self, job_id: str) -> int:
-        """Return the number of rows for which the model gave no answer."""
-        query = select(func.count(OutputTable.error)).where(OutputTable.job_id == job_id)
-        return int(await self._database.fetch_value(query) or 0)
-
     async def set_desired_state(
         self, workspace_id: str, job_id: str, wanted: DesiredState, *, request: str | None = None
     ) -> Job:
