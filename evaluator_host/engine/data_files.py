@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from evaluator_host.engine.system.files import FileLock
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, NotFound, OverQuota, Problem, TooLarge
 from evaluator_host.types.evaluator import DataFolder
@@ -25,6 +26,7 @@ from evaluator_host.types.stored import DataFile
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _FILES, _LAYOUTS, _CONTENT, _PATHS = "files", "layouts", "content", "paths.json"
 _PARTIAL: Final = "partial-"
+_LOCK: Final = "lock"  # held while a file is counted and kept
 _ABANDONED_S: Final = 3600.0  # age of an upload or layout that nobody finishes any more
 _READ_BYTES: Final = 1 << 20
 _FOR_ALL, _FOLDER_FOR_ALL = 0o444, 0o755  # sandboxes have users of their own
@@ -158,11 +160,7 @@ class DataFiles:
                 raise TooLarge(
                     f"a data file has at most {most >> 20} MB; the operator may raise EVALUATOR_HOST_DATA_MB"
                 )
-            if held + size > most:
-                raise OverQuota(
-                    f"the data files of the workspace have {held >> 20} MB, and may have {most >> 20} MB; remove some "
-                    "(`evaluator-host data list`), or ask the operator for a higher EVALUATOR_HOST_DATA_MB"
-                )
+            self._require_room(held, size)
             digest.update(chunk)
             await asyncio.to_thread(file.write, chunk)
         await asyncio.to_thread(_settle, file)
@@ -184,10 +182,24 @@ class DataFiles:
 
     def _keep(self, workspace: str, partial: Path, digest: str) -> DataFile:
         path = self._path(workspace, digest)
-        if not path.exists():
-            partial.chmod(_FOR_ALL)
-            partial.rename(path)
+        lock = FileLock(self._home(workspace) / _LOCK)
+        lock.acquire(wait=True)
+        try:
+            if not path.exists():  # other uploads may have ended since this one began
+                self._require_room(sum(one.size_bytes for one in self.list_files(workspace)), partial.stat().st_size)
+                partial.chmod(_FOR_ALL)
+                partial.rename(path)
+        finally:
+            lock.release()
         return _facts(path)
+
+    def _require_room(self, held: int, size: int) -> None:
+        most = self._most_bytes
+        if held + size > most:
+            raise OverQuota(
+                f"the data files of the workspace have {held >> 20} MB, and may have {most >> 20} MB; remove some "
+                "(`evaluator-host data list`), or ask the operator for a higher EVALUATOR_HOST_DATA_MB"
+            )
 
     def _home(self, workspace: str) -> Path:
         return self._folder / hashlib.sha256(workspace.encode()).hexdigest()[:32]
