@@ -47,13 +47,19 @@ def create_app(host: Host, access: Access) -> FastAPI:
 
 def describe_app(settings: Settings) -> FastAPI:
     """Return the application without a host behind it, for its OpenAPI document; it refuses every call."""
+    host, access = described_host(settings)
+    app = _app_with_routes(host, access)
+    _guard(app, host.service, settings, None)
+    return app
+
+
+def described_host(settings: Settings) -> tuple[Host, Access]:
+    """Return a host and its access without services behind them: enough to list and describe routes."""
     nothing: Any = _Nothing()
     nothing.settings = settings
     host = Host(nothing, nothing)
     host.open_resources()
-    app = _app_with_routes(host, nothing)
-    _guard(app, nothing, settings, None)
-    return app
+    return host, nothing
 
 
 def create_calls_app(service: Service, settings: Settings, access: Access, evaluators: EvaluatorRegistry) -> FastAPI:

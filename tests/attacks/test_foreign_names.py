@@ -18,10 +18,9 @@ import httpx
 import pytest
 
 from evaluator_host.engine.config.settings import Settings, WireOptions
-from evaluator_host.platform.host import Host
 from evaluator_host.platform.wires.calls import WireCalls
 from evaluator_host.platform.wires.table import wires
-from evaluator_host.server.app import _Nothing
+from evaluator_host.server.app import described_host
 from evaluator_host.web.workbench import Workbench
 from tests.described import described_app
 from tests.keyed import bearer, make_key
@@ -349,13 +348,10 @@ def operations() -> list[Operation]:
     pages = {getattr(one, "path", "") for one in Workbench().routes()}
     app = described_app()
     routes = [one for one in app.routes if getattr(one, "path", "") not in pages]
-    nothing: Any = _Nothing()
-    nothing.settings = Settings()
-    host = Host(nothing, nothing)
-    host.open_resources()
+    host, access = described_host(Settings())
     for found in wires().values():
         wire = found.load()
-        routes += wire.routes(WireCalls(wire, WireOptions(), host, nothing))
+        routes += wire.routes(WireCalls(wire, WireOptions(), host, access))
     return [
         Operation(method, one.path)
         for one in routes
