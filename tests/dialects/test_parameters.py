@@ -112,25 +112,41 @@ REWRITES: list[tuple[Language, str, str | None]] = [
 ]  # fmt: skip
 
 
+def loaded_of(contract: Contract, code: str) -> Loaded:
+    """Return what a sandbox tells of code whose only function is on line 1."""
+    given, _, body = code.partition("(")[2].partition(")")
+    names = tuple(one.split()[0] for one in given.replace(":", " ").split(","))
+    parameters = tuple(ParameterFacts(name, read=name in body) for name in names)
+    return Loaded(
+        contract, "declared", "", "evaluate", names, facts=(FunctionFacts("evaluate", 1, parameters=parameters),)
+    )
+
+
 @pytest.mark.parametrize(("language", "code", "wanted"), REWRITES)
 def test_the_code_that_was_meant_is_written(language: Language, code: str, wanted: str | None) -> None:
-    names = code.partition("(")[2].partition(")")[0].replace(":", " ").split(",")
-    loaded = Loaded(Contract.EVALUATE, "declared", "", "evaluate", tuple(name.split()[0] for name in names))
-    assert rewritten(Evaluator(code, language), loaded) == wanted
+    assert rewritten(Evaluator(code, language), loaded_of(Contract.EVALUATE, code)) == wanted
 
 
 def test_the_order_of_other_platforms_is_written_as_positions() -> None:
     code = "def evaluate(input, output, expected, metadata):\n    return output == expected\n"
-    loaded = Loaded(Contract.EVALUATE_V1, "declared", "", "evaluate", ("input", "output", "expected", "metadata"))
-    assert rewritten(Evaluator(code), loaded) == (
+    assert rewritten(Evaluator(code), loaded_of(Contract.EVALUATE_V1, code)) == (
         "def evaluate(app_params, inputs, output, correct_answer):\n"
         "    expected = correct_answer\n    return output == expected\n"
     )
 
 
 @BUBBLEWRAP
-async def test_the_code_that_was_meant_scores(service: Service) -> None:
-    code = "def evaluate(input, output, expected):\n    return output == expected\n"
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "def helper(evaluate, b=()):\n    return evaluate\n\n",
+        'TEXT = """\ndef evaluate(input, output, expected):\n    return 0\n"""\n',
+    ],
+    ids=["alone", "a parameter of that name", "a text with such a function"],
+)
+async def test_the_code_that_was_meant_scores(service: Service, before: str) -> None:
+    code = f"{before}def evaluate(input, output, expected):  # not `metadata`\n    return output == expected\n"
     report = await service.check(Evaluator(code, contract=Contract.EVALUATE))
     assert report.rewritten is not None
     assert (await service.check(Evaluator(report.rewritten))).notes == ()

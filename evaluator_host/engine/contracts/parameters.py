@@ -15,7 +15,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """An entry and its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-_FITS: Final = {  # names that fit a place although they mean something else
+_FITS: Final = {  # by place, names that are not misleading there although they mean something else
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
     "app_params": frozenset({"params", "config", "options", "opts"}),
@@ -28,8 +28,6 @@ _MEANING_OF_PLACE: Final = {
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Places whose values are never equal as they are."""
 _MOST_CHARS: Final = 200_000
-_MOST_NAMED: Final = 1000  # occurrences of an entry's name that are examined
-_BEFORE_CHARS: Final = 100  # characters of a line before the name of what it defines
 
 
 def suspicious_parameters(evaluator: Evaluator, loaded: Loaded) -> tuple[Note, ...]:
@@ -54,11 +52,11 @@ def rewritten(evaluator: Evaluator, loaded: Loaded) -> str | None:
     """
     code, python, places = evaluator.code, evaluator.language is Language.PYTHON, dialect_of(loaded.contract).positions
     wrong = _wrong(loaded.parameters, places)
-    head = _head_of(loaded.entry, code, python=python)
-    if not wrong or head is None:
+    function = loaded.facts[0] if len(loaded.facts) == 1 else None
+    head = None if function is None else _head_of(function, loaded.entry, code, python=python)
+    if not wrong or function is None or head is None:
         return None
-    body = code[: head.start(1)] + code[head.end() :]
-    read = [name for name in wrong if name not in wrong.values() and re.search(rf"\b{name}\b", body)]
+    read = [one.name for one in function.parameters if one.read and one.name in wrong.keys() - wrong.values()]
     sources = _taken(evaluator.language, evaluator.settings.correct_answer_key, loaded.parameters, places, wrong)
     if not sources.keys() >= set(read):
         return None
@@ -211,28 +209,12 @@ def _taken(
     return {name: sources[what] for name, what in meant.items() if what in sources and what != OTHER}
 
 
-def _line_of(entry: str, code: str) -> int | None:
-    """Return the line of the pasted text where the entry is defined, from 1."""
-    name = re.escape(entry)
-    pattern = re.compile(rf"[^\n#/'\"]{{0,80}}(?:\b(?:def|function)[ \t*]{{1,9}}{name}\b|\b{name}[ \t]{{0,9}}[=:])")
-    at = -1
-    for _ in range(_MOST_NAMED):
-        at = code.find(entry, at + 1)
-        if at < 0:
-            break
-        before = code[max(0, at - _BEFORE_CHARS) : at]
-        if ("\n" in before or at < _BEFORE_CHARS) and pattern.match(
-            code, start := at - len(before.rpartition("\n")[2])
-        ):
-            return code.count("\n", 0, start) + 1
-    return None
-
-
-def _head_of(entry: str, code: str, *, python: bool) -> re.Match[str] | None:
+def _head_of(function: FunctionFacts, entry: str, code: str, *, python: bool) -> re.Match[str] | None:
     """Return the parameters of the entry (group 1), and all up to the first character of its body."""
-    line = _line_of(entry, code)
-    if line is None or len(code) > _MOST_CHARS:
+    lines = code.split("\n")
+    if function.line is None or function.line > len(lines) or len(code) > _MOST_CHARS:
         return None
-    at = code.index(entry, sum(len(one) + 1 for one in code.split("\n")[: line - 1]))
+    at = lines[function.line - 1].find(entry)
     ends = r"\)[ \t]*(?:->[^:\n]*)?:" if python else r"\)[^(){\n]*\{"
-    return re.compile(rf"[^(\n]*\(((?:[^()]|\([^()]*\))*){ends}").match(code, at)
+    before = sum(len(line) + 1 for line in lines[: function.line - 1])
+    return None if at < 0 else re.compile(rf"[^(\n]*\(((?:[^()]|\([^()]*\))*){ends}").match(code, before + at)
