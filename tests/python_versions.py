@@ -1,4 +1,4 @@
-"""The Python that tests run on, and another one that this machine has."""
+"""The Python that tests run on, and others that this machine has."""
 
 import sys
 
@@ -6,4 +6,5 @@ from evaluator_host.engine.config.settings import python_homes, search_path
 from evaluator_host.engine.sandbox.pythons import Pythons
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
-OTHER = next(minor for minor in Pythons(search_path=search_path(), homes=python_homes()).minors() if minor != OWN)
+MINORS = Pythons(search_path=search_path(), homes=python_homes()).minors()
+OTHER = next(minor for minor in MINORS if minor != OWN)

@@ -12,11 +12,12 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import ErrorCode
 from tests.conftest import settings
+from tests.python_versions import MINORS
 
 JOBLIB = ("joblib==1.4.2",)
 LIMITS = Limits(timeout_s=20.0, memory_mb=1024, processes=64)
 TOP = """
-import multiprocessing, subprocess, sys
+import multiprocessing, os, subprocess, sys
 from concurrent.futures import ProcessPoolExecutor
 
 import own.helpers
@@ -30,6 +31,24 @@ def put(queue, value):
 def child(*command, **more):
     done = subprocess.run(command, capture_output=True, text=True, **more)
     return done.stdout.strip() or done.stderr
+
+def subinterpreted(code):
+    try:
+        import _interpreters as own
+    except ImportError:  # until Python 3.12
+        import _xxsubinterpreters as own
+    reader, writer = os.pipe()
+    interpreter = own.create()
+    run = getattr(own, "exec", None) or own.run_string
+    failed = run(interpreter, f"writer = {writer}" + code)
+    own.destroy(interpreter)
+    return str(failed) if failed else os.read(reader, 1000).decode()
+"""
+SUBINTERPRETED = """
+import os, joblib
+from evaluator import square
+from own.helpers import double
+os.write(writer, f"{joblib.__version__} {double(4)} {square(3)}".encode())
 """
 FILES = {"own/helpers.py": "def double(x):\n    return 2 * x\n", "own/data.txt": "three"}
 
@@ -58,6 +77,7 @@ BODIES = {
     "a pool by forkserver": (pool("forkserver", "square"), [1, 4, 9]),
     "a pool by fork": (pool("fork", "square"), [1, 4, 9]),
     "a pool on functions of an own module": (pool("spawn", "own.helpers.double"), [2, 4, 6]),
+    "a subinterpreter": (f"return subinterpreted({SUBINTERPRETED!r})", "1.4.2 8 9"),
     "joblib": ("from joblib import Parallel, delayed\nreturn Parallel(n_jobs=2)(delayed(square)(x) for x in (1, 2, 3))", [1, 4, 9]),
     "joblib on an own module": ("from joblib import Parallel, delayed\nreturn Parallel(n_jobs=2)(delayed(own.helpers.double)(x) for x in (1, 2))", [2, 4]),
 }  # fmt: skip
@@ -68,7 +88,8 @@ def program(*, imported_at_load: bool) -> str:
         f"def case_{number}():\n" + "".join(f"    {line}\n" for line in body.split("\n"))
         for number, (body, _) in enumerate(BODIES.values())
     )
-    top = TOP + ("import joblib, multiprocessing.spawn\n" if imported_at_load else "")
+    at_load = "import joblib, multiprocessing.spawn\ntry: import _interpreters\nexcept ImportError: import _xxsubinterpreters\n"
+    top = TOP + (at_load if imported_at_load else "")
     call = "def evaluate(inputs, outputs, trace):\n    return {'score': 1, 'got': globals()[f'case_{inputs[\"case\"]}']()}\n"
     return f"{top}\n{bodies}\n{call}"
 
@@ -88,6 +109,16 @@ async def test_children_of_python_have_what_the_evaluator_has(service: Service, 
         result = await service.evaluate(evaluator, Row({"case": number}))
         assert result.error is None, (name, result.error, result.logs.stderr)
         assert result.value == {"score": 1, "got": expected}, name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("python", MINORS)
+async def test_subinterpreters_of_every_python_have_what_the_evaluator_has(python: str) -> None:
+    code = f"{TOP}\ndef evaluate(inputs, outputs, trace):\n    return {{'score': 1, 'got': subinterpreted(outputs)}}\n"
+    async with open_engine(settings("bubblewrap")) as opened:
+        evaluator = Evaluator(code, packages=JOBLIB, files=FILES, limits=LIMITS, python=python)
+        result = await opened.evaluate(evaluator, Row(outputs=SUBINTERPRETED))
+    assert result.value == {"score": 1, "got": "1.4.2 8 9"}, result.error
 
 
 async def test_a_child_finds_nothing_that_another_row_wrote(service: Service) -> None:

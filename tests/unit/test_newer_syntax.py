@@ -1,4 +1,4 @@
-"""Syntax of a newer Python is told from mistakes, with the version that has it."""
+"""Syntax and modules of a newer Python are told from mistakes, with the version that has them."""
 
 import sys
 
@@ -46,3 +46,12 @@ def test_newer_syntax_names_its_version(code: str, minor: int) -> None:
 @pytest.mark.parametrize("code", MISTAKES)
 def test_a_mistake_is_not_taken_for_it(code: str) -> None:
     assert "syntax of Python" not in hint(code)
+
+
+@pytest.mark.parametrize(("python", "said"), [("3.11", True), ("3.13", True), ("3.14", False)])
+def test_a_module_of_a_newer_library_names_its_version(python: str, said: bool) -> None:
+    code = "import concurrent.interpreters"
+    message = "No module named 'concurrent.interpreters'"
+    error = EvaluationError(ErrorCode.LOAD_ERROR, message, type="ModuleNotFoundError", hint="pin it")
+    found = advised(error, Evaluator(code, python=python), Contract.AUTO).hint or ""
+    assert ("concurrent.interpreters is a module of Python 3.14: set `python` to 3.14" in found) is said

@@ -12,7 +12,7 @@ from typing import Final
 from evaluator_host.engine.sandbox.commands import advice_on_command, commands_of, missing_command
 from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, asks_models, fetches, hint_on_import
 from evaluator_host.engine.service.misspelt import misspelt_key
-from evaluator_host.engine.service.newer_syntax import newer_syntax
+from evaluator_host.engine.service.newer_syntax import newer_module, newer_syntax
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import EvaluationError, EvaluationResult, Failed, Loaded, MissingImport, Note
 from evaluator_host.types.warnings import remedy_of
@@ -368,7 +368,7 @@ def _known_cause(error: EvaluationError, evaluator: Evaluator, failed: Failed | 
     """Return a hint from what the runner noticed: a missing command, keys that were not given, imports that failed."""
     if (command := missing_command(error.hint or error.message[:_MESSAGE_CHARS])) is not None:
         return advice_on_command(command, evaluator.language)
-    if (newer := newer_syntax(error, evaluator)) is not None:
+    if (newer := newer_syntax(error, evaluator) or newer_module(error, evaluator)) is not None:
         return newer
     if failed is None:
         return None

@@ -1,4 +1,4 @@
-"""Recognises syntax of a newer Python than the one that refused it, by the text, since such code does not parse."""
+"""Recognises what a newer Python has: syntax, by the text, as such code does not parse, and modules of its library."""
 
 import re
 import sys
@@ -23,6 +23,21 @@ _NEWER: Final = tuple(
         (r"^f-string: |^unterminated ", r"\b[fFrR]{1,2}(['\"]).*\{[^{}]*\1", 12, _OWN_QUOTES),
     )
 )  # fmt: skip
+_MODULE: Final = re.compile(r"^No module named '([\w.]+)'")
+_MODULES: Final = {
+    "annotationlib": 14, "concurrent.interpreters": 14, "pathlib.types": 14,
+    "string.templatelib": 14, "_interpreters": 13,
+}  # fmt: skip
+
+
+def newer_module(error: EvaluationError, evaluator: Evaluator) -> str | None:
+    """Return which Python has the module that an error misses, and what to do; None for any other error."""
+    if error.type != "ModuleNotFoundError" or (match := _MODULE.search(error.message)) is None:
+        return None
+    minor = _MODULES.get(match[1])
+    if minor is None or minor <= _minor_of(evaluator):
+        return None
+    return f"{match[1]} is a module of Python 3.{minor}: set `python` to 3.{minor}, or do without it"
 
 
 def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:
@@ -31,8 +46,12 @@ def newer_syntax(error: EvaluationError, evaluator: Evaluator) -> str | None:
         return None
     lines = evaluator.code.splitlines()[error.line - 1 : error.line]
     line = lines[0][:_LINE_CHARS] if lines else ""
-    ran = int(evaluator.python.partition(".")[2]) if evaluator.python else sys.version_info.minor
+    ran = _minor_of(evaluator)
     for message, text, minor, what in _NEWER:
         if minor > ran and message.search(error.message) and text.search(line):
             return f"{what} is syntax of Python 3.{minor}: set `python` to 3.{minor}, or write it in the older way"
     return None
+
+
+def _minor_of(evaluator: Evaluator) -> int:
+    return int(evaluator.python.partition(".")[2]) if evaluator.python else sys.version_info.minor

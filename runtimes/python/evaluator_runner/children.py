@@ -3,6 +3,9 @@
 The variables of `environment` lead a child to `children/sitecustomize.py`, which extends its import path. The child of
 a process pool (`multiprocessing`'s spawn and forkserver, joblib) unpickles functions of module `evaluator`, so it loads
 the evaluator again from a file that holds its load frame. Only processes that imported a module of `_POOLS` write it.
+
+A subinterpreter begins with the standard library alone, as one of a Python that was started with `-I -S`; it runs the
+same `sitecustomize.py` before anything else.
 """
 
 from __future__ import annotations
@@ -25,10 +28,14 @@ else:
     Loader = object  # importlib.abc takes long to import
 
 FILE = ".evaluator"
-_POOLS = frozenset(("multiprocessing.spawn", "joblib.externals.loky.backend.spawn", "loky.backend.spawn"))
+_SUBINTERPRETERS = ("_interpreters", "_xxsubinterpreters")  # the second until Python 3.12
+_POOLS = frozenset(
+    ("multiprocessing.spawn", "joblib.externals.loky.backend.spawn", "loky.backend.spawn", *_SUBINTERPRETERS)
+)
 _UNUSED = frozenset(("isolated", "no_site", "no_user_site", "ignore_environment", "safe_path"))
 _HEADER = ("contract", "entry", "policy")
 _RUNNER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_CHILDREN = f"{_RUNNER}/children"
 
 
 class _Flags:
@@ -48,7 +55,7 @@ def environment(options: Options, home: str) -> dict[str, str]:
     """Return the variables by which a child finds its imports."""
     places = [place for place in (options.packages, options.sdk) if place is not None]
     return {
-        "PYTHONPATH": f"{_RUNNER}/children",
+        "PYTHONPATH": _CHILDREN,
         "EVALUATOR_IMPORTS": os.pathsep.join(places),
         "EVALUATOR_CODE": f"{home}/{FILE}",
     }
@@ -61,10 +68,11 @@ def start_plainly() -> None:
 
 def watch(job: Job) -> bool:
     """Write the file for children once a process pool is imported; return whether one is already."""
-    if not _POOLS.isdisjoint(sys.modules):
-        return True
+    for name in _SUBINTERPRETERS:
+        if name in sys.modules:
+            _furnish_subinterpreters(sys.modules[name])
     sys.meta_path.insert(0, _Watch(job))
-    return False
+    return not _POOLS.isdisjoint(sys.modules)
 
 
 def content(header: dict[str, Any], body: bytes) -> bytes:
@@ -73,21 +81,56 @@ def content(header: dict[str, Any], body: bytes) -> bytes:
     return len(head).to_bytes(4, "big") + head + body
 
 
+def _furnish_subinterpreters(module: ModuleType) -> None:
+    """Have each interpreter that this module creates find the imports that a child finds."""
+    create, run = module.create, getattr(module, "exec", None) or module.run_string
+
+    def furnished(*args: Any, **kwargs: Any) -> Any:
+        made = create(*args, **kwargs)
+        run(made, f"__import__('sys').path.insert(0, {_CHILDREN!r})\n__import__('sitecustomize')")
+        return made
+
+    module.create = furnished  # type: ignore[attr-defined]
+
+
 class _Watch:
-    """A finder that finds nothing, and sees the first import of a process pool."""
+    """A finder that sees the imports of process pools and subinterpreters, and finds the latter alone."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
 
-    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> None:
-        """Write the file, for the module that starts children comes next."""
-        if name in _POOLS:
-            sys.meta_path.remove(self)
-            try:
-                with open(f"{self._job.home}/{FILE}", "xb") as file:
-                    file.write(content(self._job.header, self._job.body))
-            except OSError:  # the file is there already, or the disk is full; then a child reports the missing module
-                pass
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Write the file where the module that starts children comes next; None but for subinterpreters."""
+        if name not in _POOLS:
+            return None
+        try:
+            with open(f"{self._job.home}/{FILE}", "xb") as file:
+                file.write(content(self._job.header, self._job.body))
+        except OSError:  # the file is there already, or the disk is full; then a child reports the missing module
+            pass
+        if name not in _SUBINTERPRETERS:
+            return None
+        for finder in sys.meta_path:
+            if finder is not self and (spec := finder.find_spec(name, path, target)) is not None:
+                spec.loader = _Subinterpreters(spec.loader)
+                return spec
+        return None
+
+
+class _Subinterpreters(Loader):
+    """Loads Python's own module of subinterpreters."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: Any) -> Any:
+        """Return the module, as its own loader creates it."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it, then let what it creates find more than the standard library."""
+        self._loader.exec_module(module)
+        _furnish_subinterpreters(module)
 
 
 class _Evaluator(Loader):
