@@ -21,6 +21,7 @@ from typing import Any
 
 from evaluator_host.client import AsyncClient
 from evaluator_host.engine.config.settings import Settings
+from evaluator_host.engine.data_files import DataFiles
 from evaluator_host.engine.sandbox.linux.watchdog import child_pids
 from evaluator_host.engine.service.caller import DEFAULT_CALLER, Caller
 from evaluator_host.platform.store.opening import open_store
@@ -43,6 +44,7 @@ class Host:
     def __init__(self, server: Server, own: Settings, keys: Mapping[str, str]) -> None:
         self.server = server
         self.settings = own
+        self.data = DataFiles(own.data_dir / "data", most_bytes=own.data_mb << 20)
         self.pool = SimpleNamespace(backend=SimpleNamespace(name=str(own.sandbox)))
         self._keys = keys
 

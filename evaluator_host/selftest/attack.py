@@ -108,6 +108,7 @@ class Attack:
         attack left or holds; must get hold of nothing.
       calm: Whether the program scores `CALM_SCORE` for a calm row, with which it is asked again after the attack. False
         for code that fails to load: the hostile row then runs a second time and must have the same outcome.
+      data: Paths of data files that it has, and its witness too; each holds `inputs["mark"]`.
       isolation: `batch` sends the hostile row and then a calm one to the same process.
       safe: Whether `selftest` runs it. False for an attack that is costly and proves nothing about a deployment.
     """
@@ -124,5 +125,6 @@ class Attack:
     like: tuple[str, ...] = ()
     witness: str | None = None
     calm: bool = True
+    data: tuple[str, ...] = ()
     isolation: Isolation = Isolation.ROW
     safe: bool = True

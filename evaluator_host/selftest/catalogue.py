@@ -79,6 +79,7 @@ class _Table(BaseModel):
     seen: str = ""
     like: tuple[str, ...] = ()
     calm: bool
+    data: tuple[str, ...] = ()
     isolation: Isolation = Isolation.ROW
     safe: bool = True
 

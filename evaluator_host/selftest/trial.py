@@ -128,9 +128,22 @@ class _Trial:
         self._canaries = canaries
         self._mark = new_mark()
         self._limits = _within(attack.limits, service)
+        self._data: dict[str, str] = {}
 
     async def run(self) -> AsyncIterator[str]:
         """Yield a message for each check that failed."""
+        digest, workspaces = "", (_ATTACKER, NEIGHBOUR) if self._attack.data else ()
+        for workspace in workspaces:
+            digest = (await self._service.data.receive(workspace, _once(self._mark.encode()))).digest
+            self._data = dict.fromkeys(self._attack.data, digest)
+        try:
+            async for problem in self._checks():
+                yield problem
+        finally:
+            for workspace in workspaces:
+                await asyncio.to_thread(self._service.data.delete_file, workspace, digest)
+
+    async def _checks(self) -> AsyncIterator[str]:
         expected = tuple(self._filled_in(one) for one in self._attack.expected)
         calm = (_CALM,) if self._attack.calm else expected
         try:
@@ -193,7 +206,7 @@ class _Trial:
             yield problem
 
     def _evaluator(self, code: str) -> Evaluator:
-        made = Evaluator(code, language=self._attack.language, limits=self._limits)
+        made = Evaluator(code, language=self._attack.language, limits=self._limits, data=self._data)
         if self._attack.group is not Group.GATEWAY:
             return made
         hosts = (str(self._canaries.inputs["granted"]), SLOW)
@@ -209,6 +222,10 @@ class _Trial:
                 "calm": calm,
             }
         )
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 async def neighbour_problems(service: Service, language: Language) -> list[str]:
