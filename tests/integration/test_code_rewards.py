@@ -28,6 +28,8 @@ SCORED = {
     "half of it in JavaScript": ("javascript", "console.log(5)", 0.5),
     "a syntax error": ("javascript", "console.log(", 0),
     "a loop": ("python", "while True: pass", 0),
+    "a loop in the last test": ("python", "a, b = map(int, input().split())\nwhile a < 0: pass\nprint(a + b)", 0.5),
+    "a loop in the first test": ("python", "a, b = map(int, input().split())\nwhile a > 0: pass\nprint(a + b)", 0),
     "a loop in JavaScript": ("javascript", "for (;;);", 0),
     "a sleep": ("python", "import time; time.sleep(60)", 0),
     "memory": ("python", "x = b'x' * (600 << 20); print(5)", 0),
