@@ -37,6 +37,7 @@ from tests.benchmarks import (
     packages,
     peers,
     ratios,
+    rewards,
     tenants,
     wires,
     workers,
@@ -260,6 +261,20 @@ async def _of_peers(settings: Settings, add: Add) -> None:
         process.wait(30)
 
 
+async def _of_rewards(settings: Settings, add: Add) -> None:
+    ours, alone, isolated = [], [], []
+    async with open_engine(settings) as service:
+        for _ in range(3):  # in turns: the machine may have other work
+            ours.append(await rewards.recipe_ms(service))
+            alone.append(await asyncio.to_thread(rewards.process_ms))
+            isolated.append(await asyncio.to_thread(rewards.sandbox_ms))
+        name = "hidden test of a code answer, processor time"
+        add(name, p50(ours), "ms", "≤", 2.0, "a process, without isolation", p50(alone))
+        add(name, p50(ours), "ms", "≤", 1.2, "a process in namespaces of its own", p50(isolated))
+        rows = await rewards.rows_per_min(service)
+        add(f"code answers of {len(rewards.TESTS)} tests, one in twenty hostile", rows, "rows/min", "≥", 1000)
+
+
 async def _of_wires(settings: Settings, add: Add) -> None:
     with tempfile.TemporaryDirectory() as folder:
         named = {
@@ -380,6 +395,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
     "first": _of_first_calls,
     "tenants": _of_tenants,
     "peers": _of_peers,
+    "rewards": _of_rewards,
     "wires": _of_wires,
     "models": _of_models,
     "engines": _of_engines,

@@ -1,0 +1,80 @@
+"""The recipe for rewards of code: what a hidden test costs beside a process started for each, and rows with hostile answers."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Final
+
+from evaluator_host.engine.service import Service
+from evaluator_host.types.evaluator import Evaluator, Limits, Row
+from tests.benchmarks.figures import running_ms
+from tests.docs.blocks import ROOT, files
+
+TESTS: Final = [{"stdin": f"{number} 3", "stdout": str(number + 3)} for number in range(5)]
+_ANSWER: Final = "print(sum(map(int, input().split())))"
+_HOSTILE: Final = (
+    "while True: pass",
+    "import time; time.sleep(60)",
+    "x = b'x' * (600 << 20); print(5)",
+    "while True: print('5' * 1000)",
+    "import os, time\nif os.fork() == 0:\n    time.sleep(60)\nprint(5)",
+)
+_ONE_IN: Final = 20
+_EVALUATOR: Final = Evaluator(
+    files(ROOT / "docs" / "recipes" / "code-rewards.md")["reward.py"], limits=Limits(timeout_s=60, memory_mb=512)
+)
+_PYTHON: Final = [str(Path(sys.base_prefix) / "bin" / "python3"), "-I", "-S", "answer.py"]
+_SANDBOX: Final = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]  # fmt: skip
+
+
+async def recipe_ms(service: Service, rows: int = 40) -> float:
+    """Return the processor time of a test by the recipe, of the host and its sandboxes together."""
+    await _score(service, [_ANSWER] * 2)
+    began_ms = running_ms()
+    assert await _score(service, [_ANSWER] * rows) == rows
+    return (running_ms() - began_ms) / (rows * len(TESTS))
+
+
+async def rows_per_min(service: Service, rows: int = 400) -> float:
+    """Return rows per minute of the clock, with a hostile answer in twenty rows."""
+    await _score(service, [_ANSWER] * 4)
+    answers = [
+        _HOSTILE[number // _ONE_IN % len(_HOSTILE)] if number % _ONE_IN == 0 else _ANSWER for number in range(rows)
+    ]
+    began = time.perf_counter()
+    scored = await _score(service, answers)
+    assert rows - rows // _ONE_IN <= scored < rows
+    return rows * 60 / (time.perf_counter() - began)
+
+
+async def _score(service: Service, answers: list[str]) -> float:
+    rows = [Row({"tests": TESTS}, answer) for answer in answers]
+    async with aclosing(service.evaluate_rows(_EVALUATOR, rows)) as results:
+        return sum([result.score or 0.0 async for _, result in results])
+
+
+def process_ms() -> float:
+    """Return the processor time of a test that is a process of its own in a new folder, as SandboxFusion's."""
+    return _each_ms(lambda _: _PYTHON)
+
+
+def sandbox_ms() -> float:
+    """Return the same of one with namespaces and mounts of its own, as Piston's and isolated ones of SandboxFusion."""
+    return _each_ms(lambda folder: [*_SANDBOX, "--bind", folder, folder, "--chdir", folder, *_PYTHON])
+
+
+def _each_ms(command: Callable[[str], list[str]], times: int = 40) -> float:
+    began_ms = running_ms()
+    for test in TESTS * times:
+        folder = tempfile.mkdtemp()
+        Path(folder, "answer.py").write_text(_ANSWER)
+        line = command(folder)
+        ended = subprocess.run(line, input=test["stdin"], capture_output=True, cwd=folder, text=True, timeout=60)
+        assert ended.stdout.split() == test["stdout"].split(), ended.stderr
+        shutil.rmtree(folder)
+    return (running_ms() - began_ms) / (times * len(TESTS))
