@@ -432,6 +432,13 @@ def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder:
     assert "3 files go along from " in made.stderr
     stored = server.client.get("/v1/evaluators/folder").json()["evaluator"]
     assert (sorted(stored["files"]), stored["path"]) == (["data/a.txt", "shared/words.py"], "score.py")
+    (folder / "pair.jsonl").write_text('{"question": "1", "output": "a"}\n')
+    assert cli(folder, "datasets", "upload", "pair.jsonl", *whole[2:]).returncode == 0
+    job = cli(folder, "jobs", "create", "-e", "repo/evals/score.py", "-d", "pair", "--wait", *whole)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert re.search(r"score +1 +0 +3 ", job.stdout), job.stdout
+    stored_only = cli(folder, "jobs", "create", "-e", "folder", "-d", "pair", *whole)
+    assert (stored_only.returncode, "the job has only stored ones" in stored_only.stderr) == (2, True)
     wrong = cli(folder, "run", "repo/evals/score.py", "--files", "repo/shared", *whole[2:])
     assert (wrong.returncode, "is not in the project" in wrong.stderr) == (2, True), wrong.stderr
 

@@ -1,5 +1,6 @@
 """`jobs`: create, watch, inspect and compare jobs on a host."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -52,6 +53,8 @@ def create(
         ),
     ],
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
+    data_file: options.FileOption = None,
+    data_folder: options.FilesOption = None,
     map_: Annotated[
         list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Or FIELD={{ template }}. Repeatable.")
     ] = None,
@@ -125,7 +128,7 @@ def create(
     if scheduled:
         _require_name_and_cron(name, cron)
     described: dict[str, Any] = {
-        "evaluators": [_evaluator(one) for one in evaluator],
+        "evaluators": _evaluators(client, evaluator, data_file or (), data_folder or ()),
         "dataset": _dataset(client, dataset),
         "mapping": mapping,
         "target": target,
@@ -337,15 +340,31 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
     err.print(plain(f"deleted {found.id}"))
 
 
-def _evaluator(given: str) -> Evaluator | str:
-    path = Path(given)
-    if path.suffix and path.is_file():
-        from evaluator_host.platform.evaluators.evaluator_files import read_evaluator, tell_files  # noqa: PLC0415 - few calls of a host need it
+def _evaluators(
+    client: Client, given: Sequence[str], extra: Sequence[Path], folders: Sequence[Path]
+) -> list[Evaluator | str]:
+    """Return the evaluators of a job; those in files with their own files, of which the host gets the data.
 
-        found = read_evaluator(path, None, host=load_settings())
-        tell_files(found)
-        return found.evaluator
-    return given
+    Raises:
+      InvalidRequest: there are files for evaluators, and all evaluators are stored ones.
+    """
+    paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
+    if (extra or folders) and not paths:
+        raise InvalidRequest(
+            "`--file` and `--files` go along with an evaluator in a file, and the job has only stored ones: "
+            "give them to `evaluators create` or `update`"
+        )
+    return [_read(client, paths[one], extra, folders) if one in paths else one for one in given]
+
+
+def _read(client: Client, path: Path, extra: Sequence[Path], folders: Sequence[Path]) -> Evaluator:
+    from evaluator_host.platform.evaluators.evaluator_files import read_evaluator, tell_files  # noqa: PLC0415 - few calls of a host need it
+
+    found = read_evaluator(path, None, host=load_settings(), extra=extra, folders=folders)
+    tell_files(found)
+    for one in found.data.values():
+        client.data.send(one)
+    return found.evaluator
 
 
 def _dataset(client: Client, given: str) -> str:
