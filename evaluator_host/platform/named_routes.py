@@ -11,7 +11,7 @@ from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.users import Users
 
-MISSING: Final = describe_error(404, "There is none of that name.")
+MISSING: Final = describe_error(404, "There is no such object in the workspace.")
 
 
 class Named(NamedTuple):

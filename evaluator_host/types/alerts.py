@@ -26,8 +26,10 @@ class ScheduleReport:
     name: Annotated[str, Doc("Unique within the workspace.")]
     cron: Annotated[str, Doc("`0 7 * * 1`: minute, hour, day of the month, month, day of the week.")]
     timezone: Annotated[str, Doc("Name of the time zone of `cron`: `Europe/Berlin`.")]
-    paused: Annotated[bool, Doc("Whether it runs nothing for now.")]
-    next_runs: Annotated[tuple[datetime, ...], Doc("When it will run next, three times; empty while it is paused.")]
+    paused: Annotated[bool, Doc("Whether it is paused, and so makes no jobs.")]
+    next_runs: Annotated[
+        tuple[datetime, ...], Doc("The next three times at which it will run; empty while it is paused.")
+    ]
     last_at: Annotated[
         datetime | None, Doc("The time for which it ran last, or was run by hand; None before the first run.")
     ]
@@ -59,10 +61,10 @@ class AlertRule:
     evaluator: Annotated[
         str | None, Doc("Label or name of the one evaluator of a job to watch; None for each.", **_NAME)
     ] = None
-    below: Annotated[float | None, Doc("It fires when the figure is below this.")] = None
-    above: Annotated[float | None, Doc("It fires when the figure is above this.")] = None
-    window_minutes: Annotated[int, Doc("Of live traces: those received in the last minutes.", ge=1, le=10_080)] = 60
-    min_rows: Annotated[int, Doc("It fires for no fewer rows or traces than this.", ge=1, le=1_000_000)] = 1
+    below: Annotated[float | None, Doc("The alert fires when the figure is below this.")] = None
+    above: Annotated[float | None, Doc("The alert fires when the figure is above this.")] = None
+    window_minutes: Annotated[int, Doc("Minutes in which live traces count, back from now.", ge=1, le=10_080)] = 60
+    min_rows: Annotated[int, Doc("Smallest number of rows or traces for which it fires.", ge=1, le=1_000_000)] = 1
     secret: Annotated[
         str | None,
         Doc("Name of the secret that signs messages (standardwebhooks.com); None for unsigned ones.", **_NAME),
@@ -89,7 +91,7 @@ class AlertReport:
 
     name: Annotated[str, Doc("Unique within the workspace.")]
     rule: Annotated[AlertRule, Doc("When it fires, and where it sends its message.")]
-    paused: Annotated[bool, Doc("Whether it watches nothing for now.")]
+    paused: Annotated[bool, Doc("Whether it is paused, and so watches nothing.")]
     firing: Annotated[bool, Doc("Whether the figure was out of bounds when it was looked at last.")]
     acknowledged: Annotated[bool, Doc("Whether somebody has seen it fire, or paused it; pages count it no longer.")]
     value: Annotated[float | None, Doc("The figure then; None before, and where there was none.")]

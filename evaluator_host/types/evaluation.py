@@ -29,7 +29,9 @@ class CaseProblem:
 class Reads:
     """What the code reads of a row, as far as a parser can tell."""
 
-    outputs: Annotated[tuple[str, ...], Doc("By which names it reads the outputs; empty if it does not.")] = ()
+    outputs: Annotated[
+        tuple[str, ...], Doc("Names by which the code reads the outputs; empty if it does not read them.")
+    ] = ()
     inputs: Annotated[tuple[str, ...], Doc("Keys that it reads of the inputs, or of the variables.")] = ()
 
 
@@ -70,7 +72,7 @@ class CheckReport:
         str | None,
         Doc("With the warning `suspicious_parameters`: the code as it was probably meant, if that is clear."),
     ] = None
-    reads: Annotated[Reads, Doc("What it reads of a row; empty when it does not load.")] = Reads()
+    reads: Annotated[Reads, Doc("What the code reads from a row; empty if it does not load.")] = Reads()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,11 @@ class EditorAnswer:
     """The answer of `POST /v1/editor`: what was asked for; the other fields are empty."""
 
     completions: Annotated[tuple[EditorName, ...], Doc("At most 1000.")] = ()
-    text: Annotated[str | None, Doc("What the name at the cursor is, and its documentation.")] = None
-    signatures: Annotated[tuple[EditorSignature, ...], Doc("Of the call around the cursor, at most 3.")] = ()
+    text: Annotated[str | None, Doc("Kind and documentation of the name at the cursor.")] = None
+    signatures: Annotated[tuple[EditorSignature, ...], Doc("Signatures of the call around the cursor, at most 3.")] = ()
     problems: Annotated[tuple[EditorProblem, ...], Doc("At most 50.")] = ()
     error: Annotated[EvaluationError | None, Doc("Why there is no answer, such as a time limit.")] = None
-    run_ms: Annotated[float, Doc("What the answer took in the sandbox.")] = 0.0
+    run_ms: Annotated[float, Doc("Milliseconds that the answer took in the sandbox.")] = 0.0
     peak_memory_mb: Annotated[
         float | None, Doc("The most memory that the sandbox's process had; None where it is not known.")
     ] = None
@@ -117,7 +119,7 @@ class EditorAnswer:
 class HostInfo:
     """Facts about the host, the answer of `GET /v1/info`."""
 
-    version: Annotated[str, Doc("Of Evaluator Host.")]
+    version: Annotated[str, Doc("Version of Evaluator Host.")]
     backend: Annotated[str, Doc("`bubblewrap`, `docker` or `none`.")]
     languages: Annotated[tuple[str, ...], Doc("Languages of evaluators.")]
     contracts: Annotated[tuple[str, ...], Doc("Contracts of evaluators.")]
@@ -169,7 +171,7 @@ class BatchSummary:
 class Batch:
     """The answer of `POST /v1/evaluate/batch`."""
 
-    results: Annotated[tuple[EvaluationResult, ...], Doc("In the order of the rows.")]
+    results: Annotated[tuple[EvaluationResult, ...], Doc("Results in the order of the rows.")]
     summary: Annotated[BatchSummary, Doc("Figures of the results.")]
     together: Annotated[
         EvaluationResult | None, Doc("The score of all scored rows together; None for an evaluator that gives none.")

@@ -13,7 +13,7 @@ Json: TypeAlias = Any
 
 
 AUTO_PACKAGES: Final = "auto"
-"""In place of a pin: the host chooses packages for the imports that the others do not provide."""
+"""Used in place of a pin: the host chooses packages for the imports that the other pins do not provide."""
 
 
 class Language(StrEnum):

@@ -102,9 +102,9 @@ class JobEstimate:
 
     rows: Annotated[int, Doc("Results that the job would have: rows times evaluators.")]
     sampled: Annotated[int, Doc("Results by which it is estimated.")]
-    failed: Annotated[int, Doc("Those of them that failed.")]
+    failed: Annotated[int, Doc("Failed results among these.")]
     sample: Annotated[ModelUsage, Doc("What these used.")]
-    usage: Annotated[ModelUsage, Doc("What all would use, in proportion.")]
+    usage: Annotated[ModelUsage, Doc("Usage of all rows, in proportion to the sample.")]
     over: Annotated[
         tuple[str, ...],
         Doc("Why the job, or the workspace today, would go over a budget; then rows would be `budget_exceeded`."),
@@ -116,7 +116,7 @@ class EvaluatorReads:
     """What an evaluator of a job reads of a row."""
 
     evaluator: Annotated[str, Doc("Its label in the job.")]
-    outputs: Annotated[bool, Doc("It reads the outputs.")]
+    outputs: Annotated[bool, Doc("Whether the code reads the outputs.")]
     inputs: Annotated[tuple[str, ...], Doc("Keys that it reads of the inputs, or of the variables.")]
 
 
@@ -124,9 +124,9 @@ class EvaluatorReads:
 class MappingAdvice:
     """Which columns of a data set probably fill what evaluators read of a row."""
 
-    columns: Annotated[tuple[str, ...], Doc("Of the data set.")]
+    columns: Annotated[tuple[str, ...], Doc("Columns of the data set.")]
     mapping: Annotated[dict[str, str], Doc("The mapping that is suggested.")]
-    reads: Annotated[tuple[EvaluatorReads, ...], Doc("Of the evaluators that could be loaded.")]
+    reads: Annotated[tuple[EvaluatorReads, ...], Doc("What each evaluator that could be loaded reads.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,10 @@ class JobScore:
     ] = ()
     doubt: Annotated[
         str | None,
-        Doc("Of a job that has ended: all rows failed, none has a score, or each score is doubtful; else None."),
+        Doc(
+            "Why the scores of an ended job cannot be relied on: all rows failed, none has a score, or each "
+            "score is doubtful; else None."
+        ),
     ] = None
 
 
@@ -260,7 +263,7 @@ class ScoreHistory:
 class JobError:
     """Why a job failed."""
 
-    code: Annotated[str, Doc("Of the exception, `max_failures` or `internal`.")]
+    code: Annotated[str, Doc("Code of the exception, or `max_failures`, or `internal`.")]
     message: Annotated[str, Doc("Message for people; of `max_failures` it begins with that of the first failed row.")]
     row: Annotated[int | None, Doc("Number of that row.")] = None
 

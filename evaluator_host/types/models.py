@@ -12,12 +12,12 @@ from .evaluator import ModelKind
 class RegisteredModel:
     """A model that evaluators may be granted."""
 
-    name: Annotated[str, Doc("By which evaluators are granted it: `judge-small`.")]
+    name: Annotated[str, Doc("Name by which evaluators are granted the model: `judge-small`.")]
     url: Annotated[str, Doc("Base URL of the API: `https://api.openai.com/v1`, `https://api.anthropic.com`.")]
     kind: Annotated[ModelKind, Doc("The API of the provider: `openai` (and compatible ones) or `anthropic`.")] = (
         ModelKind.OPENAI
     )
-    model: Annotated[str, Doc("What the provider calls it.")] = ""
+    model: Annotated[str, Doc("Name of the model at the provider.")] = ""
     secret: Annotated[
         str | None, Doc("Name of the workspace's secret that is its key; None for no key, or for the operator's own.")
     ] = None
@@ -30,7 +30,7 @@ class RegisteredModel:
     timeout_s: Annotated[float, Doc("Seconds for one answer.")] = 60.0
     retries: Annotated[int, Doc("Tries after the first one.")] = 2
     operator: Annotated[bool, Doc("Whether the operator configured it (EVALUATOR_HOST_MODELS).")] = False
-    created_at: Annotated[datetime | None, Doc("None for the operator's.")] = None
+    created_at: Annotated[datetime | None, Doc("When it was registered; None for a model of the operator.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class ModelTest:
 
     ok: Annotated[bool, Doc("Whether it answered.")]
     output: Annotated[str | None, Doc("Beginning of its answer; None when it gave none.")]
-    error: Annotated[str | None, Doc("Why not; None when it answered.")]
+    error: Annotated[str | None, Doc("Why it did not answer; None if it answered.")]
     latency_ms: Annotated[float, Doc("Milliseconds of the request.")]
-    input_tokens: Annotated[int, Doc("As the provider counts them.")] = 0
-    output_tokens: Annotated[int, Doc("As the provider counts them.")] = 0
-    cost: Annotated[float | None, Doc("By the model's prices; None without prices.")] = None
+    input_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
+    output_tokens: Annotated[int, Doc("Tokens as the provider counts them.")] = 0
+    cost: Annotated[float | None, Doc("Cost by the prices of the model; None without prices.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class DayUsage:
     replayed: Annotated[int, Doc("Requests that recorded answers answered.")]
     input_tokens: Annotated[int, Doc("Tokens of the requests to the provider.")]
     output_tokens: Annotated[int, Doc("Tokens of its answers.")]
-    cost: Annotated[float, Doc("By the model's prices; requests without a price count as 0.")]
+    cost: Annotated[float, Doc("Cost by the prices of the model; requests without a price count as 0.")]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
     """The recorded answers of a workspace."""
 
-    answers: Annotated[int, Doc("How many there are.")]
-    stored_bytes: Annotated[int, Doc("What they take; EVALUATOR_HOST_MODEL_ANSWERS_MB limits it.")]
+    answers: Annotated[int, Doc("Number of recorded answers.")]
+    stored_bytes: Annotated[int, Doc("Their size; EVALUATOR_HOST_MODEL_ANSWERS_MB is its limit.")]

@@ -108,11 +108,11 @@ class EvaluationError:
     type: Annotated[str | None, Doc("Type of the user's exception, `ValueError`; None without one.")] = None
     line: Annotated[int | None, Doc("Line of the user's code, from 1; None without one.")] = None
     column: Annotated[int | None, Doc("Column of the user's code, from 1; None without one.")] = None
-    traceback: Annotated[str | None, Doc("Of the user's exception, without frames of the host; None without one.")] = (
-        None
-    )
+    traceback: Annotated[
+        str | None, Doc("Traceback of the user's exception, without frames of the host; None without one.")
+    ] = None
     hint: Annotated[str | None, Doc("What to do; None where nothing is known to help.")] = None
-    fix: Annotated[Fix | None, Doc("Of a `syntax_error`: the code as it was probably meant.")] = None
+    fix: Annotated[Fix | None, Doc("For a `syntax_error`, the code as it was probably meant.")] = None
 
     @property
     def typed_message(self) -> str:
@@ -125,8 +125,8 @@ class EvaluatorClass:
     """An evaluator class found by a check, in dialects whose evaluators are classes."""
 
     name: str
-    line: Annotated[int | None, Doc("Where it is defined.")] = None
-    docstring: Annotated[str | None, Doc("As it is in the class.")] = None
+    line: Annotated[int | None, Doc("Line on which it is defined.")] = None
+    docstring: Annotated[str | None, Doc("Docstring of the class, unchanged.")] = None
     id: Annotated[str | None, Doc("What `get_evaluator_id()` returns.")] = None
     abstract: Annotated[tuple[str, ...], Doc("Methods that it lacks.")] = ()
     error: Annotated[EvaluationError | None, Doc("Why it cannot be used.")] = None
@@ -146,7 +146,7 @@ class ParameterFacts:
 
     name: str
     read: Annotated[bool, Doc("It reads it.")] = False
-    tested: Annotated[bool, Doc("It asks whether there is a value.")] = False
+    tested: Annotated[bool, Doc("Whether the code tests if there is a value.")] = False
     keys: Annotated[tuple[str, ...], Doc("Keys and attributes that it reads of it.")] = ()
     compared: Annotated[tuple[str, ...], Doc("Other parameters with which it compares it as a whole.")] = ()
 
@@ -155,9 +155,9 @@ class ParameterFacts:
 class FunctionFacts:
     """Facts about a function's code, as its parser found them in the sandbox."""
 
-    name: Annotated[str, Doc("Of a method after its class: `Judge.score`.")]
-    line: Annotated[int | None, Doc("Where it begins, from 1; None where that is not known.")] = None
-    rest: Annotated[bool, Doc("It reads further arguments, those that no parameter names.")] = False
+    name: Annotated[str, Doc("Name of the function; a method has its class before it: `Judge.score`.")]
+    line: Annotated[int | None, Doc("Line on which it begins, from 1; None if that is not known.")] = None
+    rest: Annotated[bool, Doc("Whether it reads arguments that no parameter names.")] = False
     parameters: Annotated[tuple[ParameterFacts, ...], Doc("Without those that take any number of arguments.")] = ()
 
 
@@ -186,21 +186,27 @@ class Loaded:
     imports: tuple["MissingImport", ...] = ()
     bundle: Json = None
     logs: Logs = Logs()
-    together: Annotated[bool, Doc("It also scores all rows together.")] = False
+    together: Annotated[bool, Doc("Whether it also scores all rows together.")] = False
     classes: Annotated[
         tuple[EvaluatorClass, ...], Doc("Its evaluator classes; of a load that was asked to check.")
     ] = ()
-    facts: Annotated[tuple[FunctionFacts, ...], Doc("Of the functions that a row calls; empty where unknown.")] = ()
-    reads: Annotated[tuple[ReadFacts, ...], Doc("Of all its code, but for its own files; empty where unknown.")] = ()
-    not_loaded: Annotated[tuple[str, ...], Doc("As in a result.")] = ()
+    facts: Annotated[
+        tuple[FunctionFacts, ...], Doc("Facts about the functions that a row calls; empty if they are not known.")
+    ] = ()
+    reads: Annotated[
+        tuple[ReadFacts, ...], Doc("What all of its code reads, except its own files; empty if that is not known.")
+    ] = ()
+    not_loaded: Annotated[tuple[str, ...], Doc("The same as in a result.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MissingImport:
     """An import that neither a pin nor the standard library provides."""
 
-    module: Annotated[str, Doc("As imported; a module of one's own by its whole name, or relative path.")]
-    line: Annotated[int, Doc("Of the import, from 1.")]
+    module: Annotated[
+        str, Doc("Name of the module as it is imported; for a module of one's own its whole name, or relative path.")
+    ]
+    line: Annotated[int, Doc("Line of the import, from 1.")]
     pin: Annotated[str | None, Doc("The package that probably provides it; None when none does.")] = None
     file: Annotated[str | None, Doc("Path of the evaluator's file that has the import; None for its code.")] = None
     path: Annotated[
@@ -285,8 +291,8 @@ class Timing:
 class EvaluatorInfo:
     """The evaluator, as shown in a result."""
 
-    name: Annotated[str | None, Doc("Of a stored evaluator; None for a pasted one.")]
-    version: Annotated[int | None, Doc("Of a stored evaluator; None for a pasted one.")]
+    name: Annotated[str | None, Doc("Name of a stored evaluator; None for a pasted one.")]
+    version: Annotated[int | None, Doc("Version of a stored evaluator; None for a pasted one.")]
     digest: Annotated[str, Doc("`sha256:…` of its content.")]
     language: Annotated[Language, Doc("Language of its code.")]
     contract: Annotated[Contract | None, Doc("The contract that applied; None when the code did not load.")]
@@ -327,10 +333,12 @@ class ModelUsage:
     replayed: Annotated[int, Doc("Requests that recorded answers answered.")] = 0
     input_tokens: Annotated[int, Doc("Tokens of the requests to models.")] = 0
     output_tokens: Annotated[int, Doc("Tokens of their answers.")] = 0
-    cost: Annotated[float | None, Doc("By the models' prices; None when a model without a price was asked.")] = 0.0
+    cost: Annotated[
+        float | None, Doc("Cost by the prices of the models; None if a model without a price was asked.")
+    ] = 0.0
     wait_ms: Annotated[float, Doc("Milliseconds in which the row waited for an answer.")] = 0.0
     connections: Annotated[int, Doc("To other hosts.")] = 0
-    network_bytes: Annotated[int, Doc("That these carried, both ways.")] = 0
+    network_bytes: Annotated[int, Doc("Bytes that these connections carried, both ways.")] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
         """Return both together; the cost is None where one of them has none."""
@@ -357,7 +365,8 @@ class EvaluationResult:
         Doc("Usually 0 to 1, never clamped; None unless the row scored, and for a result that has no score."),
     ]
     passed: Annotated[
-        bool | None, Doc("As the evaluator says, else whether the score reaches its threshold; None without either.")
+        bool | None,
+        Doc("The evaluator's own verdict, or else whether the score reaches its threshold; None without either."),
     ]
     label: Annotated[str | None, Doc("Category that the evaluator returned, or None.")]
     reason: Annotated[str | None, Doc("Explanation that the evaluator returned, or None.")]
@@ -379,7 +388,10 @@ class EvaluationResult:
     ] = ()
     requests: Annotated[
         tuple[Json, ...],
-        Doc('Of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, 1 MB at most.'),
+        Doc(
+            'Requests of the evaluator to models, with their responses: `{"request": {…}, "response": {…}}`, '
+            "1 MB at most."
+        ),
     ] = ()
     usage: Annotated[
         ModelUsage | None, Doc("What the row used of granted models; None for an evaluator without a grant.")

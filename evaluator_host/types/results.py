@@ -42,7 +42,9 @@ class Aggregate:
     max: Annotated[float | None, Doc("Greatest value.")] = None
     std_dev: Annotated[float | None, Doc("Standard deviation of the population.")] = None
     variance: Annotated[float | None, Doc("Variance of the population.")] = None
-    percentiles: Annotated[dict[str, float] | None, Doc("By name, `p10`, `p20` … `p100`, and `p99`.")] = None
+    percentiles: Annotated[dict[str, float] | None, Doc("Percentiles by name: `p10`, `p20` … `p100`, and `p99`.")] = (
+        None
+    )
     histogram: Annotated[tuple[Bin, ...], Doc("Ten equal bins, or one when all values are equal.")] = field(default=())
     rubric_distribution: Annotated[
         tuple[LevelCount, ...] | None,
@@ -116,7 +118,7 @@ class EvaluatorFigures:
     warnings: Annotated[
         tuple[WarningCount, ...], Doc("Warnings of its rows, those that make a score doubtful first.")
     ] = ()
-    doubt: Annotated[str | None, Doc("As in `scores` of the job.")] = None
+    doubt: Annotated[str | None, Doc("The same as in `scores` of the job.")] = None
     not_passed: Annotated[int | None, Doc("Rows with `passed` false; None without any row with `passed`.")] = None
 
 
@@ -154,8 +156,8 @@ class Changed:
             "`code`, `settings`, `packages`, `model`, `limits` of the evaluator; `mapping`, `data`, `rows` of the job."
         ),
     ]
-    before: Annotated[str, Doc("What it is in the earlier job, in short.")]
-    after: Annotated[str, Doc("What it is in the later job.")]
+    before: Annotated[str, Doc("Its value in the earlier job, shortened.")]
+    after: Annotated[str, Doc("Its value in the later job.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class Comparison:
 
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
     after: Annotated[str, Doc("Its label in the later job.")]
-    changed: Annotated[tuple[Changed, ...], Doc("What differs between the jobs; empty when nothing does.")]
+    changed: Annotated[tuple[Changed, ...], Doc("Differences between the jobs; empty if there are none.")]
     metrics: Annotated[tuple[Difference, ...], Doc("Paired differences of the metrics that both jobs have.")]
     regressions: Annotated[
         tuple[Change, ...], Doc("Rows whose score fell or is missing now, the worst first; at most 100.")
@@ -186,7 +188,7 @@ class RowDiff:
     before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
     after: Annotated[str, Doc("Its label in the later job.")]
     outputs: Annotated[str, Doc("Unified diff of the outputs; empty where they are equal.")]
-    results: Annotated[str, Doc("The same of score, label, reason and error.")]
+    results: Annotated[str, Doc("The same for score, label, reason and error.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,7 @@ class Pairs:
     after: Annotated[str, Doc("Its label in the later job.")]
     metric: Annotated[str, Doc("Its name.")]
     n: Annotated[int, Doc("Rows with a finite value in both jobs.")]
-    points: Annotated[tuple[Point, ...], Doc("By `before`, then `after`; at most 2,000.")]
+    points: Annotated[tuple[Point, ...], Doc("Points sorted by `before`, then `after`; at most 2,000.")]
     binned: Annotated[bool, Doc("Whether neighbouring values share a point.")]
 
 
@@ -245,8 +247,8 @@ class Agreement:
     accuracy_interval: tuple[float, float] | None
     kappa: Annotated[float | None, Doc("Cohen's kappa; None where all rows have one class.")]
     kappa_interval: tuple[float, float] | None
-    weighted_kappa: Annotated[float | None, Doc("With quadratic weights, where all classes are numbers.")]
-    classes: Annotated[tuple[ClassAgreement, ...], Doc("By class, in order.")]
+    weighted_kappa: Annotated[float | None, Doc("Kappa with quadratic weights, if all classes are numbers.")]
+    classes: Annotated[tuple[ClassAgreement, ...], Doc("Figures of each class, in order.")]
     confusion: Annotated[tuple[AgreementCell, ...], Doc("Every pair of classes that occurs.")]
 
 
@@ -271,7 +273,7 @@ class JobRow:
     index: Annotated[int, Doc("Number of the row in the data set, from 0.")]
     evaluator: Annotated[str, Doc("Label of the evaluator.")]
     row: Annotated[dict[str, Json], Doc("The row of the data set, unmapped.")]
-    result: Annotated[dict[str, Any], Doc("As `POST /v1/evaluate` answers it.")]
+    result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` answers it.")]
     output: Annotated[Json, Doc("Answer of the job's model; None without a target.")] = None
     request: Annotated[
         dict[str, Any] | None,
@@ -299,7 +301,7 @@ class JobRow:
 class JobRowPage:
     """One page of a job's rows."""
 
-    rows: Annotated[tuple[JobRow, ...], Doc("In the order that was asked for.")]
+    rows: Annotated[tuple[JobRow, ...], Doc("Rows in the requested order.")]
     next_cursor: Annotated[str | None, Doc("Cursor of the next page; None on the last page.")]
     total: Annotated[int | None, Doc("Number of all rows that the filters let through; None unless asked for.")] = None
 
@@ -321,7 +323,7 @@ class JobEvaluatorReport:
     """An evaluator of a job, as it was when the job was created."""
 
     label: Annotated[str, Doc("Its name in results.")]
-    name: Annotated[str | None, Doc("Of a stored evaluator; None for a pasted one.")]
-    version: Annotated[int | None, Doc("Of a stored evaluator; None for a pasted one.")]
+    name: Annotated[str | None, Doc("Name of a stored evaluator; None for a pasted one.")]
+    version: Annotated[int | None, Doc("Version of a stored evaluator; None for a pasted one.")]
     digest: Annotated[str, Doc("`sha256:…` of its content.")]
     evaluator: Annotated[Evaluator, Doc("Code, settings and pins.")]

@@ -17,7 +17,7 @@ class Origin:
     """The evaluator version that a migrated version was made from."""
 
     version: Annotated[int, Doc("The legacy version.")]
-    proof: Annotated[Proof, Doc("That both versions score alike; its `differences` is empty.")]
+    proof: Annotated[Proof, Doc("The proof that both versions score alike; its `differences` is empty.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class EvaluatorReport:
         tuple[CaseProblem, ...] | None,
         Doc("The cases that did not hold when they were run to store this; None in other answers."),
     ] = None
-    tags: Annotated[tuple[str, ...], Doc("In order; they belong to the name.")] = ()
+    tags: Annotated[tuple[str, ...], Doc("Tags in order; they belong to the name.")] = ()
     message: Annotated[str, Doc("Why this version was made.")] = ""
     author: Annotated[str | None, Doc("Name of the key that created it; None on a host without keys.")] = None
     last_job: Annotated[
@@ -76,7 +76,7 @@ class TraceReport:
     evaluator: Annotated[str, Doc("The version that scored it, `latency@2`.")]
     trace_id: Annotated[str, Doc("In hex.")]
     received_at: Annotated[datetime, Doc("In UTC.")]
-    result: Annotated[dict[str, Any], Doc("As `POST /v1/evaluate` answers it.")]
+    result: Annotated[dict[str, Any], Doc("The result, as `POST /v1/evaluate` answers it.")]
     trace: Annotated[
         dict[str, Json], Doc('The spans as OTLP/JSON, `{"resourceSpans": […]}` (opentelemetry.io/docs/specs/otlp).')
     ]
@@ -103,7 +103,7 @@ class DatasetFacts:
     digest: Annotated[str, Doc("`sha256:…` of the rows as JSON lines.")]
     notes: Annotated[
         tuple[str, ...],
-        Doc("How the file was read, where that is not what its format says: another encoding, separator or sheet."),
+        Doc("Notes on how the file was read, if it differs from its format: another encoding, separator or sheet."),
     ] = ()
 
 
@@ -111,7 +111,7 @@ class DatasetFacts:
 class DatasetReport:
     """A data set, the answer of `GET /v1/datasets/{name}`."""
 
-    name: Annotated[str, Doc("Its name; its id for rows that came with a job.")]
+    name: Annotated[str, Doc("Name of the data set; its id if the rows came with a job.")]
     id: Annotated[str, Doc("`ds_` and 16 hex digits.")]
     format: Annotated[str, Doc("Format of the uploaded file: `jsonl`, `csv`, `tsv`, `json`, `parquet` or `xlsx`.")]
     rows: Annotated[int, Doc("Number of rows.")]
@@ -123,7 +123,7 @@ class DatasetReport:
     created_at: Annotated[datetime, Doc("In UTC.")]
     notes: Annotated[
         tuple[str, ...],
-        Doc("How the file was read, where that is not what its format says: another encoding, separator or sheet."),
+        Doc("Notes on how the file was read, if it differs from its format: another encoding, separator or sheet."),
     ] = ()
     version: Annotated[int, Doc("Rises whenever the data set is replaced or edited; `qa@2` names a version.")] = 1
     outputs_column: Annotated[str | None, Doc("Column that has the outputs, by its name; None if none seems to.")] = (
@@ -227,8 +227,8 @@ class UsageReport:
     """The storage of a workspace, the answer of `GET /v1/usage`. Package sets are shared, and not counted."""
 
     workspace: Annotated[str, Doc("Its name.")]
-    quota_bytes: Annotated[int, Doc("What it may store; 0 for any.")]
-    total_bytes: Annotated[int, Doc("What it stores: the sum of the following.")] = 0
+    quota_bytes: Annotated[int, Doc("Bytes that the workspace may store; 0 for no limit.")]
+    total_bytes: Annotated[int, Doc("Bytes that it stores: the sum of the following.")] = 0
     datasets_bytes: Annotated[int, Doc("Rows of data sets, those that came with jobs included.")] = 0
     files_bytes: Annotated[int, Doc("Files and other objects that dialects store for their callers.")] = 0
     evaluators_bytes: Annotated[int, Doc("Versions of named evaluators, with their locks.")] = 0

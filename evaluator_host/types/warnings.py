@@ -147,7 +147,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "no_network": WarningKind("the code imports a client of models or of HTTP, and was not granted any"),
     }
 )
-"""By code. The first of them make a score doubtful; the rest say how it came about. Dialects add their own."""
+"""Warnings by code. The first ones make a score doubtful; the others say how it came about. Dialects add their own."""
 
 DOUBTFUL: Final = frozenset(code for code, kind in WARNINGS.items() if kind.doubtful)
 """Codes of warnings that make a score doubtful."""
@@ -163,14 +163,14 @@ def remedy_of(code: str) -> str | None:
 class WarningCount:
     """A warning, and how many rows of an evaluator have it."""
 
-    code: Annotated[str, Doc("Of the warning (docs/api.md#warnings).")]
+    code: Annotated[str, Doc("Code of the warning (docs/api.md#warnings).")]
     count: Annotated[int, Doc("Rows that have it.")]
     message: Annotated[str, Doc("What happened, in the first row seen.")]
     remedy: Annotated[str | None, Doc("What to do about it; None where nothing needs to be done.")]
     rows: Annotated[tuple[int, ...], Doc("The first of these rows, at most five.")]
     doubtful: Annotated[bool, Doc("Whether it makes the score of a row doubtful.")] = False
     mend: Annotated[
-        Mend | None, Doc("Where its cause is mended: in the mapping, or in the code; None for neither.")
+        Mend | None, Doc("Place where its cause can be mended: the mapping or the code; None for neither.")
     ] = None
 
     @property

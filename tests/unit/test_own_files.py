@@ -247,7 +247,7 @@ def test_a_module_that_is_missing_is_explained(root: Path) -> None:
         f"in {root} and in {root / HERE}; put it there, or pin its package: --package NAME==VERSION"
     )
     left = EvaluationError(ErrorCode.LOAD_ERROR, "No module named 'models'", "ModuleNotFoundError")
-    assert str(explain_missing(left, file, root).hint).startswith(f"{root / 'models.py'} did not go along")
+    assert str(explain_missing(left, file, root).hint).startswith(f"{root / 'models.py'} was not sent")
     odd = EvaluationError(ErrorCode.LOAD_ERROR, "No module named '../../etc'", "ModuleNotFoundError")
     assert explain_missing(odd, file, root) is odd
     other = EvaluationError(ErrorCode.LOAD_ERROR, "it's not", "ValueError")

@@ -126,7 +126,7 @@ class ImportIn(Wire):
         description="First part of the evaluators' names, name of the data set. Default: the file's.",
     )
     platform: str | None = Field(None, description="Where the file is from. Default: recognised.")
-    contract: Contract = Field(Contract.AUTO, description="Of the evaluators of a module.")
+    contract: Contract = Field(Contract.AUTO, description="Contract of the evaluators in a module.")
     packages: list[str] = Field(
         default_factory=list,
         max_length=100,

@@ -17,7 +17,7 @@ def migrate(
     ] = None,
     *,
     write: Annotated[bool, typer.Option("--write", help="Create new versions of the proven ones.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --write: of unproven ones too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --write: also of versions that are not proven.")] = False,
     adapt: Annotated[
         bool, typer.Option("--adapt", help="Keep code that cannot be rewritten; add a function that calls it.")
     ] = False,

@@ -13,9 +13,9 @@ from evaluator_host.platform.http.json_routes import JsonRoute, json_response
 from evaluator_host.platform.named_routes import Named, list_route, named_routes
 from evaluator_host.types.alerts import AlertReport, AlertRule
 
-_MISSING = describe_error(404, "There is none of that name.")
+_MISSING = describe_error(404, "There is no such object in the workspace.")
 _REFUSED = {
-    **describe_error(404, "What it names does not exist."),
+    **describe_error(404, "Something that the request names does not exist."),
     **describe_error(409, "The name is taken."),
     **describe_error(422, "A field is invalid; every faulty field is named."),
 }

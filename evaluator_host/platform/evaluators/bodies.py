@@ -83,7 +83,9 @@ class BudgetIn(Wire):
 
     requests: WholeNumber | None = Field(None, ge=0, description="Requests to models; recorded answers do not count.")
     tokens: WholeNumber | None = Field(None, ge=0, description="Tokens of requests and answers together.")
-    cost: float | None = Field(None, ge=0, allow_inf_nan=False, description="In the currency of the models' prices.")
+    cost: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Cost in the currency of the models' prices."
+    )
 
     def to_model(self) -> ModelBudget:
         """Return the budget that the service takes."""

@@ -87,7 +87,7 @@ class AccessMiddleware:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":  # nothing here checks the key or origin of a WebSocket
-            raise NotImplementedError(f"this host speaks HTTP, not {scope['type']}")
+            raise NotImplementedError(f"this host speaks HTTP only, not {scope['type']}")
         sending = _Sending(send, scope)
         try:
             headers = _headers(scope)

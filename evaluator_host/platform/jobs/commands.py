@@ -96,7 +96,9 @@ def create(
         int | None, typer.Option(min=0, help="The job fails once more rows than this have failed.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job, for people; of the schedule.")] = None,
-    cron: Annotated[str | None, typer.Option(help="Of schedule: when, as in '0 7 * * 1' (Mondays at 7).")] = None,
+    cron: Annotated[
+        str | None, typer.Option(help="With `schedule`: the times, as in '0 7 * * 1' (Mondays at 7).")
+    ] = None,
     timezone: Annotated[str, typer.Option(help="Time zone of --cron: Europe/Berlin.")] = "UTC",
     failures: Annotated[
         Failures, typer.Option(help="exclude: failed rows are not in the mean. zero: they count as 0.")

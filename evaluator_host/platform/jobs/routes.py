@@ -60,9 +60,7 @@ class InlineRowsIn(Wire):
 class EvalSetIn(Wire):
     """An eval set inside the body of a job, with the executions of the agent."""
 
-    eval_set: dict[str, Any] = Field(
-        description="As the documentation of its platform has it, or as its tools write it."
-    )
+    eval_set: dict[str, Any] = Field(description="The eval set, as its platform documents it or its tools write it.")
     executions: list[dict[str, Any]] | None = Field(
         None, description='Per test case {"id", "output", "spans", "error"}; without them a target makes the outputs.'
     )

@@ -35,7 +35,7 @@ class LabelIn(PersonIn):
     """Body of `PUT /v1/label-queues/{name}/rows/{index}`: a label, or `skip`."""
 
     label: bool | float | Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="As the queue takes it; null: the row waits again."
+        None, description="A label of the queue's kind; null lets the row wait again."
     )
     skip: bool = Field(default=False, description="Leave the row out.")
     note: str = Field("", max_length=10_000, description="Text for people.")

@@ -52,12 +52,18 @@ class ModelChangeIn(Wire):
         default_factory=str, min_length=1, max_length=2000, description="Base URL of the API: https://api.openai.com/v1"
     )
     kind: ModelKind | None = Field(None, description="The API that it speaks. Default: openai, for compatible ones.")
-    model: str | None = Field(None, min_length=1, max_length=200, description="Its name there. Default: `name`.")
+    model: str | None = Field(
+        None, min_length=1, max_length=200, description="Name of the model at the provider. Default: `name`."
+    )
     secret: str | None = Field(
         None, min_length=1, max_length=63, description="Secret that is its key. Default: no key."
     )
-    input_price: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of a million tokens of requests.")
-    output_price: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of a million tokens of answers.")
+    input_price: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Price of a million tokens of requests."
+    )
+    output_price: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Price of a million tokens of answers."
+    )
     timeout_s: float | None = Field(
         None, gt=0, le=3600, allow_inf_nan=False, description="Seconds for one answer. Default: 60."
     )

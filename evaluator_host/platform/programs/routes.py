@@ -54,10 +54,10 @@ class RunIn(Wire):
 class RunReport(Wire):
     """Exit code and output of a program."""
 
-    exit_code: int | None = Field(description="None for a program that did not come to an end by itself.")
-    stdout: str = Field(description="What it printed, cut at limits.log_kb.")
-    stderr: str = Field(description="The same of standard error.")
-    truncated: bool = Field(description="Whether one was cut.")
+    exit_code: int | None = Field(description="Exit code; None for a program that did not end by itself.")
+    stdout: str = Field(description="Its standard output, cut at limits.log_kb.")
+    stderr: str = Field(description="Its standard error, cut in the same way.")
+    truncated: bool = Field(description="Whether one of them was cut.")
     error: dict[str, Any] | None = Field(description="Why it has no exit code, as in a result.")
 
 

@@ -17,9 +17,9 @@ from evaluator_host.platform.users import Users
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.jobs import JobReport
 
-_MISSING = describe_error(404, "There is none of that name.")
+_MISSING = describe_error(404, "There is no such object in the workspace.")
 _REFUSED = {
-    **describe_error(404, "What it names does not exist."),
+    **describe_error(404, "Something that the request names does not exist."),
     **describe_error(409, "The name is taken."),
     **describe_error(422, "A field is invalid; every faulty field is named."),
 }
@@ -50,7 +50,9 @@ class ScheduleIn(Wire):
     name: _Name
     cron: _Cron
     timezone: _Zone = "UTC"
-    job: JobIn = Field(description="As in `POST /v1/jobs`; a stored evaluator without version is the newest each time.")
+    job: JobIn = Field(
+        description="The job, as in `POST /v1/jobs`; a stored evaluator without a version is the newest one each time."
+    )
 
 
 class ScheduleChangeIn(Wire):

@@ -21,7 +21,10 @@ _MEDIA_TYPES: dict[str, Any] = {
 }
 _BODY: dict[str, Any] = {"requestBody": {"required": True, "content": _MEDIA_TYPES}}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "As OTLP answers: `partialSuccess` counts what is not scored.", "content": _MEDIA_TYPES},
+    200: {
+        "description": "OTLP's answer: `partialSuccess` counts the spans that are not scored.",
+        "content": _MEDIA_TYPES,
+    },
     **_MISSING,
     **describe_error(413, "The body is over EVALUATOR_HOST_TRACES_MB once decompressed, or has over 10,000 spans."),
     **describe_error(422, "The body is not an OTLP export."),

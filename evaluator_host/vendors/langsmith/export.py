@@ -36,7 +36,13 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
     for index, one in enumerate(item.get("evaluators") or ()):
         made.append(LeftOut(f"{where}.evaluators[{index}]", f"{name} asks a model and has no code", shown(one)))
     if item.get("filter"):
-        made.append(LeftOut(f"{where}.filter", "every row is scored; choose the rows in the job", item["filter"]))
+        made.append(
+            LeftOut(
+                f"{where}.filter",
+                "its filter is not taken over: every row is scored; choose the rows in the job",
+                item["filter"],
+            )
+        )
     return made
 
 

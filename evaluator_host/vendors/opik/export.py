@@ -25,7 +25,13 @@ def _evaluator(item: dict[str, Json], names: Names, where: str) -> list[FoundEva
         reason = "arguments by paths of a trace are not taken over: `score` gets its arguments by name from the row"
         made.append(LeftOut(f"{where}.code.arguments", reason, shown(rule["arguments"])))
     if item.get("filters"):
-        made.append(LeftOut(f"{where}.filters", "every row is scored; choose the rows in the job", item["filters"]))
+        made.append(
+            LeftOut(
+                f"{where}.filters",
+                "its filter is not taken over: every row is scored; choose the rows in the job",
+                item["filters"],
+            )
+        )
     return made
 
 
