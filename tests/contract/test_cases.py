@@ -46,6 +46,7 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
         yield opened
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 async def test_case(service: Service, case: Case) -> None:
@@ -53,6 +54,7 @@ async def test_case(service: Service, case: Case) -> None:
     assert not case.mismatches(result), result
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("service", ["docker"], indirect=True)
 @pytest.mark.parametrize("case", LINK)
 async def test_case_over_docker(service: Service, case: str) -> None:

@@ -168,6 +168,7 @@ SHARED_NOTHING = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("language", "body"), SHARED_NOTHING)
 async def test_two_calls_of_one_evaluator_share_nothing(service: Service, language: Language, body: str) -> None:
     bodies = [one for of, one in SHARED_NOTHING if of is language]
@@ -264,6 +265,7 @@ NOTHING_TO_SEE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("body", NOTHING_TO_SEE)
 async def test_the_outside_is_out_of_reach(service: Service, body: str) -> None:
     looking = evaluator_of_cases(PYTHON, NOTHING_TO_SEE)

@@ -59,6 +59,7 @@ def evaluate(inputs, outputs, trace):
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("packages", [(), ("six==1.16.0",)], ids=["alone", "beside packages"])
 async def test_every_row_finds_the_files_as_they_were_sent(service: Service, packages: tuple[str, ...]) -> None:
     digest, more = await _stored(service, VOCABULARY), await _stored(service, b"more")
@@ -78,6 +79,7 @@ async def test_files_and_data_may_lie_in_one_folder(service: Service) -> None:
     assert (await service.evaluate(evaluator, Row())).score == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("files", [{}, {"models/text.txt": "text"}], ids=["alone", "beside a text"])
 async def test_javascript_reads_them_too(service: Service, files: dict[str, str]) -> None:
     code = """

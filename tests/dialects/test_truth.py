@@ -380,6 +380,7 @@ def told(result: EvaluationResult) -> list[tuple[str, str | None]]:
     return [(note.message, note.remedy) for note in result.warnings if note.code == "missing_column"]
 
 
+@pytest.mark.sampled(3)
 @BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "language", "code"), COMPARES)
 async def test_an_expected_answer_is_never_silently_absent(
@@ -397,6 +398,7 @@ async def test_an_expected_answer_is_never_silently_absent(
     assert (given.score, told(given), told(without)) == (1, [], [])
 
 
+@pytest.mark.sampled(3)
 @BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "code"), [*GETS_COLUMNS, *NEEDS_NONE])
 async def test_an_expected_answer_that_is_not_missed_is_not_told(service: Service, contract: str, code: str) -> None:

@@ -68,6 +68,7 @@ def sections(page: Path) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", LISTS)
 def test_a_list_that_a_machine_makes_stands_on_one_page(kind: str) -> None:
     owner, names = LISTS[kind]

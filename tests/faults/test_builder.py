@@ -20,6 +20,7 @@ CODE = "import held\ndef evaluate(inputs, outputs, trace):\n    return held.valu
 PACKAGES_FAILED = 422
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("step", ["/simple/held/", "/files/held-1.0.0-py3-none-any.whl"])
 def test_the_builder_is_killed(step: str, tmp_path: Path, recovery: Callable[[float], None]) -> None:
     data = tmp_path / "data"

@@ -86,6 +86,7 @@ def test_a_time_beside_an_integer_beyond_64_bits_is_encoded_as_without_it() -> N
     assert json.loads(encode_json([at, 10**30])) == [*json.loads(encode_json([at])), 10**30]
 
 
+@pytest.mark.long
 def test_queries_at_their_extremes_are_answered(server: Server) -> None:
     job = server.client.post("/v1/jobs", json=BODIES["/v1/jobs"]).json()["id"]
     known = {

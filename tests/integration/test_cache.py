@@ -138,6 +138,7 @@ def test_a_set_is_deleted_that_other_processes_of_the_host_have_used(host: Host,
         eventually(lambda: client.delete(f"/v1/environments/{digest}").status_code == 204)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_another(
     host: Host, index: Index, monkeypatch: pytest.MonkeyPatch

@@ -304,6 +304,7 @@ def test_people_label_rows_of_a_job(client: Client, url: str) -> None:
         client.labels.get("review")
 
 
+@pytest.mark.long
 def test_label_queues_with_choices_and_scores(client: Client, url: str) -> None:
     client.datasets.upload("graded", [{"n": n} for n in range(10)])
     queue = client.labels.create("grades", dataset="graded", kind="choice", choices=["good", "bad"], limit=5)
@@ -447,6 +448,7 @@ def test_a_comparison_shows_how_outputs_and_reasons_differ(client: Client, url: 
         assert line in shown
 
 
+@pytest.mark.long
 def test_a_comparison_names_what_differs_and_refuses_evaluators_of_different_names(client: Client, url: str) -> None:
     rows = [{"question": f"q{n}", "gold": "a", "answer": "a", "other": "b"} for n in range(12)]
     client.datasets.upload("differing", rows)

@@ -38,6 +38,7 @@ async def test_javascript_says_what_it_rounds(service: Service, inputs: Json, ou
     assert "settings.integers" in note.text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("value", [2**53 - 1, -(2**53), 2**60, "9007199254740993", 1e22, 0.1234567890123456789, -0.0])
 async def test_javascript_says_nothing_of_what_it_holds(service: Service, value: Json) -> None:
     result = await service.evaluate(Evaluator(EQUAL, Language.JAVASCRIPT), Row({"correct_answer": value}, value))
@@ -49,6 +50,7 @@ NANOSECONDS = 1_753_000_000_123_456_789
 TIMES = {"startTimeUnixNano": NANOSECONDS, "end_time": NANOSECONDS, "attributes": {"sent_ns": NANOSECONDS}}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "row", "path"),
     [

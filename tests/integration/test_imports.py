@@ -35,6 +35,7 @@ for step in trainer.train():
 pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "score", "not_loaded"),
     [
@@ -63,6 +64,7 @@ async def test_a_training_script_scores_by_its_reward(service: Service) -> None:
     assert result.not_loaded == ("torch", "datasets", "trl")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "package", "line"),
     [
@@ -96,6 +98,7 @@ async def test_what_the_evaluator_needs_stops_the_load(service: Service, code: s
     assert not report.ok
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "use",
     [

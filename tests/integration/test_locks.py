@@ -124,6 +124,7 @@ async def test_no_pins_need_no_index(tmp_path: Path) -> None:
     assert lock.digest != (await lock_of([], JAVASCRIPT, nowhere)).digest
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("raw", "language", "words", "hint"),
     [
@@ -149,6 +150,7 @@ async def test_what_cannot_be_had_is_named_with_a_way_out(
         assert [problem.hint for problem in caught.value.problems] == [hint]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("raw", "language", "words"),
     [
@@ -186,6 +188,7 @@ async def test_pins_of_the_other_language_are_no_set(index: IndexSettings) -> No
 # --- suggestions ---
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("item", "language", "hint"),
     [

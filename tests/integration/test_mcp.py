@@ -119,6 +119,7 @@ async def test_with_a_host(server: Server) -> None:
         assert "not_found" in await refused(client, "explain_failures", job="none")
 
 
+@pytest.mark.long
 def test_a_host_that_does_not_answer_is_named() -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     with subprocess.Popen(

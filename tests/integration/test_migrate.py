@@ -70,6 +70,7 @@ def test_a_folder_is_migrated_and_what_is_proven_is_written(folder: Path) -> Non
     assert (folder / "deep" / "node_modules" / "not_mine.py").read_text() == LEGACY
 
 
+@pytest.mark.long
 def test_what_is_not_rewritten_is_adapted_on_request(folder: Path) -> None:
     (folder / "stars.py").write_text(STARS)
     ran = migrate(folder, ".", "--adapt", "--write")
@@ -165,6 +166,7 @@ def test_a_loop_without_end_is_no_proof(server: Server) -> None:
     assert answer["proof"]["why"].startswith("the old code scores none of the 1 rows: ")
 
 
+@pytest.mark.long
 def test_named_evaluators_move_to_a_version_that_keeps_the_proof(server: Server, folder: Path) -> None:
     names = ("moves-exact", "moves-text", "moves-new")
     with Client(server.url) as client:

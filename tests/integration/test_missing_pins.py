@@ -62,6 +62,7 @@ async def refused(service: Service, *pins: str, language: Language) -> PackagesF
     return error
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", FORGOTTEN)
 async def test_a_package_that_forgets_a_dependency_is_answered_with_its_pin(
     host: Service, home: Path, language: Language
@@ -104,6 +105,7 @@ ADDONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pin", ADDONS)
 async def test_a_real_package_whose_addon_is_not_prebuilt_is_refused_with_the_way_out(
     service: Service, pin: str

@@ -169,6 +169,7 @@ async def test_a_real_package_is_loaded_and_used(service: Service, pin: str) -> 
     assert (result.score, result.error) == (1.0, None)
 
 
+@pytest.mark.long
 async def test_a_module_that_a_package_does_not_bring_is_missed_where_it_is_used(host: Service, index: Index) -> None:
     files = {
         "index.js": "exports.plain = () => 'plain'; exports.part = () => require('./part.js')",

@@ -158,6 +158,7 @@ PUNKT = "nltk_data/tokenizers/punkt_tab/english"
 FOLDER = {f"{PUNKT}/{name}": b"" for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab")}
 
 
+@pytest.mark.long
 async def test_nltk_finds_its_data_among_the_data_files_of_an_evaluator(service: Service) -> None:
     code = "import nltk\ndef evaluate(inputs, outputs, trace):\n    return {'score': 1, 'said': nltk.sent_tokenize(outputs)}"
     data = await _stored(service, {**FOLDER, f"{PUNKT}/abbrev_types.txt": b"mr\n"})

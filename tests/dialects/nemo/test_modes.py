@@ -98,6 +98,7 @@ def test_rows_that_fail_or_hang_are_rows_of_their_own() -> None:
         Evaluator(sandbox=True).run_sync(LengthMetric(), BAD)
 
 
+@pytest.mark.long
 def test_a_job_is_a_submission(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     submission = Evaluator().submit(LengthMetric(), BAD, url=url, name="words")
     assert submission.evaluators == ("words@1",)

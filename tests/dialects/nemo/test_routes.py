@@ -162,6 +162,7 @@ def test_a_bundle_runs_on_the_python_that_pickled_it(server: Server) -> None:
     assert json.loads(rows.splitlines()[0])["metrics"] == {"minor": [{"name": "p", "value": int(other[2:])}]}
 
 
+@pytest.mark.long
 def test_metrics_by_reference_and_corpus_scores(server: Server) -> None:
     kept = server.client.post("/apis/evaluator/v2/workspaces/default/metrics/ours", json=inline(BLEU, "sentence"))
     assert kept.status_code == 201, kept.text
