@@ -37,7 +37,7 @@ def add(
     folder: FolderOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Make the file of a new evaluator, which scores already and is there to be changed."""
+    """Write the file of a new evaluator, which already scores and is meant to be changed."""
     name = _evaluator_word(words, "add", "NAME")
     code, file = evaluator_code(name), file_name(name)
     layout = find_layout(project, folder=folder)
