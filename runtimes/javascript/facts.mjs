@@ -18,13 +18,14 @@ import { parse } from './parser.mjs';
  * @typedef {Map<string, Uses[]>} Known what names may stand for
  */
 
-const MOST_CHARS = 200_000; // of all functions
-const MOST_SOURCE_CHARS = 50_000; // of code with its packages
+const MOST_CHARS = 200_000; // longest code of all functions together
+const MOST_SOURCE_CHARS = 50_000; // longest code that is read as a whole
 const MOST_NAMES = 20;
 const MOST_READS = 500;
 const MOST_PARTS = 20; // `a.b.c` has three
 const CHARS = 80;
 const EITHER = ['==', '===', '!=', '!=='];
+const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
 const GETTERS = ['get', 'hasOwn', 'hasOwnProperty'];
 const ASKING = ['hasOwn', 'hasOwnProperty'];
 const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement', 'ForStatement'];
@@ -104,7 +105,7 @@ function functionIn(text) {
   for (const whole of [`(${text}\n)`, `({${text}\n})`, `(class extends Object {${text}\n})`]) {
     const found = parse(whole)?.body[0]?.expression;
     const node = found?.type === 'ObjectExpression' ? found.properties[0]?.value : found?.type === 'ClassExpression' ? found.body.body[0]?.value : found;
-    if (/Function/.test(node?.type ?? '')) return node;
+    if (FUNCTIONS.has(node?.type)) return node;
   }
   return null;
 }
@@ -207,7 +208,7 @@ class Outline {
         this.#assign(node, outer);
         continue;
       }
-      const known = /Function/.test(node.type) ? this.#enter(node, outer) : outer;
+      const known = FUNCTIONS.has(node.type) ? this.#enter(node, outer) : outer;
       this.#note(node, known, asks);
       if (node.type === 'VariableDeclarator' || node.type === 'ExpressionStatement') left.push({ node, known, asks, done: true });
       for (const part of partsOf(node).reverse()) left.push({ node: part, known, asks: asks || (node.type === 'IfStatement' && part === node.test), done: false });
@@ -322,7 +323,7 @@ class Outline {
   #use(of, key) {
     const made = unused(of, key);
     if (of === 'this') return made; // what a method reads of its own object is not given by a row
-    const name = JSON.stringify([of, key]);
+    const name = `${of}\n${key}`;
     const found = this.#used.get(name) ?? made;
     this.#used.set(name, found);
     return found;
@@ -379,14 +380,24 @@ function expressionsIn(pattern) {
 
 /** Return the parts of a node that are expressions or statements, not names of properties or parameters. @param {Node} node @returns {Node[]} */
 function partsOf(node) {
-  if (/Function/.test(node.type)) return [...node.params.flatMap(expressionsIn), node.body];
-  if (node.type === 'AssignmentExpression' && node.operator === '=' && node.left.type === 'Identifier') return [node.right];
-  if (node.type === 'AssignmentExpression' && node.operator === '=' && node.left.type === 'MemberExpression') return [...partsOf(node.left), node.right];
-  return Object.entries(node).flatMap(([field, value]) => {
-    if ((field === 'key' || field === 'property') && !node.computed) return [];
-    if (field === 'id' || field === 'label') return field === 'id' && value?.type !== 'Identifier' && value !== null ? [value] : [];
-    return (Array.isArray(value) ? value : [value]).filter((one) => typeof one?.type === 'string');
-  });
+  if (FUNCTIONS.has(node.type)) return [...node.params.flatMap(expressionsIn), node.body];
+  if (node.type === 'AssignmentExpression' && node.operator === '=') {
+    if (node.left.type === 'Identifier') return [node.right];
+    if (node.left.type === 'MemberExpression') return [...partsOf(node.left), node.right];
+  }
+  const parts = [];
+  for (const field in node) {
+    const value = node[field];
+    if (typeof value !== 'object' || value === null || field === 'label') continue;
+    if (Array.isArray(value)) parts.push(...value.filter((one) => typeof one?.type === 'string'));
+    else if (typeof value.type === 'string' && !isName(field, node)) parts.push(value);
+  }
+  return parts;
+}
+
+/** Return whether a field has the name of a property or variable, and not an expression. @param {string} field @param {Node} node */
+function isName(field, node) {
+  return field === 'id' ? node.id.type === 'Identifier' : (field === 'key' || field === 'property') && !node.computed;
 }
 
 /** @param {Node} node */

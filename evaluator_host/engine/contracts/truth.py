@@ -37,7 +37,7 @@ def _is_read(loaded: Loaded, name: str) -> bool:
 
 
 def _is_given(loaded: Loaded, name: str, row: Row) -> bool:
-    """Return whether the code gets a column of this name, which it reads, by its own name."""
+    """Return whether the code gets a column that it reads under the column's own name."""
     if all(row.inputs.get(one) is None for one in (name, name.removesuffix("s"))):
         return False
     if any(one.key == name and one.of is not None and _has_columns(one.of) for one in loaded.reads):
