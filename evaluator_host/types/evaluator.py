@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
+from .doc import Doc
 from .json_texts import Octets
 from .plugin_folders import IS_CLIENT, contracts_of_plugins
 
@@ -83,14 +84,14 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for one row. `memory_mb` is for the whole sandbox: runner, packages and the row together."""
+    """Limits for one row."""
 
-    timeout_s: float = 10.0
-    memory_mb: int = 256
-    processes: int = 32
-    disk_mb: int = 64
-    log_kb: int = 64
-    result_kb: int = 1024
+    timeout_s: Annotated[float, Doc("Wall-clock seconds for one row.", gt=0)] = 10.0
+    memory_mb: Annotated[int, Doc("Memory of the whole sandbox: runner, packages and row, in MB.", ge=32)] = 256
+    processes: Annotated[int, Doc("Maximum number of processes and threads of a row.", ge=1)] = 32
+    disk_mb: Annotated[int, Doc("Size of /tmp in MB.", ge=1)] = 64
+    log_kb: Annotated[int, Doc("KB kept of stdout, and of stderr.", ge=0)] = 64
+    result_kb: Annotated[int, Doc("Maximum size of the returned value as JSON, in KB.", ge=1)] = 1024
 
     @property
     def has_large_results(self) -> bool:
@@ -100,23 +101,24 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorSettings:
-    """Settings of an evaluator that its contract reads.
+    """Settings of an evaluator that its contract reads."""
 
-    Attributes:
-      correct_answer_key: Contract `evaluate-v1`: the input that is passed as the argument `correct_answer`.
-      entry: Name of the function or class to call, if there are several; `*` for all of them.
-      config: Arguments of a class, or its configuration.
-      score_output: Name of the output that is the score, or with entry `*` of the entry whose score it is.
-      repair: Whether code that does not parse is run as it was probably meant, if only one text fits (`Fix.unique`).
-      integers: JavaScript and TypeScript: how integers beyond 2^53 - 1 arrive, None for numbers, which round them.
-    """
-
-    correct_answer_key: str = "correct_answer"
-    entry: str | None = None
-    config: dict[str, Json] = field(default_factory=dict)
-    score_output: str | None = None
-    repair: bool = False
-    integers: Literal["bigint", "text"] | None = None
+    correct_answer_key: Annotated[
+        str, Doc("evaluate-v1: the input that is passed as correct_answer, the fourth argument.")
+    ] = "correct_answer"
+    entry: Annotated[
+        str | None, Doc("Name of the function or class to call, if the code has several; `*` for all of them.")
+    ] = None
+    config: Annotated[dict[str, Json], Doc("Arguments of a class, or its configuration.")] = field(default_factory=dict)
+    score_output: Annotated[
+        str | None,
+        Doc("The output that is the score, if there are several; of entry `*` the entry whose score it is."),
+    ] = None
+    repair: Annotated[bool, Doc("Run code that lost its indentation, if only one fits.")] = False
+    integers: Annotated[
+        Literal["bigint", "text"] | None,
+        Doc("JavaScript, TypeScript: how integers beyond 2^53 - 1 arrive; as numbers they are rounded."),
+    ] = None
 
 
 class ModelKind(StrEnum):
@@ -140,17 +142,11 @@ class Replay(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelBudget:
-    """The most that a row, a job, or a workspace in a day may use of models; None for no limit.
+    """The most that a row, a job, or a workspace in a day may use of models; None for no limit."""
 
-    Attributes:
-      requests: Requests that models answer, recorded answers not counted.
-      tokens: Tokens of requests and answers together.
-      cost: In the currency of the models' prices.
-    """
-
-    requests: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
+    requests: Annotated[int | None, Doc("Requests to models; recorded answers do not count.", ge=0)] = None
+    tokens: Annotated[int | None, Doc("Tokens of requests and answers together.", ge=0)] = None
+    cost: Annotated[float | None, Doc("Cost in the currency of the models' prices.", ge=0)] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pydantic import (
 from evaluator_host.engine.contracts.otlp import with_spans
 from evaluator_host.platform.evaluators.cases import MOST_BYTES, MOST_CASES, read_expect
 from evaluator_host.platform.evaluators.judges import JudgeIn
-from evaluator_host.platform.http.bodies import MOST, WholeNumber, Wire, example, require_small
+from evaluator_host.platform.http.bodies import MOST, Wire, example, fields_of, require_small
 from evaluator_host.platform.http.pins import AutoPinsIn, LanguageIn, Minor, pin_texts
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import (
@@ -46,46 +46,23 @@ def _known_expect(given: Any) -> Any:
     return given
 
 
+@fields_of(Limits)
 class LimitsIn(Wire):
     """Limits for one row. Each has a default and an upper limit set by the operator (`GET /v1/info`)."""
 
-    timeout_s: float = Field(10.0, gt=0, allow_inf_nan=False, description="Wall-clock seconds for one row.")
-    memory_mb: WholeNumber = Field(
-        256, ge=32, description="Memory of the whole sandbox: runner, packages and row, in MB."
-    )
-    processes: WholeNumber = Field(32, ge=1, description="Maximum number of processes and threads of a row.")
-    disk_mb: WholeNumber = Field(64, ge=1, description="Size of /tmp in MB.")
-    log_kb: WholeNumber = Field(64, ge=0, description="KB kept of stdout, and of stderr.")
-    result_kb: WholeNumber = Field(1024, ge=1, description="Maximum size of the returned value as JSON, in KB.")
 
-
+@fields_of(EvaluatorSettings)
 class SettingsIn(Wire):
     """Settings of the contract: how the code is called."""
 
-    correct_answer_key: str = Field(
-        "correct_answer", description="evaluate-v1: the input that is passed as correct_answer, the fourth argument."
-    )
-    entry: str | None = Field(
-        None, description="Name of the function or class to call, if the code has several; `*` for all of them."
-    )
     config: Annotated[dict[str, Any], BeforeValidator(require_small)] = Field(
         default_factory=dict, description="Arguments of a class, or its configuration."
     )
-    score_output: str | None = Field(None, description="The output that is the score, if there are several.")
-    repair: bool = Field(False, description="Run code that lost its indentation, if only one fits.")  # noqa: FBT003
-    integers: Literal["bigint", "text"] | None = Field(
-        None, description="JavaScript, TypeScript: how integers beyond 2^53 - 1 arrive; as numbers they are rounded."
-    )
 
 
+@fields_of(ModelBudget)
 class BudgetIn(Wire):
     """The most that may be used of granted models. Default of each: no limit, or the operator's."""
-
-    requests: WholeNumber | None = Field(None, ge=0, description="Requests to models; recorded answers do not count.")
-    tokens: WholeNumber | None = Field(None, ge=0, description="Tokens of requests and answers together.")
-    cost: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="Cost in the currency of the models' prices."
-    )
 
     def to_model(self) -> ModelBudget:
         """Return the budget that the service takes."""
