@@ -10,6 +10,8 @@ from evaluator_host.migrate.scopes import Scope
 from evaluator_host.migrate.syntax import child, text
 
 LEGACY: Final = 4  # parameters of the legacy form
+_FIRST: Final = frozenset(("appparams", "appconfig", "params"))
+_FOURTH: Final = frozenset(("correctanswer", "groundtruth", "expected", "target", "reference", "datapoint", "label"))
 _BLOCKS: Final = (PYTHON.block, JAVASCRIPT.block)
 
 
@@ -31,6 +33,20 @@ class Parameter:
     def is_plain(self) -> bool:
         """Whether the parameter is a plain name, not a destructuring pattern."""
         return self.pattern.type == "identifier"
+
+    @property
+    def is_named_first(self) -> bool:
+        """Whether its name is one that people give to the first legacy parameter, the application's parameters."""
+        return self._words in _FIRST
+
+    @property
+    def is_named_fourth(self) -> bool:
+        """Whether its name is one that people give to the fourth legacy parameter, the correct answer."""
+        return self._words in _FOURTH
+
+    @property
+    def _words(self) -> str:
+        return self.name.replace("_", "").lower()
 
 
 @dataclass(frozen=True, slots=True)

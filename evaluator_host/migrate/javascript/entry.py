@@ -10,8 +10,6 @@ from evaluator_host.migrate.javascript.scopes import FUNCTIONS
 from evaluator_host.migrate.scopes import Access, Use
 from evaluator_host.migrate.syntax import Unreadable, child, code_children, text
 
-_FIRST: Final = frozenset(("appparams", "appconfig", "params"))
-_FOURTH: Final = frozenset(("correctanswer", "groundtruth", "expected", "target", "reference", "datapoint", "label"))
 _WRAPPERS: Final = frozenset(("parenthesized_expression", "as_expression", "satisfies_expression"))
 
 
@@ -120,7 +118,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
     rest = next((at for at, one in enumerate(nodes[:LEGACY]) if one.type == "rest_pattern" or _is_rest(one)), None)
     if rest is not None:
         before = tuple(map(parameter_of, nodes[:rest]))
-        if len(before) == LEGACY - 1 and _plain(before[0].name) not in _FIRST:
+        if len(before) == LEGACY - 1 and not before[0].is_named_first:
             raise Current
         raise Spread(Legacy(node, draft.names.scopes[node.id], before, names), nodes[rest])
     found = [parameter_of(one) for one in nodes]
@@ -130,7 +128,7 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
         raise refuse(node, "it takes no arguments")
     fourth = found[LEGACY - 1]
     optional = fourth.default is not None or fourth.node.type == "optional_parameter"
-    if optional and _plain(found[0].name) not in _FIRST and _plain(fourth.name) not in _FOURTH:
+    if optional and not (found[0].is_named_first or fourth.is_named_fourth):
         raise Current  # three arguments, and a fourth as an option of the author's own
     return Legacy(node, draft.names.scopes[node.id], tuple(found[:LEGACY]), names)
 
@@ -138,10 +136,6 @@ def _legacy(draft: Draft, node: Node, names: tuple[str, ...]) -> Legacy:
 def _is_rest(node: Node) -> bool:
     pattern = child(node, "pattern")
     return pattern is not None and pattern.type == "rest_pattern"
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").lower()
 
 
 def parameter_of(node: Node) -> Parameter:

@@ -109,14 +109,14 @@ def _require_four(legacy: Legacy, more: list[Node]) -> None:
     positional = legacy.parameters
     stars = [node for node in more if node.type in ("list_splat_pattern", "typed_parameter")]
     if len(positional) < LEGACY:
-        if stars and len(positional) == LEGACY - 1 and positional[0].name.lstrip("_") not in _FIRST:
+        if stars and len(positional) == LEGACY - 1 and not positional[0].is_named_first:
             raise Current
         if stars:
             raise Spread(legacy, stars[0])
         if len(positional) > 0:
             raise Current
         raise refuse(legacy.node, "it takes no arguments")
-    named = positional[0].name.lstrip("_") in _FIRST or positional[3].name.lstrip("_") in _FOURTH
+    named = positional[0].is_named_first or positional[3].is_named_fourth
     if positional[3].default is not None and not named:
         raise Current  # three arguments, and a fourth as an option of the author's own
 
@@ -193,12 +193,3 @@ def _passes_all_on(decorators: list[Node]) -> bool:
             if reads and node.parent is not None and node.parent.type not in ("list_splat", "list_splat_pattern"):
                 return False
     return True
-
-
-_FIRST: Final = frozenset(("app_params", "appparams", "app_config", "params"))
-_FOURTH: Final = frozenset(
-    (
-        *("correct_answer", "correctanswer", "ground_truth", "groundtruth", "expected", "target"),
-        *("reference", "datapoint", "label"),
-    )
-)
