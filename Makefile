@@ -123,6 +123,6 @@ $(UI)/node_modules/.installed: $(UI)/package-lock.json $(UI)/.npmrc | $(VENV)/.r
 	@$(NPM) ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
 
-$(UI)/dist/index.html: $(UI)/node_modules/.installed $(UI)/build.mjs $(UI)/notices.mjs $(UI)/docs-plugin.mjs $(UI)/src $(shell find $(UI)/src -print) $(wildcard docs/*.md docs/*/*.md)
+$(UI)/dist/index.html: $(UI)/node_modules/.installed $(UI)/build.mjs $(UI)/notices.mjs $(UI)/docs-plugin.mjs $(UI)/static-jsx.mjs $(UI)/src $(shell find $(UI)/src -print) $(wildcard docs/*.md docs/*/*.md)
 	@echo "building the workbench"
 	@cd $(UI) && "$(CURDIR)/$(NODE)" build.mjs

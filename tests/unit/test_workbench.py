@@ -15,6 +15,7 @@ from evaluator_host.web.workbench import DIST, PAGES, Workbench, is_page
 
 SOURCES = DIST.parent / "src"
 FIRST_PAINT_BYTES = 100_000
+ROUTED = re.findall(r'path: "(/[^"]*)"', (SOURCES / "routes.ts").read_text("utf-8"))
 
 
 def browser(dist: Path) -> httpx.AsyncClient:
@@ -102,16 +103,25 @@ def test_everything_else_is_not(path: str) -> None:
 
 
 def test_the_host_answers_every_path_that_the_page_routes() -> None:
-    paths = re.findall(r'path: "(/[^"]*)"', (SOURCES / "routes.ts").read_text("utf-8"))
-    assert paths
-    assert {path[1:].split("/")[0] for path in paths} == PAGES
+    assert ROUTED
+    assert {path[1:].split("/")[0] for path in ROUTED} == PAGES
 
 
 @pytest.mark.engine  # it needs the built pages
-@pytest.mark.parametrize("page", ["workbench", "jobs"])
-def test_little_comes_before_the_first_paint(page: str) -> None:
+async def test_the_frame_is_there_before_any_script_runs() -> None:
+    async with browser(DIST) as client:
+        page = (await client.get("/jobs")).text
+    frame = page[page.index('<div id="app">') :]
+    assert re.findall(r'<a href="([^"]+)">', frame) == ["/", "/evaluators", "/datasets", "/jobs", "/labels"]
+    assert "undefined" not in frame
+
+
+@pytest.mark.engine  # it needs the built pages
+@pytest.mark.parametrize("path", ROUTED)
+def test_little_comes_before_the_first_paint(path: str) -> None:
     listed = json.loads((DIST / "assets.json").read_text("utf-8"))
-    names = {*listed["first"], *listed["pages"][page]}
+    names = {*listed["first"], *listed["pages"][path]}
+    assert len(names) < 10  # a request each
     sizes = [min(file.stat().st_size for file in (DIST / "assets").glob(f"{name}*")) for name in names]
     assert 10_000 < sum(sizes) < FIRST_PAINT_BYTES
 

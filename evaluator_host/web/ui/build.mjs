@@ -2,11 +2,13 @@
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { docs as documentation } from "./docs-plugin.mjs";
 import { notices, packagesOf } from "./notices.mjs";
 
 const SMALLEST_GZIPPED = 1024;
+const SHARED_BY = 3; // number of pages that use a module, from which on it is part of the app's file
 const TARGETS = ["chrome123", "firefox120", "safari17.5"]; // the first versions with light-dark()
 
 const stage = new URL("./.stage/", import.meta.url);
@@ -55,7 +57,7 @@ const libraries = {
 const worker = await build({ ...common, entryPoints: ["src/editor/typescript-worker.ts"], outdir: "dist/assets", format: "iife", plugins: [libraries], metafile: true });
 const workerName = hashedName("typescript", "js", worker.outputFiles[0].contents);
 
-const pages = await build({
+const pageOptions = {
   ...common,
   entryPoints: { app: "src/main.tsx" },
   outdir: "dist/assets",
@@ -64,18 +66,53 @@ const pages = await build({
   assetNames: "[name]-[hash]",
   format: "esm",
   splitting: true,
-  plugins: [examples, documentation],
   metafile: true,
   loader: { ".wasm": "file" },
   publicPath: "/assets",
   jsx: "automatic",
   jsxImportSource: "preact",
   define: { "process.env.NODE_ENV": '"production"', TYPESCRIPT_WORKER: JSON.stringify(`/assets/${workerName}`) },
-});
+};
+
+/** The modules that `import()` loads, and those that the app or at least three pages need. */
+async function sharedModules() {
+  const { inputs } = (await build({ ...pageOptions, plugins: [examples, documentation] })).metafile;
+  const reached = (from, found = new Set()) => {
+    if (found.has(from)) return found;
+    found.add(from);
+    for (const { path, kind } of inputs[from].imports) if (kind === "import-statement") reached(path, found);
+    return found;
+  };
+  const ours = Object.entries(inputs).filter(([path]) => path.startsWith("src/"));
+  const loaded = new Set(ours.flatMap(([, { imports }]) => imports).filter(({ kind, path }) => kind === "dynamic-import" && path.startsWith("src/")).map(({ path }) => path));
+  const users = new Map();
+  for (const page of loaded) for (const path of reached(page)) users.set(path, (users.get(path) ?? 0) + 1);
+  const often = [...users].filter(([path, count]) => count >= SHARED_BY && path.startsWith("src/")).map(([path]) => path);
+  return { loaded, shared: [...new Set(["src/app.tsx", ...often])] };
+}
+
+/** What modules share becomes a file for each set of pages: dozens. Every loaded module imports what many use, which is then in one. */
+async function inOneFile() {
+  const { loaded, shared } = await sharedModules();
+  const imports = shared.map((path) => `import ${JSON.stringify(`./${path}`)};`).join("\n");
+  return {
+    name: "in-one-file",
+    setup({ onLoad, onResolve }) {
+      onResolve({ filter: /^shared:all$/ }, ({ path }) => ({ path, namespace: "shared" }));
+      onLoad({ filter: /.*/, namespace: "shared" }, () => ({ contents: imports, resolveDir: import.meta.dirname }));
+      onLoad({ filter: /\.tsx?$/ }, async ({ path }) => {
+        const name = relative(import.meta.dirname, path);
+        if (!loaded.has(name) && name !== "src/main.tsx") return undefined;
+        return { contents: `${await readFile(path, "utf8")}\nimport "shared:all";`, loader: name.endsWith("x") ? "tsx" : "ts" };
+      });
+    },
+  };
+}
+
+const pages = await build({ ...pageOptions, plugins: [await inOneFile(), examples, documentation] });
 const styles = await build({ ...common, entryPoints: ["src/styles/index.css"], outdir: "dist/assets" });
 const docsStyles = await build({ ...common, entryPoints: ["src/styles/docs.css"], outdir: "dist/assets" });
 const docs = await build({ ...common, entryPoints: ["src/docs.ts"], outdir: "dist/assets", format: "iife", metafile: true });
-const theme = await build({ ...common, entryPoints: ["src/theme-early.ts"], outdir: "dist/assets", format: "iife" });
 
 const assets = new Map(pages.outputFiles.map((file) => [file.path.split("/").at(-1), Buffer.from(file.contents)]));
 
@@ -92,7 +129,6 @@ function addHashed(stem, suffix, contents) {
 assets.set(workerName, Buffer.from(worker.outputFiles[0].contents));
 
 const styleName = addHashed("style", "css", styles.outputFiles[0].contents);
-const themeName = addHashed("theme", "js", theme.outputFiles[0].contents);
 const docsName = addHashed("docs", "js", docs.outputFiles[0].contents);
 const modules = new URL("./node_modules/", import.meta.url);
 const swagger = new URL("./swagger-ui-dist/", modules);
@@ -105,6 +141,14 @@ const noticesName = addHashed("notices", "txt", await notices(modules, packages)
 const outputs = Object.entries(pages.metafile.outputs).map(([path, output]) => ({ name: path.split("/").at(-1), ...output }));
 const entry = outputs.find((output) => output.entryPoint === "src/main.tsx").name;
 
+/** The frame of a page as markup. */
+async function shell() {
+  const lazy = { name: "lazy", setup: ({ onResolve }) => onResolve({ filter: /./ }, ({ kind }) => (kind === "dynamic-import" ? { external: true } : undefined)) };
+  const stdin = { contents: 'import { Shell } from "./src/frame/shell";\nexport default Shell();', resolveDir: import.meta.dirname };
+  const { outputFiles } = await build({ ...common, stdin, format: "esm", outdir: "dist", jsx: "automatic", alias: { "preact/jsx-runtime": "./static-jsx.mjs" }, plugins: [lazy] });
+  return (await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`)).default;
+}
+
 /** What a module imports before it can run; import() is not among it. */
 function needed(name, found = new Set()) {
   if (found.has(name)) return found;
@@ -115,32 +159,35 @@ function needed(name, found = new Set()) {
   return found;
 }
 
+const first = [...needed(entry)];
 const routes = await readFile(new URL("./src/routes.ts", import.meta.url), "utf8");
 const pageScripts = {};
-for (const [, page] of routes.matchAll(/import\("\.\/([^"]+)"\)/g)) {
+for (const [, path, page] of routes.matchAll(/path: "([^"]+)".*import\("\.\/([^"]+)"\)/g)) {
   const { name } = outputs.find((output) => output.entryPoint === `src/${page}.tsx`);
-  pageScripts[page.split("/").at(-1)] = [...needed(name)];
+  pageScripts[path] = [...needed(name)].filter((one) => !first.includes(one));
 }
-const first = [...needed(entry)];
+const early = await build({ ...common, entryPoints: ["src/early.ts"], outdir: "dist/assets", format: "iife", define: { PAGE_SCRIPTS: JSON.stringify(pageScripts) } });
+const earlyName = addHashed("early", "js", early.outputFiles[0].contents);
 const preloads = first.filter((name) => name !== entry).map((name) => `<link rel="modulepreload" href="/assets/${name}">`);
 const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8"))
   .replace("<!-- assets -->", [
     `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
     `<link rel="license" href="/assets/${noticesName}">`,
     `<link rel="stylesheet" href="/assets/${styleName}">`,
-    `<script src="/assets/${themeName}"></script>`,
+    `<script src="/assets/${earlyName}"></script>`,
     ...preloads,
     `<script type="module" src="/assets/${entry}"></script>`,
-  ].join("\n  "));
+  ].join("\n  "))
+  .replace("<!-- shell -->", await shell());
 
 const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "utf8"))
   .replace("<!-- assets -->", [
     `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
     `<link rel="license" href="/assets/${noticesName}">`,
-    `<link rel="stylesheet" href="/assets/${docsStyleName}">`,
     `<script defer src="/assets/${swaggerName}"></script>`,
     `<script defer src="/assets/${docsName}"></script>`,
-  ].join("\n  "));
+  ].join("\n  "))
+  .replace("<!-- styles -->", `<link rel="stylesheet" href="/assets/${docsStyleName}">`); // after the heading, which needs none of them
 
 await rm(stage, { recursive: true, force: true });
 await mkdir(new URL("./assets/", stage), { recursive: true });
@@ -151,6 +198,6 @@ for (const [name, bytes] of assets) {
 }
 await writeFile(new URL("./docs.html", stage), docsPage);
 await writeFile(new URL("./index.html", stage), html);
-await writeFile(new URL("./assets.json", stage), JSON.stringify({ first: [...first, themeName], pages: pageScripts }, null, 1));
+await writeFile(new URL("./assets.json", stage), JSON.stringify({ first: [...first, earlyName], pages: pageScripts }, null, 1));
 await rm(dist, { recursive: true, force: true });
 await rename(stage, dist);

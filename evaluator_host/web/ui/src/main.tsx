@@ -1,4 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
 
-render(<App />, document.getElementById("app")!);
+const place = document.getElementById("app")!;
+place.replaceChildren(); // the shell
+render(<App />, place);
