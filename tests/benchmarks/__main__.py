@@ -35,6 +35,7 @@ from tests.benchmarks import (
     models,
     nemo,
     packages,
+    pages,
     peers,
     ratios,
     rewards,
@@ -381,6 +382,24 @@ async def _of_engines(settings: Settings, add: Add) -> None:
             add(f"first {engines.BATCH} rows over {name}, isolation {isolation}", rate.first_s, "s", "≤", None)
 
 
+async def _of_pages(settings: Settings, add: Add) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        process, port = await _serve(settings, EVALUATOR_HOST_DATABASE_URL=f"sqlite:///{folder}/host.db")
+        try:
+            url = f"http://127.0.0.1:{port}"
+            found = await pages.loads(url, await asyncio.to_thread(pages.addresses, url))
+        finally:
+            process.terminate()
+            process.wait(30)
+    empty_ms = p50(found.pop(pages.EMPTY).paint_ms)
+    add("first paint of an empty page", empty_ms, "ms", "≤", None)
+    for path, its in found.items():
+        add(f"first paint of {path}", p50(its.paint_ms), "ms", "≤", 100)
+        add(f"all of {path} shown", p50(its.shown_ms), "ms", "≤", None)
+        add(f"processor time of {path}", p50(its.worked_ms), "ms", "≤", None)
+        add(f"script before the first paint of {path}", p50(its.script_kb), "kB", "≤", 120)
+
+
 def _large_row() -> dict[str, object]:
     text = 'Paris is the capital of France, 12345 people say. "yes"\n' * 80_000
     return {"inputs": {"correct_answer": text[:10], "text": text[: 4 << 20]}, "outputs": text[:10]}
@@ -401,6 +420,7 @@ PARTS: dict[str, Callable[[Settings, Add], Awaitable[None]]] = {
     "engines": _of_engines,
     "capacity": _of_capacity,
     "workers": _of_workers,
+    "pages": _of_pages,
     "docker": _against_docker,
 }
 

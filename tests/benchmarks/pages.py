@@ -1,0 +1,97 @@
+"""First paints of the pages in Chromium, in windows that remember nothing, beside that of the host's shortest answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from playwright.async_api import Browser, async_playwright
+
+from evaluator_host.client import Client
+from tests.browser.conftest import CHROMIUM
+from tests.browser.seeds import sow
+from tests.browser.test_every_page import ROUTES, address
+
+EMPTY: Final = "/healthz"
+"""A page of one word: what its first paint takes, none can do without."""
+TURNS: Final = 9
+FLAGS: Final = ("--no-sandbox", "--disable-gpu")  # without those of the tests, which compile little
+WATCHED: Final = """
+new MutationObserver(() => {
+  const isShown = document.querySelector("main h1, header h1") !== null && document.querySelector("main .spinner") === null;
+  if (!isShown) window.shownAt = undefined;
+  else window.shownAt ??= performance.now();
+}).observe(document, { childList: true, subtree: true });
+"""
+"""Keeps when the heading was there, and nothing was loading any more."""
+PAINTED: Final = """(isPage) => new Promise((done) => {
+  const look = () => {
+    const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
+    if (paint === undefined || (isPage && window.shownAt === undefined)) return setTimeout(look, 50);
+    const scripts = performance.getEntriesByType("resource").filter((one) => /\\.js$/.test(one.name) && one.startTime < paint);
+    done([paint, Math.max(paint, window.shownAt ?? 0), scripts.reduce((sum, one) => sum + one.encodedBodySize, 0)]);
+  };
+  look();
+})"""
+"""Milliseconds to the first paint, milliseconds until all was shown, bytes of the scripts that were asked for before that paint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Every load of a page.
+
+    Attributes:
+      paint_ms: Until something was to be seen.
+      shown_ms: Until the page's heading and its records were there.
+      worked_ms: Processor time of the page's process until then.
+      script_kb: Scripts asked for before the first paint, as sent.
+    """
+
+    paint_ms: list[float] = field(default_factory=list)
+    shown_ms: list[float] = field(default_factory=list)
+    worked_ms: list[float] = field(default_factory=list)
+    script_kb: list[float] = field(default_factory=list)
+
+
+def addresses(url: str) -> dict[str, str]:
+    """Store records on a host; return the address of each page that shows them, by its route."""
+    with Client(url) as client:
+        seeds = sow(client)
+        client.labels.create("every-page", dataset="many")
+    return {route: address(route, seeds) for route in ROUTES} | {"/docs": "/docs"}
+
+
+async def loads(url: str, paths: Mapping[str, str], *, turns: int = TURNS) -> dict[str, Loads]:
+    """Load each page and `EMPTY` in turns, each in a new window; the first turn warms the host, and counts for nothing.
+
+    Args:
+      paths: Addresses by the names of the answer.
+    """
+    found = {name: Loads() for name in (EMPTY, *paths)}
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        for turn in range(turns + 1):
+            for name, its in found.items():
+                await _load(browser, url, paths.get(name, EMPTY), its if turn else Loads())
+        await browser.close()
+    return found
+
+
+async def _load(browser: Browser, url: str, path: str, into: Loads) -> None:
+    context = await browser.new_context(base_url=url, viewport={"width": 1280, "height": 800})
+    await context.add_init_script(WATCHED)
+    page = await context.new_page()
+    session = await context.new_cdp_session(page)
+    await session.send("Performance.enable")
+
+    async def worked_s() -> float:
+        metrics = (await session.send("Performance.getMetrics"))["metrics"]
+        return next(float(one["value"]) for one in metrics if one["name"] == "ProcessTime")
+
+    before_s = await worked_s()
+    await page.goto(path, wait_until="commit")
+    paint_ms, shown_ms, script_bytes = await page.evaluate(PAINTED, path != EMPTY)
+    into.worked_ms.append(1000 * (await worked_s() - before_s))
+    into.paint_ms.append(paint_ms)
+    into.shown_ms.append(shown_ms)
+    into.script_kb.append(script_bytes / 1000)
+    await context.close()
