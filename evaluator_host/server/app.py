@@ -18,6 +18,7 @@ from evaluator_host.platform.http.json_routes import json_response
 from evaluator_host.platform.http.middleware import AccessMiddleware
 from evaluator_host.platform.http.openapi import DescribedApi
 from evaluator_host.platform.http.replies import ERRORS
+from evaluator_host.platform.wires.table import wires
 from evaluator_host.server.calls_api import calls_api
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.evaluation import HostInfo
@@ -129,7 +130,7 @@ def api(host: Host, access: Access) -> APIRouter:
     @router.get("/v1/info", response_model=HostInfo, tags=["host"])
     async def info() -> Response:
         """Show the version, backend, languages and limits of this host."""
-        return json_response(replace(await service.full_info(), resources=tuple(host.resources)))
+        return json_response(replace(await service.full_info(), resources=tuple(host.resources), wires=tuple(wires())))
 
     router.get("/healthz", tags=["host"])(healthz)
 

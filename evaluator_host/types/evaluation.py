@@ -144,6 +144,7 @@ class HostInfo:
         ModelBudget | None, Doc("Most that a workspace may use of models in a day (UTC); None without a limit.")
     ] = None
     resources: Annotated[tuple[str, ...], Doc("Kinds of things that the host keeps: `jobs`, `labels`, `alerts`.")] = ()
+    wires: Annotated[tuple[str, ...], Doc("Wires that `EVALUATOR_HOST_WIRES` can turn on.")] = ()
 
 
 @dataclass(frozen=True, slots=True)

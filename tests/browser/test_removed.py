@@ -46,4 +46,7 @@ async def test_pages_of_removed_resources_are_not_offered(browser: Browser, smal
         await page.goto("/help")
         contents = page.get_by_role("navigation", name="Pages of the documentation")
         await expect(contents.get_by_role("link", name="LangSmith: evaluators")).to_be_visible()
-        await expect(contents.get_by_role("link", name="Langfuse: code evaluators")).to_have_count(0)
+        await expect(contents.get_by_role("link", name="Opik", exact=True)).to_be_visible()
+        await expect(contents.get_by_role("link", name="Langfuse")).to_have_count(0)
+        await page.goto("/help/wires/langfuse")
+        await expect(page.get_by_text("There is no page wires/langfuse")).to_be_visible()

@@ -660,6 +660,7 @@ export interface components {
             sandboxes: number;
             version: string;
             waiting: number;
+            wires: string[];
         };
         Import: {
             datasets: components["schemas"]["ImportedDataset"][];

@@ -1,12 +1,19 @@
 /** The documentation but for pages on platforms that this host does not know. */
 import { useMemo } from "preact/hooks";
 import { DOCS, type DocPage } from "docs:all";
+import type { HostInfo } from "../api/types";
 import { useHost } from "../host";
 
-const PLATFORMS = "dialects/";
-const ADDING = `${PLATFORMS}adding`;
+const PLATFORM = /^(dialects|wires)\/(?!adding$|README$)(.+)$/;
 
 export function useDocs(): readonly DocPage[] {
   const host = useHost();
-  return useMemo(() => DOCS.filter(({ id }) => host === null || !id.startsWith(PLATFORMS) || id === ADDING || host.contracts.includes(id.slice(PLATFORMS.length).replaceAll("_", "-"))), [host]);
+  return useMemo(() => (host === null ? DOCS : DOCS.filter(({ id }) => isKnown(id, host))), [host]);
+}
+
+/** Whether a page is on a platform of this host, or on none. A platform that has no wire may be scored for all the same. */
+function isKnown(id: string, host: HostInfo): boolean {
+  const [, folder, file = ""] = PLATFORM.exec(id) ?? [];
+  const name = file.replaceAll("_", "-");
+  return folder === undefined || host.contracts.includes(name) || (folder === "wires" && host.wires.includes(name));
 }
