@@ -39,7 +39,6 @@ async def test_pages_are_found_before_what_is_written_about_them(page: Page) -> 
     await expect(page.get_by_role("heading", name="API keys")).to_be_visible()
 
 
-@pytest.mark.long
 async def test_the_documentation_is_read_inside(look: Look) -> None:
     page = await look.page(width=390, height=844)
     await page.goto("/jobs")
@@ -50,7 +49,7 @@ async def test_the_documentation_is_read_inside(look: Look) -> None:
     await expect(page.get_by_role("heading", name="Named evaluators")).to_be_visible()
     contents = page.get_by_role("navigation", name="Pages of the documentation")
     sections = re.findall(r"^## (.*)$", (ROOT / "docs" / "README.md").read_text("utf-8"), re.MULTILINE)
-    await expect(contents.get_by_role("heading")).to_have_text(sections[:-1])  # the last heading lists words
+    await expect(contents.get_by_role("heading")).to_have_text(sections[:-1])  # the last are words
     assert await widest_overflow(page) == 0
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
@@ -73,13 +72,13 @@ async def test_sample_data_shows_jobs_and_their_change_in_one_click(browser: Bro
         await expect(rows).to_have_count(2)
         await expect(rows.first).to_contain_text("completed, 4.2 % failed", timeout=60_000)
         await expect(rows.first).to_contain_text("over 23 of 24 rows")
-        # the same code was run over the same rows
-        await expect(rows.first.get_by_role("link", name="= 0")).to_be_visible()
+        # The same code over the same rows:
+        await expect(rows.first.get_by_role("link", name="no change")).to_be_visible()
         await page.get_by_label("Find a job").fill("contains")
         await expect(rows).to_have_count(1)
         assert await grave_findings(page) == []
         await picture(page, "jobs-samples")
-        await rows.get_by_role("link", name="= 0").click()
+        await rows.get_by_role("link", name="no change").click()
         await expect(page.get_by_role("heading", name="Comparison")).to_be_visible()
         await expect(
             page.get_by_text("completed").first
@@ -114,4 +113,4 @@ async def test_a_host_that_is_gone_is_asked_again_until_it_is_back(page: Page) -
     await expect(banner).to_be_visible()
     await page.unroute_all()
     await expect(banner).to_have_count(0)
-    await expect(page.get_by_role("alert")).to_have_count(0)  # the part that could not be loaded is now loaded
+    await expect(page.get_by_role("alert")).to_have_count(0)  # and what could not be loaded is loaded
