@@ -27,6 +27,7 @@ from tests.chaos.plan import Fault, Kind
 from tests.crash_engine import CrashEngine
 from tests.databases import PostgreSQL
 from tests.indexes import Answer, Handler, Index
+from tests.left_behind import cgroup_folders
 
 T = TypeVar("T")
 
@@ -236,12 +237,13 @@ class Faults:
     @contextmanager
     def _remove_cgroup(self, fault: Fault) -> Iterator[bool]:
         removed = False
-        for at, names, _ in os.walk("/sys/fs/cgroup"):
-            for name in names:
-                if f"-{self._host.pid}-" in name:
-                    with contextlib.suppress(OSError):
-                        Path(at, name).rmdir()
-                        removed = True
+        for home in cgroup_folders(f"*-{self._host.pid}-"):
+            inside = [folder for folder in home.iterdir() if folder.is_dir()]
+            if len(inside) == 1:  # that which names the host
+                with contextlib.suppress(OSError):
+                    inside[0].rmdir()
+                    home.rmdir()
+                    removed = True
         yield removed
 
     @contextmanager

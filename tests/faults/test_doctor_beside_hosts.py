@@ -13,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 
-from evaluator_host.engine.sandbox.linux.cgroup_discovery import cgroup_mounts
 from tests import forked
 from tests.answering import saying
 from tests.conftest import DATA_DIR
@@ -21,6 +20,7 @@ from tests.databases import Databases
 from tests.faults.scene import scene
 from tests.faults.test_doctor import NO_DOCKER
 from tests.keyed import make_key
+from tests.left_behind import cgroup_folders
 from tests.server import Server, free_port, new_home
 
 HERE = {"EVALUATOR_HOST_DATA_DIR": str(DATA_DIR)}
@@ -113,8 +113,7 @@ def test_a_data_directory_without_the_rows_of_another_host(engine: str, database
 def test_doctor_says_what_the_sandboxes_of_a_host_weigh(tmp_path: Path) -> None:
     with Server(log=tmp_path / "log") as host:
         told = doctor(host.port)["limits"]["detail"]
-        mine = f"-{host.process.pid}-"
-        homes = [home for mount in cgroup_mounts() for home in mount.rglob("evaluator-host.*") if mine in home.name]
+        homes = cgroup_folders(f"*-{host.process.pid}-")
         shares = [int((home / "cpu.shares").read_text()) / 1024 for home in homes if (home / "cpu.shares").exists()]
         weights = [int((home / "cpu.weight").read_text()) / 100 for home in homes if (home / "cpu.weight").exists()]
     (weight,) = shares or weights

@@ -1,6 +1,7 @@
 """The places and contents of control groups, on copies of /proc and of both kernel interfaces."""
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from evaluator_host.engine.sandbox.bubblewrap.identity import _covers, choose_identity
 from evaluator_host.engine.sandbox.linux import cgroups
 from evaluator_host.engine.sandbox.linux.cgroup_discovery import cgroup_mounts, find_cgroups, find_hierarchies
-from evaluator_host.engine.sandbox.linux.cgroups import Cgroup, host_weight
+from evaluator_host.engine.sandbox.linux.cgroups import Cgroup, home_name, host_weight
 from evaluator_host.engine.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.platform.datasets.files import RowsFolder
 
@@ -53,13 +54,13 @@ def test_version_1_takes_the_hosts_own_group_of_each_controller(machine):
     memory = machine.mount("memory", "cgroup", own="/system/host", options="memory")
     pids = machine.mount("pids", "cgroup", own="/", options="pids")
     for home in (memory / "system/host", pids):
-        machine.files(home / "evaluator-host.me", cgroup__procs="")
+        machine.files(home / home_name("me"), cgroup__procs="")
     found = find_cgroups("me", proc=machine.proc)
     assert found is not None
     assert found.version == 1
     assert found.homes == {
-        "memory": memory / "system/host/evaluator-host.me",
-        "pids": pids / "evaluator-host.me",
+        "memory": memory / "system/host" / home_name("me"),
+        "pids": pids / home_name("me"),
     }
     assert cgroup_mounts(machine.proc) == (memory, pids)
 
@@ -81,18 +82,17 @@ def test_version_2_takes_the_nearest_group_that_hands_controllers_down(machine):
     slice_, scope = root / "user.slice", root / "user.slice/session.scope"
     machine.files(root, cgroup__controllers="cpu memory pids io", cgroup__procs="")
     machine.files(slice_, cgroup__controllers="cpu memory pids", cgroup__procs="")
-    # a group that is shared with a shell
-    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")
+    machine.files(scope, cgroup__controllers="", cgroup__procs=f"1\n{os.getpid()}")  # shared with a shell
     for parent in (slice_, scope):
-        machine.files(parent / "evaluator-host.me", cgroup__procs="", cpu__weight="")
+        machine.files(parent / home_name("me"), cgroup__procs="", cpu__weight="")
     (slice_ / "cgroup.subtree_control").write_text("cpu memory pids")
-    (slice_ / "evaluator-host.me/cgroup.subtree_control").write_text("memory pids cpu")
+    (slice_ / home_name("me") / "cgroup.subtree_control").write_text("memory pids cpu")
     found = find_cgroups("me", proc=machine.proc)
     assert found is not None
     assert found.version == 2
-    assert set(found.homes.values()) == {slice_ / "evaluator-host.me"}
+    assert set(found.homes.values()) == {slice_ / home_name("me")}
     assert found.controllers == ("memory", "pids", "cpu")
-    assert (slice_ / "evaluator-host.me/cpu.weight").read_text() == str(int(100 * host_weight()))
+    assert (slice_ / home_name("me") / "cpu.weight").read_text() == str(int(100 * host_weight()))
 
 
 def test_version_2_moves_a_host_that_is_alone_beside_its_sandboxes(machine):
@@ -100,12 +100,12 @@ def test_version_2_moves_a_host_that_is_alone_beside_its_sandboxes(machine):
     machine.files(service.parent, cgroup__controllers="cpu memory pids", cgroup__procs="")
     machine.files(service, cgroup__controllers="cpu memory pids", cgroup__procs=str(os.getpid()))
     (service / "cgroup.subtree_control").write_text("cpu memory pids")
-    for name in ("me", "also-me", "host"):
-        machine.files(service / f"evaluator-host.{name}", cgroup__procs="", cgroup__subtree_control="memory pids cpu")
-    assert find_cgroups("me", proc=machine.proc).homes["cpu"] == service / "evaluator-host.me"
+    for name in (home_name("me"), home_name("also-me"), "evaluator-host.host"):
+        machine.files(service / name, cgroup__procs="", cgroup__subtree_control="memory pids cpu")
+    assert find_cgroups("me", proc=machine.proc).homes["cpu"] == service / home_name("me")
     assert (service / "evaluator-host.host/cgroup.procs").read_text() == str(os.getpid())
-    (machine.proc / "cgroup").write_text("0::/host.service/evaluator-host.host")  # the group that the host has moved to
-    assert find_cgroups("also-me", proc=machine.proc).homes["cpu"] == service / "evaluator-host.also-me"
+    (machine.proc / "cgroup").write_text("0::/host.service/evaluator-host.host")  # where it is now
+    assert find_cgroups("also-me", proc=machine.proc).homes["cpu"] == service / home_name("also-me")
 
 
 def test_hosts_lie_beside_each_other_each_with_its_own_weight(machine, monkeypatch):
@@ -116,10 +116,10 @@ def test_hosts_lie_beside_each_other_each_with_its_own_weight(machine, monkeypat
     ):  # fmt: skip
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, processors=processors: set(range(processors)))
         monkeypatch.setattr(os, "nice", lambda _, nice=nice: nice)
-        machine.files(cpu / f"evaluator-host.{name}", cgroup__procs="", cpu__shares="")
-        machine.files(pids / f"evaluator-host.{name}", cgroup__procs="")
+        machine.files(cpu / home_name(name), cgroup__procs="", cpu__shares="")
+        machine.files(pids / home_name(name), cgroup__procs="")
         assert find_cgroups(name, proc=machine.proc) is not None
-        assert (cpu / f"evaluator-host.{name}/cpu.shares").read_text() == shares
+        assert (cpu / home_name(name) / "cpu.shares").read_text() == shares
 
 
 def test_no_group_that_may_be_written_is_no_group(machine):
@@ -197,23 +197,43 @@ def test_a_missing_limit_that_counts_is_an_error(tmp_path):
 
 def test_sweep_removes_what_dead_hosts_left_and_nothing_else(tmp_path):
     alive = this_instance()
-    dead = alive.rpartition("-")[0] + "-1.1"  # our pid with the start of another process
+    dead = alive.rpartition("-")[0] + "-1.1"  # our pid, of a process that started at another time
     for path in (
-        f"a/b/evaluator-host.{dead}/python-1",
-        f"a/b/evaluator-host.{dead[:-1]}2/python-2",
-        "a/other/python-1",
+        f"a/b/evaluator-host.1/{dead}",
+        "a/b/evaluator-host.1/f0",
+        f"a/b/evaluator-host.2/{dead[:-1]}2",
+        "a/b/evaluator-host.2/f1",
+        "a/other/f2",
     ):
         (tmp_path / "one" / path).mkdir(parents=True)
         (tmp_path / "two" / path).mkdir(parents=True)
     kept = {
-        f"one/evaluator-host.{alive}.1/python-1",
-        "one/evaluator-host.somebody-elses/python-1",
+        f"one/evaluator-host.3/{alive}.1",
+        "one/evaluator-host.3/f3",
+        "one/evaluator-host.4/somebody-elses",
+        "one/evaluator-host.host",
     }
     for path in kept:
         (tmp_path / path).mkdir(parents=True)
     assert cgroups.sweep((tmp_path / "one", tmp_path / "two", tmp_path / "gone")) == 2
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if not list(path.iterdir())}
-    assert left == kept | {"one/a/b", "one/a/other/python-1", "two/a/b", "two/a/other/python-1"}
+    assert left == kept | {"one/a/b", "one/a/other/f2", "two/a/b", "two/a/other/f2"}
+
+
+def test_the_name_of_a_hosts_folder_tells_a_guest_nothing():
+    names = [home_name(f"{this_instance()}.{number}") for number in (1, 2, 1)]
+    assert names[0] == names[2] != names[1]
+    assert all(re.fullmatch(r"evaluator-host\.[0-9a-f]{12}", name) for name in names)
+
+
+def test_a_host_that_ends_leaves_no_group(machine):
+    memory = machine.mount("memory", "cgroup", own="/", options="memory")
+    machine.files(memory / home_name("me"), cgroup__procs="")
+    found = find_cgroups("me", proc=machine.proc)
+    assert (memory / home_name("me") / "me").is_dir()
+    (memory / home_name("me") / "cgroup.procs").unlink()  # the kernel's, which goes with its folder
+    found.close()
+    assert list(memory.iterdir()) == []
 
 
 def test_an_instance_is_dead_only_when_that_is_sure():
@@ -221,9 +241,9 @@ def test_an_instance_is_dead_only_when_that_is_sure():
     assert not is_dead(this_instance())
     assert not is_dead(f"{this_instance()}.7")
     assert is_dead(f"{host}-{boot}-{namespace}-{pid}-{int(started) + 1}")
-    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # a pid above the greatest one
-    assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # an instance in another pid namespace
-    assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # an instance on another machine
+    assert is_dead(f"{host}-{boot}-{namespace}-4194305-{started}")  # above the greatest pid
+    assert not is_dead(f"{host}-{boot}-1-{pid}-{int(started) + 1}")  # of another pid namespace
+    assert not is_dead(f"{host}-0123456789ab-{namespace}-{pid}-{int(started) + 1}")  # of another machine
     assert not is_dead("default")
 
 

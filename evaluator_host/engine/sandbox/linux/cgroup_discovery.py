@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFIX, Cgroups
+from evaluator_host.engine.sandbox.linux.cgroups import CPU, MEMORY, PIDS, PREFIX, Cgroups, home_name
 
 _WANTED: Final = (MEMORY, PIDS, CPU)
 _UNIFIED: Final = ""  # name of the version 2 hierarchy in /proc/self/cgroup
@@ -27,7 +27,7 @@ def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
     """Create a folder for this host's cgroups and return it; None where no cgroup can limit memory or processes.
 
     Args:
-      instance: Name of the folder, from `instance.this_instance`.
+      instance: Name of the host, from `instance.this_instance`.
       proc: `/proc/self`, or a copy of it.
     """
     hierarchies = find_hierarchies(proc)
@@ -38,12 +38,13 @@ def find_cgroups(instance: str, *, proc: Path = _PROC) -> Cgroups | None:
     for controller in _WANTED:
         hierarchy = hierarchies.get(controller)
         if hierarchy is not None:
-            home = hierarchy.own / f"{PREFIX}{instance}"
-            if _make_group(home, probe="cgroup.procs"):
+            home = hierarchy.own / home_name(instance)
+            if _make_home(home, instance):
                 homes[controller] = home
+    found = Cgroups(1, homes, instance)
     if MEMORY in homes or PIDS in homes:
-        return Cgroups(1, homes).weigh()
-    Cgroups(1, homes).close()
+        return found.weigh()
+    found.close()
     return None
 
 
@@ -94,12 +95,12 @@ def _unified(hierarchy: Hierarchy, instance: str) -> Cgroups | None:
     """Version 2: find a group, from our own upwards, whose children may have controllers."""
     own = hierarchy.own.parent if hierarchy.own.name == _HOST else hierarchy.own
     for parent in (own, *own.parents):
-        home = parent / f"{PREFIX}{instance}"
-        if os.access(parent / "cgroup.procs", os.W_OK) and _make_group(home, probe="cgroup.procs"):
+        home = parent / home_name(instance)
+        if os.access(parent / "cgroup.procs", os.W_OK) and _make_home(home, instance):
             controllers = _delegate(parent, home, own=parent == hierarchy.own)
             if MEMORY in controllers and PIDS in controllers:
-                return Cgroups(2, dict.fromkeys(controllers, home)).weigh()
-            Cgroups(2, {MEMORY: home}).close()
+                return Cgroups(2, dict.fromkeys(controllers, home), instance).weigh()
+            Cgroups(2, {MEMORY: home}, instance).close()
         if parent == hierarchy.mount:
             break
     return None
@@ -112,7 +113,7 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
     # systemd service with Delegate=yes), it moves into a child of that group.
     if own and _words(parent / "cgroup.procs") == [str(os.getpid())]:
         leaf = parent / _HOST
-        if _make_group(leaf, probe="cgroup.procs"):
+        if _make_group(leaf):
             _try_write(leaf / "cgroup.procs", str(os.getpid()))
     for folder in (parent, home):
         for name in offered:
@@ -121,12 +122,23 @@ def _delegate(parent: Path, home: Path, *, own: bool) -> list[str]:
     return [name for name in offered if name in _words(home / "cgroup.subtree_control")]
 
 
-def _make_group(folder: Path, *, probe: str) -> bool:
+def _make_home(folder: Path, instance: str) -> bool:
+    """Create the folder of a host's cgroups, with the empty group by which `cgroups.sweep` knows whose it is."""
+    if not _make_group(folder):
+        return False
+    try:
+        (folder / instance).mkdir(exist_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def _make_group(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return False
-    return os.access(folder / probe, os.W_OK)
+    return os.access(folder / "cgroup.procs", os.W_OK)
 
 
 def _words(path: Path) -> list[str]:

@@ -1,14 +1,19 @@
 """Gives each sandbox a cgroup, in which the kernel limits memory, processes and CPU; cgroup version 1 or 2.
 
-Groups lie below the host's own (`…/evaluator-host.<instance>/<sandbox>`), so that a limit on the host also limits its
+Groups lie below the host's own (`…/evaluator-host.<random>/<sandbox>`), so that a limit on the host also limits its
 sandboxes. The folders of several hosts lie beside each other, so that each host has its own CPU weight: in a common
 folder, the hosts that are busy would share one weight. `cgroup_discovery` finds the place; a machine that grants no
 cgroup has the watchdog instead.
+
+A guest reads its path in `/proc/self/cgroup`, hence the random name. An empty group in the host's folder has the
+instance as its name, for `sweep`.
 """
 
 import contextlib
+import hashlib
 import logging
 import os
+import secrets
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -16,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_host.engine.sandbox.linux.instance import is_dead
+from evaluator_host.engine.sandbox.linux.instance import is_dead, is_instance
 from evaluator_host.engine.system.tree import walk
 
-PREFIX: Final = "evaluator-host."  # beginning of the name of a host's folder; the instance follows
+PREFIX: Final = "evaluator-host."  # beginning of the name of a host's folder
 MEMORY, PIDS, CPU = "memory", "pids", "cpu"
 _CPUS: Final = 1.0  # a row is one thread of user code; its runner sleeps meanwhile
 _PERIOD_US: Final = 100_000
@@ -30,6 +35,7 @@ _PER_PROCESSOR: Final = 0.5  # weight of all sandboxes of a host on one processo
 GUEST: Final = 1.0  # weight of a sandbox, relative only to the other sandboxes of its host
 _NICER: Final = 0.8  # factor of a weight for each nice value of the host, as the kernel weighs processes
 _MB: Final = 1024 * 1024
+_KEY: Final = secrets.token_bytes(16)  # key of the names of folders
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +46,7 @@ class Cgroups:
 
     version: int  # version of the kernel's interface, 1 or 2
     homes: Mapping[str, Path]  # folder per controller; with version 2 the same one for all
+    instance: str = ""  # name of an empty group in each folder
 
     @property
     def controllers(self) -> tuple[str, ...]:
@@ -78,6 +85,7 @@ class Cgroups:
         """Remove this host's cgroup folders; call it after every sandbox was destroyed."""
         for home in dict.fromkeys(self.homes.values()):
             with contextlib.suppress(OSError):
+                (home / self.instance).rmdir()
                 home.rmdir()
 
 
@@ -197,6 +205,16 @@ class Cgroup:
         return self._counts.get(key, 0)
 
 
+def home_name(instance: str) -> str:
+    """Return the name of the folder of a host's cgroups; it tells a guest nothing."""
+    return f"{PREFIX}{hashlib.blake2b(instance.encode(), key=_KEY, digest_size=6).hexdigest()}"
+
+
+def instance_of(home: Path) -> str | None:
+    """Return the instance whose cgroups a folder holds; None where that cannot be known."""
+    return next((folder.name for folder in _subfolders(home) if is_instance(folder.name)), None)
+
+
 def host_weight() -> float:
     """Return the CPU weight of all sandboxes of a host together; 1 is that of an ordinary process.
 
@@ -216,7 +234,9 @@ def sweep(mounts: tuple[Path, ...]) -> int:
     for mount in mounts:
         for instance, home in _homes(mount):
             if is_dead(instance):
-                removed |= {(instance, folder.name) for folder in _subfolders(home) if _clear(folder)}
+                sandboxes = [folder for folder in _subfolders(home) if folder.name != instance]
+                removed |= {(instance, folder.name) for folder in sandboxes if _clear(folder)}
+                _clear(home / instance)
                 _clear(home)
     return len(removed)
 
@@ -251,7 +271,8 @@ def _homes(mount: Path) -> Iterator[tuple[str, Path]]:
     for entry in walk(mount, only_folders=True, strict=False):
         if entry.name.startswith(PREFIX):
             entry.enter = False
-            yield entry.name.removeprefix(PREFIX), mount / entry.path
+            if (instance := instance_of(mount / entry.path)) is not None:
+                yield instance, mount / entry.path
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -36,6 +36,11 @@ def _named(pid: int) -> str:
     return f"host-{_boot()}-{_namespace()}-{pid}-{_started(pid)}"
 
 
+def is_instance(name: str) -> bool:
+    """Whether a text is a name that `this_instance` gives."""
+    return _NAME.fullmatch(name) is not None
+
+
 def is_dead(instance: str) -> bool:
     """Whether the process of that name has ended.
 
