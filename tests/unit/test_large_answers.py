@@ -17,6 +17,7 @@ from evaluator_host.platform.models.gateway.gateway import Gateway, Grant
 from evaluator_host.platform.models.gateway.grants import GrantedModel
 from evaluator_host.platform.models.gateway.protocols import route_of
 from evaluator_host.platform.models.gateway.recordings import Answer
+from evaluator_host.platform.models.judges import Judges
 from evaluator_host.types.evaluator import Evaluator, Replay
 from evaluator_host.types.json_values import LARGE_BYTES
 from evaluator_host.types.models import RegisteredModel
@@ -103,10 +104,12 @@ async def test_few_large_answers_are_in_memory_and_a_workspace_leaves_a_place() 
 
 
 def test_processes_of_a_host_divide_what_models_may_be_asked_at_once(tmp_path: Path) -> None:
-    def places(workers: int) -> int:
-        return Gateway(Settings(data_dir=tmp_path, workers=workers), None, client=httpx.AsyncClient).turns._places
+    def places(workers: int) -> tuple[int, int]:
+        settings = Settings(data_dir=tmp_path, workers=workers)
+        gateway = Gateway(settings, None, client=httpx.AsyncClient)
+        return gateway.turns._places, Judges(settings, None)._turns._places
 
-    assert (places(1), places(2), places(64)) == (341, 171, 6)
+    assert (places(1), places(2), places(64)) == ((341, 32), (171, 16), (6, 1))
 
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK])

@@ -39,7 +39,7 @@ from evaluator_host.types.redaction import SHORTEST, Redactor
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
-_AT_ONCE: Final = 32
+_AT_ONCE: Final = 32  # requests under way, of all processes for calls
 _NAME_CHARS: Final = 200
 _NAME: Final = r"([A-Za-z0-9_.\-]{1,255})"
 _REFERENCE: Final = re.compile(  # a reference, or the address that NVIDIA's client makes of one
@@ -71,7 +71,7 @@ class Judges:
         self._settings = settings
         self._store = store
         self._clients: dict[str, httpx.AsyncClient] = {}
-        self._turns = Turns(_AT_ONCE)
+        self._turns = Turns(-(-_AT_ONCE // settings.workers))
         self.gateway = Gateway(settings, store, client=partial(self._client, at_once=MODELS_AT_ONCE), names=names)
 
     async def grant(self, evaluator: Evaluator, workspace: str, terms: ModelTerms, *, redactor: Redactor) -> Grant:
