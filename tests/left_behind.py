@@ -57,7 +57,7 @@ def _wait(look: Callable[[], list[str]], *, seconds: float) -> None:
 
 def cgroup_folders(instance: str) -> list[Path]:
     """Folders of the control groups of a host; `instance` is the beginning of its name, or a pattern."""
-    walked = os.walk("/sys/fs/cgroup")  # which minds nothing that goes meanwhile
+    walked = os.walk("/sys/fs/cgroup")  # a walk that does not mind folders which vanish meanwhile
     homes = [Path(at, name) for at, names, _ in walked for name in names if name.startswith(PREFIX)]
     return [home for home in homes if fnmatch.fnmatch(instance_of(home) or "", f"{instance}*")]
 
