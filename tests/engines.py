@@ -222,7 +222,7 @@ def remove_unused_engines() -> None:
 
 def _alive(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)  # our child, if this session started it
+        os.waitpid(pid, os.WNOHANG)  # reaps our child, if this session started it
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

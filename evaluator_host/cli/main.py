@@ -57,7 +57,8 @@ _VERBS: Final = {
     "export": ("download",),
 }
 _ELSEWHERE: Final = {"jobs schedule": ("schedules", "create")}
-_PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}  # for commands that pass on to `run`
+# options of commands that pass their arguments on to `run`
+_PASSED_ON: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 _GROUPS: Final = {"images": "evaluator_host.cli.doctor"}  # command groups of no resource
 
 

@@ -25,9 +25,9 @@ _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class _Statement:
     """A statement at the top level."""
 
-    text: str  # its source
-    binds: frozenset[str]  # names that it defines
-    uses: frozenset[str]  # names that occur in it
+    text: str  # source of the statement
+    binds: frozenset[str]  # names that the statement defines
+    uses: frozenset[str]  # names that occur in the statement
     entry: str = ""  # name of the function or class that it defines; empty for another statement
     imports: bool = False  # whether it is an import
     always: bool = False  # whether every slice has it

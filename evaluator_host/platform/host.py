@@ -99,7 +99,7 @@ async def _delete_old(kept: Iterable[Kept]) -> None:
     """Delete what is older than so many days, now and every hour; 0 keeps it for ever."""
     while True:
         for name, days, delete_before in kept:
-            with suppress(StoreUnavailable):  # the watch of the database reports it
+            with suppress(StoreUnavailable):  # the watch of the database reports the outage
                 if days and (deleted := await delete_before(datetime.now(UTC) - timedelta(days=days))):
                     _log.info("deleted %d %s from over %d days ago", deleted, name, days)
         await asyncio.sleep(_DELETE_EVERY_S)

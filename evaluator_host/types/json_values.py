@@ -16,7 +16,8 @@ from .json_paths import places, render_path
 
 VALUE_DEPTH: Final = 64  # levels a returned value may have (runtimes/PROTOCOL.md)
 LARGE_BYTES: Final = 256 << 10  # work on more JSON than this is done in a thread
-_DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56  # bytes that each takes in memory
+# bytes in memory of a dict, a list, an entry of a dict, an element of a list
+_DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER: Final = b"0" * 19  # digits, each replaced by 0, that may be over 64 bits: orjson returns a float
 # step between looked-at bytes in the first look: of 19 digits in a row it sees six, wherever they begin

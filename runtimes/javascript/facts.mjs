@@ -254,7 +254,8 @@ class Outline {
       const uses = this.#key(found, known);
       if (ASKING.includes(node.callee.property.name)) uses.asked = true;
     }
-    if (node.callee.name === 'eval') for (const every of known.values()) for (const uses of every) uses.read = true; // its text may read any name
+    // text that such a function runs may read any name
+    if (node.callee.name === 'eval') for (const every of known.values()) for (const uses of every) uses.read = true;
   }
 
   /** @param {Node} node @param {Known} known */

@@ -78,7 +78,7 @@ async def test_an_address_with_escapes_that_are_not_valid_is_a_page_too(look: Lo
     ):
         await page.goto(path)
         await expect(page.get_by_role("main")).to_contain_text(words)
-    look.faults.clear()  # the 404 is expected here
+    look.faults.clear()  # the 404 of this page is expected
 
 
 @pytest.mark.long

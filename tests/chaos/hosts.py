@@ -97,7 +97,7 @@ class ChaosHost:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.pids: list[int] = []
-        self.clean: set[int] = set()  # those of them that ended in order
+        self.clean: set[int] = set()  # those of these processes that ended in order
         self.most_mb = 0.0
         self.ready_s = 0.0  # seconds in which the host existed and was ready
         self._ready_at: float | None = None  # time of the last look at which the host was ready

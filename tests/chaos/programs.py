@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-ROWS: Final = 32  # `n` of a row is below this
+ROWS: Final = 32  # numbers `n` of rows are below this
 DATA: Final = "row {n} " * 20
 
 

@@ -422,7 +422,7 @@ class Traffic:
                 if ready.status_code != 503 or not self._oracle.timeline.excused(NOT_READY, began, time.monotonic()):
                     self._oracle.find(f"/readyz: {ready.status_code} that no fault explains: {ready.text[:400]}")
 
-    # Parts that all of them share
+    # Parts that all callers share
 
     async def _turns(self, name: str, *, pause_s: float) -> AsyncIterator[random.Random]:
         """Yield the random numbers for a caller's turns, with pauses, until the run is over."""

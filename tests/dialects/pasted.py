@@ -298,7 +298,7 @@ PASTED: Final = [
         contract="deepeval",
         note="prebound",
     ),
-    # Several in one file
+    # Several evaluators in one file
     Pasted(
         "two scorers of MLflow in a file",
         """

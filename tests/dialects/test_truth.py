@@ -326,7 +326,8 @@ ASKS_NOT: list[tuple[Language, str]] = [
     (PYTHON, "return said == getattr(item, 'reference', None)"),
     (PYTHON, "# if not item['reference']:\nreturn said == item['reference']"),  # in a comment
     (PYTHON, '"""\nif not item.reference:\n"""\nreturn said == item["reference"]'),  # in a text
-    (PYTHON, "if item.get('strict'): said = said.strip()\nreturn said == item['reference']"),  # asks for another one
+    # asks for another expected answer
+    (PYTHON, "if item.get('strict'): said = said.strip()\nreturn said == item['reference']"),
     (PYTHON, "return said == item['reference'] or item['other'] is None"),
     (PYTHON, "same = lambda item: item is None\nif same(said): return 0\nreturn said == item['reference']"),
     (JAVASCRIPT, "return said === item.reference ? 1 : 0"),
@@ -343,7 +344,7 @@ AROUND: dict[Language, tuple[str, str, str, str]] = {  # contract, key of the ex
     JAVASCRIPT: ("coze", "reference_output", f"function exec_evaluation(turn) {{ {_TURN}", "}"),
     TYPESCRIPT: ("coze", "reference_output", f"type Item = any;\nfunction exec_evaluation(turn: any) {{ {_TURN}", "}"),
 }
-NOT_TOLD: list[tuple[str, str]] = [  # it does not read the expected answer
+NOT_TOLD: list[tuple[str, str]] = [  # evaluators that do not read the expected answer
     ("openai-grader", """
         def grade(sample, item):
             "Compares with item['reference']."

@@ -41,7 +41,7 @@ class Scene:
         """Start a call and return once its row runs."""
         before = set(self.processes("runner.py"))  # some may belong to a sandbox that is ending
         future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
-        with_row = 4  # bubblewrap twice, the runner, its row
+        with_row = 4  # bubblewrap twice, the runner, and its row
         self.until(lambda: future.done() or len(set(self.processes("runner.py")) - before) >= with_row)
         time.sleep(0.3)
         return future

@@ -56,7 +56,7 @@ def test_a_busy_neighbour_takes_no_weight_from_a_host(monkeypatch: pytest.Monkey
     with host_folder(1) as one, host_folder(2) as two, ExitStack() as stack:
         ordinary, alone = spin(stack, cpu), guest(stack, one, cpu)
         flood = [guest(stack, two, cpu) for _ in range(6)]
-        time.sleep(0.3)  # they have begun by now
+        time.sleep(0.3)  # time for both to begin
         everyone = [ordinary, alone, *flood]
         before = {process.pid: own_seconds(process.pid) for process in everyone}
         while sum(own_seconds(process.pid) - before[process.pid] for process in everyone) < MEASURED_S:

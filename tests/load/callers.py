@@ -22,7 +22,7 @@ class Tally:
 
     statuses: Counter[int] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
-    milliseconds: list[float] = field(default_factory=list)  # of good programs that were answered
+    milliseconds: list[float] = field(default_factory=list)  # milliseconds of answered calls of good programs
 
     @property
     def answered(self) -> int:

@@ -31,7 +31,7 @@ def test_every_answer_is_right_or_an_honest_refusal_and_nothing_is_left(tmp_path
 
 
 def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
-    with temporary_folder(None, "soak-") as folder:  # a folder that every user can reach
+    with temporary_folder(None, "soak-") as folder:  # a folder that every user can read
         found = soak(folder, minutes=0.1, ordinary=True)
     assert found["wrong"] == []
     assert why(found | {"p95_ratio": 5.1}) == ["the neighbour's p95 is 5.1 x its quiet one, over 5"]

@@ -110,7 +110,7 @@ def _own_cgroups(
 def _memory_limits(group: Path) -> Iterator[int]:
     """Yield the limit of a cgroup's memory in bytes, if it has one."""
     for name in ("memory.max", "memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):  # no such file, or "max"
+        with suppress(OSError, ValueError):  # the file does not exist, or says "max"
             yield int((group / name).read_text())
 
 
@@ -144,7 +144,7 @@ def _processes(proc: Path = Path("/proc")) -> int:
             known.append(int((proc / "sys/kernel" / name).read_text()))
     with suppress(OSError):
         for folder in _own_cgroups("pids"):
-            with suppress(OSError, ValueError):  # no such file, or "max"
+            with suppress(OSError, ValueError):  # the file does not exist, or says "max"
                 known.append(int((folder / "pids.max").read_text()))
     return min(known, default=_MOST_DESCRIPTORS)
 
@@ -174,7 +174,7 @@ class ModelEndpoint(BaseModel):
     model: str | None = None  # its name at the provider; None for the name of the reference
     secret: str | None = None  # name of the secret of the caller's workspace that is its key
     key: SecretStr | None = None  # its key, when the operator pays for it
-    kind: ModelKind = ModelKind.OPENAI  # the API that it speaks
+    kind: ModelKind = ModelKind.OPENAI  # the API of the provider
     input_price: float | None = Field(None, ge=0)  # price of a million tokens of requests
     output_price: float | None = Field(None, ge=0)  # price of a million tokens of answers
     timeout_s: float = Field(60.0, gt=0, le=3600)  # seconds for one answer

@@ -233,7 +233,7 @@ def _each(spans: Any) -> Iterator[tuple[str, _Span]]:
                 yield str(name), span
 
 
-# The documented paths of one span
+# Paths that the documentation names, for one span
 
 
 def _documented(span: _Span, name: str) -> _Span:

@@ -507,7 +507,7 @@ def _is_type_checking(test: ast.expr) -> bool:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name that no file can have
+    except OSError:  # the name cannot belong to a file
         return False
 
 

@@ -107,7 +107,7 @@ _AWAITABLE: Final = frozenset(("coroutine", "Promise", "asyncio.Task", "_asyncio
 _NUMERIC: Final = re.compile(r"(\S+\.)?(Series|DataFrame|ndarray|Tensor|NAType|(float|int|bool)\d+)")
 _COUNTED: Final = frozenset(("set", "frozenset", "dict_keys", "dict_values", "map", "filter", "zip", "range", "bytes"))
 _TEXT_METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))
-_OF_A_KEY: Final = frozenset(("KeyError", "TypeError"))  # errors that a missing value causes
+_OF_A_KEY: Final = frozenset(("KeyError", "TypeError"))  # errors that a missing key or value may cause
 _NOT_CONNECTED: Final = frozenset(
     ("openai.APIConnectionError", "anthropic.APIConnectionError", "groq.APIConnectionError", "APIConnectionError")
 )

@@ -220,7 +220,7 @@ def unloaded_context(prepared: Prepared, backend: str) -> ResultContext:
 
 
 async def result(
-    context: ResultContext,  # context of its lease
+    context: ResultContext,  # context of the row's lease
     outcome: Outcome | Skipped,  # the sandbox's answer, or the reason why it was not asked
     *,
     started: float,  # `time.perf_counter()` when the row's time began

@@ -109,7 +109,7 @@ def _scalar_value(scalar: Any) -> Any:
         return [[_scalar_value(inner) for inner in entry.values()] for entry in scalar.values]
     if pa.types.is_nested(kind):
         return [_scalar_value(inner) for inner in scalar.values]
-    if pa.types.is_time64(kind) and scalar.value % 1000 and kind.unit == "ns":  # Python would leave them out
+    if pa.types.is_time64(kind) and scalar.value % 1000 and kind.unit == "ns":  # Python would drop the nanoseconds
         return _time(*divmod(scalar.value, _PER_SECOND["ns"]), digits=9)
     try:
         return _jsonable(scalar.as_py())

@@ -164,7 +164,7 @@ def _jsonl(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator
     while line := file.readline(max_row_bytes + 1):
         number += 1
         if len(line) > max_row_bytes:
-            while line and not line.endswith(b"\n"):  # skip the rest of it
+            while line and not line.endswith(b"\n"):  # skips the rest of a line that is too long
                 line = file.readline(1 << 20)
             yield number, BadRow(f"longer than {max_row_bytes >> 20} MB")
             continue

@@ -136,7 +136,7 @@ async def _mapped(chunks: AsyncIterator[bytes], size: int) -> memoryview:
     Each chunk is copied at once, so that the next one takes its memory: a list of them would touch all of it twice.
     """
     block = mmap.mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # the kernel may not have them
+    with suppress(OSError):  # the kernel may lack large pages
         block.madvise(mmap.MADV_HUGEPAGE)
     held = 0
     async for chunk in chunks:

@@ -93,7 +93,7 @@ class NameFacts:
 
     description: str | None = None  # text for people; empty for a new evaluator
     sampling: float | None = None  # share of live traces to score, 0 to 1; 1 for a new one
-    tags: Sequence[str] | None = None  # none for a new one
+    tags: Sequence[str] | None = None  # tags; None for those of the version before, or none for a new evaluator
 
     def columns(self) -> dict[str, Any]:
         """Return the fields that are not None, as columns of the evaluators' table."""

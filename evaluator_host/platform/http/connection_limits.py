@@ -161,7 +161,7 @@ class ConnectionLimits(HttpToolsProtocol):
     @property
     def quiet_since(self) -> float | None:
         """Time at which the host began waiting for the client's request; None while a request is being answered."""
-        cycle = cast("Any", self.cycle)  # None until the first request
+        cycle = cast("Any", self.cycle)  # None before the first request
         waits = self._head_timer is not None or (cycle is not None and cycle.response_complete)
         return self._quiet_since if waits else None
 

@@ -94,7 +94,7 @@ class AccessMiddleware:
             ceiling, body_timeout_s = self._limits(scope)
             length = self._check(headers, ceiling)
             workspace = await self._admit(scope, headers)
-            upload = _is_upload(scope)  # goes to disk while it arrives
+            upload = _is_upload(scope)  # an upload goes to disk while it arrives
             first = self._calls() if scope["path"] == _CALL else nullcontext()
             with first, self._counted(workspace, upload=upload), self._memory.hold(workspace) as memory:
                 scope[_MEMORY] = sending.memory = memory

@@ -49,7 +49,7 @@ class FirstRowsOfJobs:
           InvalidRequest: the mapping names no column, or an evaluator reads outputs and no row has any.
           HostError: as `LimitedProcesses.call`.
         """
-        if spec.mapping == dict([NO_OUTPUTS]):  # there is nothing to check
+        if spec.mapping == dict([NO_OUTPUTS]):  # outputs=none alone needs no check
             return
         found = await self.read(spec, dataset, workspace_id)
         if found is None:

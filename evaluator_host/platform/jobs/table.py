@@ -208,7 +208,7 @@ class DesiredState(StrEnum):
 class JobEvaluator:
     """The copy of an evaluator that a job stores when it is created."""
 
-    position: int  # its place in the job, from 0
+    position: int  # place of the evaluator in the job, from 0
     label: str  # its name in results, unique within the job
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one
@@ -280,10 +280,10 @@ class EvaluatorTally:
     """The scores of an evaluator in a job so far, and in the previous job over the same rows."""
 
     job_id: str  # the job
-    label: str  # its name in results
+    label: str  # name of the evaluator in results
     name: str | None  # name of a stored evaluator; None for a pasted one
     version: int | None  # version of a stored evaluator; None for a pasted one
-    tally: Tally  # what it scored
+    tally: Tally  # what the evaluator scored
     # the newest job over the same rows that had completed before this one did; None without one
     previous_job: str | None
     previous: Tally | None  # what the same evaluator scored there; None when that job was deleted

@@ -26,7 +26,7 @@ _PRUNED_AT_ONCE: Final = 10_000  # entries removed at once, so that a writer nev
 class AuditEntry:
     """One entry of the audit log: a call, with ids of workspace and key."""
 
-    at: datetime  # when it began, in UTC
+    at: datetime  # when the call began, in UTC
     workspace_id: str  # the caller's workspace
     key_id: str | None  # the caller's key; None on a host without keys
     verb: str  # such as `evaluate` or `jobs.create`

@@ -68,7 +68,7 @@ class RowProcess:
         self._decode, self._bind, self._call, self._convert = entry.decode, entry.bind, entry.call, entry.convert
         self._result_bytes = result_bytes
         self._order: bytes | memoryview = b""  # the row to answer, as the supervisor sent it
-        self._left = bytearray()  # bytes of the rows after it
+        self._left = bytearray()  # bytes of the rows after the present one
         self._at_once = _FIRST_BYTES
         self._written = written
 
@@ -157,7 +157,7 @@ class RowProcess:
         mapped = _mmap(-1, -(-size // _PAGE_BYTES) * _PAGE_BYTES, _OWN_MEMORY)
         try:
             mapped.madvise(_LARGE_PAGES)
-        except OSError:  # the kernel may not have them
+        except OSError:  # the kernel may lack large pages
             pass
         held = min(len(buffer), size)
         view = memoryview(mapped)[:size]

@@ -36,7 +36,7 @@ def waited(job):
 jobs, made = {}, {}
 for name, given in nemo_cases.cases(model).items():
     if isinstance(given["metrics"], list):
-        continue  # the client submits one metric
+        continue  # skipped: the client submits one metric only
     try:
         jobs[name] = submitted(given)
     except Exception as error:
@@ -54,4 +54,4 @@ made["client"] = {name: dumped(lambda: result_of(job)) for name, job in jobs.ite
 with open(found, "w") as file:
     json.dump(made, file)
 sys.stdout.flush()
-os._exit(0)  # its threads are slow to end
+os._exit(0)  # ends at once, because threads of the package are slow to end

@@ -154,7 +154,7 @@ class BuildSandbox:
         while True:
             try:
                 return await self._run(command, view, identity, disk_watch, timeout_s)
-            except FileNotFoundError as error:  # something removed its cgroup before it began
+            except FileNotFoundError as error:  # something removed the cgroup of the command before it began
                 if next(tries) == _TRIES:
                     raise MachineExhausted.by(error, doing="start a command that installs packages") from error
 
@@ -233,7 +233,8 @@ async def _limit(
     if made is not None:
         await group.limit(pid, made)
     with contextlib.suppress(ProcessLookupError):  # the process has failed meanwhile; its exit code says why
-        for name, value in _process_limits(limits, cgroups).limits.items():  # now, since the filter forbids it later
+        # set now, because the filter forbids it later
+        for name, value in _process_limits(limits, cgroups).limits.items():
             lower_rlimit(pid, getattr(resource, f"RLIMIT_{name}"), value)
     inherited.go()
     return pid

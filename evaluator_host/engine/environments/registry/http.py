@@ -250,7 +250,7 @@ class _Registry:
                 read.update(piece)
                 yield piece
 
-        self._ask("HEAD", f"blobs/{digest}")  # this request brings the authorization
+        self._ask("HEAD", f"blobs/{digest}")  # this request makes the registry ask for authorization
         with self._client.stream("GET", self._url(f"blobs/{digest}"), headers=self._authorization) as answer:
             self._require(answer)
             found = pieces(answer)

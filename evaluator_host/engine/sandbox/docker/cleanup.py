@@ -27,11 +27,11 @@ class ContainerExit:
     """The end of a container, as the engine reported it before the container was removed."""
 
     found: bool = False  # whether the engine had it; otherwise somebody else has removed it
-    ended: bool = False  # whether it had ended by itself
+    ended: bool = False  # whether the container had ended by itself
     exit_code: int | None = None
     signal: int | None = None
     oom_killed: bool = False
-    gone: bool = True  # whether it is removed now
+    gone: bool = True  # whether the container is removed now
 
     @property
     def was_killed(self) -> bool:

@@ -73,7 +73,7 @@ class EngineFacts:
     cpu_quota: bool = True
     seccomp: bool = True
     rootless: bool = False
-    runtimes: tuple[str, ...] = ()  # names that `runtime` can take
+    runtimes: tuple[str, ...] = ()  # names of the runtimes that the engine offers
     unlimited_runtimes: tuple[str, ...] = ()  # those that hold no limit (gVisor's `--ignore-cgroups`)
     default_runtime: str = ""
 

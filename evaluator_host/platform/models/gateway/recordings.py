@@ -19,7 +19,7 @@ from evaluator_host.types.redaction import MASKED, Redactor
 
 EVENTS: Final = "text/event-stream"
 _DIGEST: Final = re.compile("sha256:[0-9a-f]{64}")
-_AT_ONCE: Final = 100  # lines of an import, in one transaction
+_AT_ONCE: Final = 100  # lines of an import that are stored in one transaction
 _LINE_BYTES: Final = 32 << 20
 _FIELDS: Final = {"status": int, "content_type": str, "body": str, "input_tokens": int, "output_tokens": int}
 

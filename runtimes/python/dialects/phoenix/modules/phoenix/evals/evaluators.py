@@ -1,7 +1,7 @@
 """The decorator that makes an evaluator of a function."""
 
 _VARIADIC = 0x0C
-_WORDS_OF_A_LABEL = 2  # spaces in a label of this platform
+_WORDS_OF_A_LABEL = 2  # spaces in a label, at most
 
 
 class Score:
