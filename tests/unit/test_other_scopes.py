@@ -20,7 +20,7 @@ async def test_only_http_and_the_start_of_the_application_pass(kind: str) -> Non
     middleware = AccessMiddleware(
         app, access=None, hosts=(), body_bytes=1, upload_bytes=1, body_timeout_s=1, memory_bytes=1, open_paths=("/",)
     )
-    with pytest.raises(NotImplementedError, match=f"speaks HTTP, not {kind}"):
+    with pytest.raises(NotImplementedError, match=f"speaks HTTP only, not {kind}"):
         await middleware({"type": kind, "path": "/", "headers": []}, none, none)
     await middleware({"type": "lifespan"}, none, none)
     assert seen == ["lifespan"]
