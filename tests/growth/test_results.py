@@ -92,6 +92,7 @@ async def jobs(
         yield Jobs(store, few, many)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("sort", "which"), _BY_INDEX)
 async def test_a_page_costs_the_same_of_a_larger_job(jobs: Jobs, sort: Sort, which: Filter) -> None:
     few, many = [await jobs.page(job, which, sort) for job in (jobs.few, jobs.many)]
@@ -134,6 +135,7 @@ async def test_the_results_of_one_row_are_found_without_the_others(jobs: Jobs) -
     assert many.read <= SAME * few.read
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sort", Sort)
 @pytest.mark.parametrize("which", _FILTERS)
 async def test_pages_give_what_sorting_all_results_gives(jobs: Jobs, sort: Sort, which: Filter) -> None:

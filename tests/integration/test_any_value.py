@@ -144,15 +144,14 @@ def _cut(path: str) -> str:
     return path[:100]
 
 
-def test_any_value_comes_back_or_is_named(databases: Databases, tmp_path: Path) -> None:
+@pytest.mark.long("hundreds of values by each way; test_exact_values.py has the numbers that are hard")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_any_value_comes_back_or_is_named(engine: str, databases: Databases, tmp_path: Path) -> None:
     rows = drawn(500)
-    for engine in ENGINES:
-        folder = tmp_path / engine
-        folder.mkdir()
-        environment = {"EVALUATOR_HOST_DATABASE_URL": databases.make(engine)}
-        with Server(data_dir=new_home(folder), log=folder / "log", environment=environment) as server:
-            missed = {f"{name}, {how}": found for name, how, found in came(server.client, rows)}
-        assert {name: found[:5] for name, found in missed.items() if found} == {}, engine
+    environment = {"EVALUATOR_HOST_DATABASE_URL": databases.make(engine)}
+    with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
+        missed = {f"{name}, {how}": found for name, how, found in came(server.client, rows)}
+    assert {name: found[:5] for name, found in missed.items() if found} == {}
 
 
 def came(client: httpx.Client, rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, list[Any]]]:

@@ -167,6 +167,7 @@ async def test_an_index_that_does_not_answer_is_said_so(tmp_path: Path) -> None:
                 await service.evaluate(auto(code, language), Row())
 
 
+@pytest.mark.long
 async def test_packages_of_npm_are_the_latest(real: Service) -> None:
     code = (
         "import _ from 'lodash';\nexport default function evaluate(inputs, outputs) { return _.isEqual(outputs, 1); }"

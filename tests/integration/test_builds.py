@@ -46,6 +46,7 @@ async def test_many_callers_cause_one_build(backend: str, home: Path) -> None:
     assert len(builds) == 1
 
 
+@pytest.mark.long
 def test_a_host_killed_in_the_middle_of_a_build_leaves_nothing_and_builds_it_once(home: Path, tmp_path: Path) -> None:
     build_home = home / "environments" / "build"
     first = Server(log=tmp_path / "first", data_dir=home).wait_until_ready()

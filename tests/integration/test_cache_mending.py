@@ -88,6 +88,7 @@ async def test_what_nobody_has_is_not_verified(service: Service) -> None:
             await service.environments.verify(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)
 def test_the_command_says_what_it_found_and_whether_it_is_mended(host: Host) -> None:
     digest = host.run("packages", "build", PIN)["digest"]
@@ -121,6 +122,7 @@ SWAPS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("host", ["docker"], indirect=True)
 @pytest.mark.parametrize(("recipe", "said"), SWAPS.values(), ids=SWAPS)
 async def test_an_image_that_is_not_the_set_is_found_and_made_again(

@@ -101,6 +101,7 @@ def engine() -> Iterator[CrashEngine]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # docker-py abandons its connections when an engine is killed
 async def test_an_engine_killed_under_a_sandbox_loses_it_and_the_next_one_removes_it(engine: CrashEngine) -> None:
     backend = backend_at(engine.address)

@@ -118,6 +118,7 @@ async def test_a_half_written_set_is_mended(service: Service, home: Path) -> Non
     assert (await service.environments.find_report(report.key)).status == "ready"
 
 
+@pytest.mark.long
 async def test_prune_takes_what_nobody_uses_and_a_rebuild_is_the_same(home: Path) -> None:
     async with opened(settings(home)) as service:
         await service.environments.request(["six==1.15.0"], PYTHON)
@@ -199,6 +200,7 @@ export const evaluate = (inputs, outputs, trace) => [fp, sub, readFileSync];
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "language", "pins", "missing"),
     [
@@ -243,6 +245,7 @@ async def test_check_names_the_pin_that_each_import_needs(
     assert report.ok is not bool(missing)
 
 
+@pytest.mark.long
 async def test_a_package_without_a_wheel_is_built_where_the_operator_allows_it(home: Path) -> None:
     code = "import docopt\ndef evaluate(inputs, outputs, trace):\n    return 1\n"
     async with opened(settings(home)) as service:

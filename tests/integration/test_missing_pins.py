@@ -116,6 +116,7 @@ async def test_a_real_package_whose_addon_is_not_prebuilt_is_refused_with_the_wa
     assert error.problems[0].hint == remedy
 
 
+@pytest.mark.long
 async def test_a_package_that_brings_its_addon_or_needs_none_is_not_refused(host: Service, index: Index) -> None:
     gyp = {"binding.gyp": "{}"}
     both = {"index.js": "module.exports = 1", **gyp}

@@ -176,6 +176,7 @@ def test_commands_refuse_and_say_what_to_type(folder: Path, server: Server) -> N
     assert cli("jobs", "create", "-e", "exact", "-d", "support", "--wait", "--url", server.url, *mapped)[0] == 0
 
 
+@pytest.mark.long
 async def test_tools_of_agents_refuse(folder: Path) -> None:
     path = str(folder / "support.jsonl")
     async with tools() as client:

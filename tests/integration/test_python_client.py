@@ -70,6 +70,7 @@ def test_each_of_its_modules_can_be_imported(python: Path) -> None:
     assert done(python, "-c", program).split() == ["1", "False"]
 
 
+@pytest.mark.long
 def test_the_example_of_its_page_scores_and_a_job_runs(python: Path, server: Server) -> None:
     (example,) = [block.text for block in blocks(SOURCE / "README.md") if block.language == "python"]
     url = f"http://127.0.0.1:{server.port}"

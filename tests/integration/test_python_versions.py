@@ -85,6 +85,7 @@ def built(server: Server, pin: str, **asked: str) -> str:
     return key
 
 
+@pytest.mark.long
 def test_a_set_is_built_ahead_for_the_python_that_an_evaluator_will_ask_for(server: Server, index: Index) -> None:
     pin = index.add("ahead", "import sys\nsaid = '%d.%d' % sys.version_info[:2]\n")
     other, own = built(server, pin, python=OTHER), built(server, pin)
@@ -99,6 +100,7 @@ def test_a_set_is_built_ahead_for_the_python_that_an_evaluator_will_ask_for(serv
     assert len(index.asked) == before, "nothing is resolved again"
 
 
+@pytest.mark.long
 def test_a_set_that_was_asked_for_has_a_sandbox_waiting(tmp_path: Path, index: Index) -> None:
     pin = index.add("waits", "said = 1\n")
     with Host(tmp_path / "host", "bubblewrap", index=index).server(tmp_path / "log", **PREWARMED) as server:
