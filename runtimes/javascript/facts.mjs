@@ -27,6 +27,7 @@ const CHARS = 80;
 const EITHER = ['==', '===', '!=', '!=='];
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
 const GETTERS = ['get', 'hasOwn', 'hasOwnProperty'];
+const SAME = ['trim', 'toLowerCase', 'toUpperCase']; // methods that return the value in another form
 const ASKING = ['hasOwn', 'hasOwnProperty'];
 const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement', 'ForStatement'];
 
@@ -237,7 +238,7 @@ class Outline {
       case 'UnaryExpression': return void (node.operator === '!' && this.#ask(node.argument, known, asks));
       case 'LogicalExpression':
         if (node.operator === '&&') this.#ask(node.left, known, asks);
-        for (const uses of this.#valuesOf(node.left, known)) uses.tested = true;
+        this.#tested(node.left, known);
         break;
       case 'BinaryExpression': return this.#compare(node, known, asks);
       case 'MemberExpression': return this.#member(node, known);
@@ -261,7 +262,7 @@ class Outline {
   /** @param {Node} node @param {Known} known */
   #member(node, known) {
     const { object, optional } = node;
-    if (optional) for (const uses of this.#valuesOf(object, known)) uses.tested = true;
+    if (optional) this.#tested(object, known);
     const found = readOf(node);
     if (!found) return;
     if (!this.#called.has(node)) this.#key(found, known);
@@ -281,10 +282,16 @@ class Outline {
       if (EITHER.includes(operator) && isNothing(other)) this.#ask(one, known, asks);
       else if (EITHER.includes(operator) && other.value === 'undefined' && one.operator === 'typeof') this.#ask(one.argument, known, asks);
       else if (EITHER.includes(operator) || operator === 'in') {
-        const others = this.#valuesOf(other, known).filter((each) => each.of === null);
-        for (const uses of this.#valuesOf(one, known)) for (const each of others) uses.compared.add(each.key);
+        const others = (known.get(other.name) ?? []).filter((each) => each.of === null);
+        for (const uses of known.get(one.name) ?? []) for (const each of others) if (each !== uses) uses.compared.add(each.key);
       }
     }
+  }
+
+  /** @param {Node} node @param {Known} known @returns {void} */
+  #tested(node, known) {
+    if (node.type === 'LogicalExpression') [node.left, node.right].forEach((one) => this.#tested(one, known));
+    else for (const uses of known.get(node.name) ?? []) uses.tested = true;
   }
 
   /** Note what an expression asks for, if it decides by its truth. @param {Node | null} node @param {Known} known @param {boolean} byStatement @returns {void} */
@@ -292,8 +299,8 @@ class Outline {
     if (!node) return;
     if (node.type === 'UnaryExpression' && node.operator === '!') return this.#ask(node.argument, known, byStatement);
     if (node.type === 'LogicalExpression') return [node.left, node.right].forEach((one) => this.#ask(one, known, byStatement));
+    this.#tested(node, known);
     const asked = this.#valuesOf(node, known);
-    for (const uses of asked) uses.tested = true;
     if (byStatement) for (const name of [node.name ?? '', ...asked.map((one) => one.key)]) this.#asked.add(name);
     let whole = /** @type {Node | undefined} */ (node);
     for (let parts = 0; whole && parts < MOST_PARTS; parts++) {
@@ -351,7 +358,7 @@ function alternativesOf(node) {
     case 'AwaitExpression': return [node.argument];
     case 'LogicalExpression': return [node.left, node.right];
     case 'ConditionalExpression': return [node.consequent, node.alternate];
-    case 'CallExpression': return node.callee.type === 'MemberExpression' && node.arguments.length === 0 ? [node.callee.object] : [];
+    case 'CallExpression': return SAME.includes(node.callee.property?.name) ? [node.callee.object] : [];
     default: return [];
   }
 }

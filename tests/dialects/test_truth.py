@@ -329,12 +329,15 @@ ASKS_NOT: list[tuple[Language, str]] = [
     # asks for another expected answer
     (PYTHON, "if item.get('strict'): said = said.strip()\nreturn said == item['reference']"),
     (PYTHON, "return said == item['reference'] or item['other'] is None"),
+    (PYTHON, "if str(item['reference']).isdigit(): return 1"),  # asks for another thing
+    (PYTHON, "if item['reference'].isdigit(): return 1"),
     (PYTHON, "same = lambda item: item is None\nif same(said): return 0\nreturn said == item['reference']"),
     (JAVASCRIPT, "return said === item.reference ? 1 : 0"),
     (JAVASCRIPT, "if(said===item.reference){return 1}"),
     (JAVASCRIPT, "/* if (!item.reference) */ return said === item.reference"),
     (JAVASCRIPT, "const note = 'if (!item.reference)'; return said === item.reference"),
     (JAVASCRIPT, "const { reference } = item; return said === reference"),
+    (JAVASCRIPT, "if (item.reference.isNumber()) return 1"),
     (JAVASCRIPT, "return said === same(item); function same(one) { return one['reference'] }"),
     (TYPESCRIPT, "const wanted: string | null = item.reference ?? null;\nreturn said === wanted"),
 ]

@@ -29,6 +29,7 @@ _WRAPPINGS = 10  # decorators around a function that are looked through
 _WHOLE = ("Eq", "NotEq", "In", "NotIn")
 _GETTERS = ("get", "pop", "setdefault")
 _OWN = ("self", "cls")  # what a method reads of its own object is not given by a row
+_SAME = ("strip", "lower", "upper", "casefold", "copy")  # methods that return the value in another form
 _BY_TEXT = ("eval", "exec")  # functions that run text, which may read any name
 _SCOPES = ("locals", "vars")  # functions that give every name when they get no arguments
 
@@ -268,6 +269,9 @@ class _Outline:
     def note_changed(self, node: Any, scope: _Scope) -> None:
         for one in scope.known.get(getattr(node.target, "id", ""), ()):
             one.read = True
+        found = _read_of(node.target)
+        if found is not None:
+            self._note_key(*found, scope.known)
 
     def note_if(self, node: Any, scope: _Scope) -> None:
         self._ask(node.test, scope, by_statement=True)
@@ -284,7 +288,15 @@ class _Outline:
         for one in node.values[:-1]:
             if type(node.op).__name__ == "And":
                 self._ask(one, scope)
-            for value in self._values(one, scope.known):
+            self._note_tested(one, scope.known)
+
+    def _note_tested(self, node: Any, known: Known) -> None:
+        kind = type(node).__name__
+        if kind == "BoolOp":
+            for one in node.values:
+                self._note_tested(one, known)
+        elif kind == "Name":
+            for value in known.get(node.id, ()):
                 value.tested = True
 
     def note_filters(self, node: Any, scope: _Scope) -> None:
@@ -308,9 +320,9 @@ class _Outline:
                     self._note_whole(this, that, scope.known)
 
     def _note_whole(self, this: Any, that: Any, known: Known) -> None:
-        others = [one.key for one in self._values(that, known) if one.of is None]
-        for one in self._values(this, known) if others else ():
-            one.compared.update(dict.fromkeys(others))
+        others = [one.key for one in known.get(getattr(that, "id", ""), ()) if one.of is None]
+        for one in known.get(getattr(this, "id", ""), ()):
+            one.compared.update(dict.fromkeys(other for other in others if other != one.key))
 
     def note_read(self, node: Any, scope: _Scope) -> None:
         """Note an attribute or key, but for one that is set."""
@@ -345,9 +357,8 @@ class _Outline:
             for one in node.values:
                 self._ask(one, scope, by_statement=by_statement)
             return
+        self._note_tested(node, scope.known)
         asked = self._values(node, scope.known)
-        for one in asked:
-            one.tested = True
         if by_statement or scope.asks:
             self._asked.update(one.key for one in asked)
             self._asked.update([node.id] if kind == "Name" else ())
@@ -408,8 +419,7 @@ def _alternatives(kind: str, node: Any) -> list[Any]:
     if kind == "IfExp":
         return [node.body, node.orelse]
     if kind == "Call":
-        is_method = type(node.func).__name__ == "Attribute" and not node.args and not node.keywords
-        return [node.func.value] if is_method else []
+        return [node.func.value] if getattr(node.func, "attr", None) in _SAME else []
     return [node.value] if kind in ("Await", "NamedExpr") else []
 
 
