@@ -67,7 +67,7 @@ def _pairs(path: Path) -> Iterator[tuple[Path, Path]]:
     """Yield each evaluator at a path with the file of its cases."""
     files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES)
     if not path.exists():
-        raise InvalidRequest(f"there is no {path}")
+        raise InvalidRequest(f"there is no file or folder {path}; check its spelling")
     for file in files:
         for cases in case_files(file):
             yield file, cases

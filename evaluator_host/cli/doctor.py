@@ -161,7 +161,7 @@ def _running_host(settings: Settings, name: str) -> Finding | None:
     from evaluator_host.platform.terminal.remote_host import host  # noqa: PLC0415 - httpx, which few commands need
 
     address = f"[{settings.host}]" if ":" in settings.host else settings.host
-    version = "it wants a key"
+    version = "it needs a key"
     try:
         with host(f"http://{address}:{settings.port}", timeout_s=_ANSWERS_S) as client:
             client.ready()

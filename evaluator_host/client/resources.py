@@ -350,7 +350,7 @@ class DatasetVerbs(NamedVerbs[TransportT, DatasetReport]):
           remove: Numbers of rows to remove.
           add: Rows to append.
           add_from: `{"job": id, "rows": [0, 7]}` or `{"evaluator": name, "traces": [12]}`: rows to append.
-          create: Make the data set if there is none of that name.
+          create: Make the data set if it does not exist.
           version: Refuse the edit unless this is the newest version: numbers of rows are those of a version.
 
         Raises:

@@ -253,7 +253,7 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
       name: Name of the evaluator, data set, …
 
     Raises:
-      NotFound: there is none of that name.
+      NotFound: there is no such object.
     """
 
     _PATH: ClassVar[str]  # path of the API

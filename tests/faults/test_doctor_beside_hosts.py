@@ -80,7 +80,7 @@ def test_a_host_that_wants_a_key_at_an_address_of_version_6(tmp_path: Path, data
     server.client = httpx.Client(base_url=f"http://[::1]:{server.port}", timeout=60)
     with server:
         told = doctor(server.port, EVALUATOR_HOST_HOST="::1", **environment)[f"port {server.port}"]
-    assert (told["ok"], told["detail"]) == (True, "an Evaluator Host runs there (it wants a key)")
+    assert (told["ok"], told["detail"]) == (True, "an Evaluator Host runs there (it needs a key)")
 
 
 def test_a_host_that_is_stopping(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class EditIn(Wire):
     remove: _Numbers = Field(default_factory=list, max_length=100_000, description="Numbers of rows to remove.")
     add: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000, description="Rows to append.")
     add_from: JobRowsIn | TraceRowsIn | None = Field(None, description="Rows of a job, or live traces, to append.")
-    create: bool = Field(False, description="Make the data set if there is none of that name.")  # noqa: FBT003
+    create: bool = Field(False, description="Make the data set if it does not exist.")  # noqa: FBT003
     version: WholeNumber | None = Field(
         None, ge=1, description="Only if this is the newest version; otherwise 409 `in_use`."
     )

@@ -37,7 +37,7 @@ class ModelService:
         """Return a model that evaluators of a workspace may be granted.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no such object.
         """
         found = next((one for one in await self.directory.list(workspace) if one.name == name), None)
         if found is None:

@@ -126,7 +126,7 @@ def _coerce(value: Json, config: dict[str, Json]) -> dict[str, Json]:
     """Return label, score and explanation of a value."""
     kind = config["type"]
     if kind not in {"none", "continuous", "categorical"}:
-        raise _Refused(f"the output configuration {shown(kind)} is none of none, continuous, categorical")
+        raise _Refused(f"the output configuration {shown(kind)} is not one of none, continuous and categorical")
     if isinstance(value, dict):
         return _from_dict(value, config)
     if value is None and kind == "none":

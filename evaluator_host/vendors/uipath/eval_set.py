@@ -166,7 +166,7 @@ class _Reading:
             seen.setdefault(item.id, at)
             items.append(item)
         if not items and not self.problems:
-            self._fault(path, "there is no test case in it")
+            self._fault(path, "the eval set has no test case; add one")
         return tuple(items)
 
     def _item(self, entry: Json, path: str, refs: tuple[str, ...]) -> EvalItem | None:

@@ -78,7 +78,7 @@ def test_what_is_not_used_is_noted() -> None:
     [
         (DOCUMENTED, "version", "2.0", "$.version", "'2.0' is not known"),
         (DOCUMENTED, "evaluationItems", None, "$", "no test cases"),
-        (DOCUMENTED, "evaluationItems", [], "$.evaluationItems", "there is no test case"),
+        (DOCUMENTED, "evaluationItems", [], "$.evaluationItems", "the eval set has no test case"),
         (DOCUMENTED, "evaluationItems", {}, "$.evaluationItems", "it is a list, not an object"),
         (DOCUMENTED, "evaluationItems/0", 3, "$.evaluationItems[0]", "an object, not a number"),
         (DOCUMENTED, "evaluationItems/0/id", None, "$.evaluationItems[0].id", "needs an id"),

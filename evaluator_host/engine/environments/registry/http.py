@@ -311,7 +311,7 @@ class _Registry:
             found = _object(answer.content)
             return f"Bearer {found.get('token') or found.get('access_token')}"
         if self._user is None:
-            raise PackagesFailed("the registry wants a user: run `docker login` for it")
+            raise PackagesFailed("the registry needs a login: run `docker login` for it")
         return "Basic " + base64.b64encode(":".join(self._user).encode()).decode()
 
     def _url(self, path: str) -> str:

@@ -127,7 +127,7 @@ async def _install(context: BuildContext, stage: Path, *, key: str, lock: Lock, 
     if known is not None and known.digest != lock.digest:
         raise PackagesFailed(
             "this host has the same pins with another lock, on which evaluators rely; "
-            f"`evaluator-host packages delete {key}` lets go of it, then pull again"
+            f"remove that one with `evaluator-host packages delete {key}`, then pull again"
         )
     if (record := context.folder.record(lock.digest)) is not None:
         await asyncio.to_thread(context.folder.keep_lock, key, lock)

@@ -105,7 +105,7 @@ class ModelDirectory:
         """Return a model that a workspace registered.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no such object.
         """
         return _stored(await self._kept().objects.get_object(_KIND, workspace, name))
 
@@ -113,7 +113,7 @@ class ModelDirectory:
         """Delete a model of a workspace.
 
         Raises:
-          NotFound: there is none of that name.
+          NotFound: there is no such object.
         """
         await self._kept().objects.delete_object(_KIND, workspace, name)
 

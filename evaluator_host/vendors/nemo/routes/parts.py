@@ -23,7 +23,7 @@ PageSize = Annotated[int, Query(ge=1, le=1000)]
 Sort = Annotated[Order, Query(description="`-` in front: the other way round.")]
 
 REFUSED: Final = describe_error(422, "The request is not valid; every fault is named.")
-MISSING: Final = describe_error(404, "There is no such thing in that workspace.")
+MISSING: Final = describe_error(404, "There is no such object in that workspace.")
 TAKEN: Final = {**MISSING, **describe_error(409, "There is one of that name.")}
 IN_USE: Final = {**MISSING, **describe_error(409, "It is in use, or has ended.")}
 

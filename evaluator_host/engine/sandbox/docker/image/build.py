@@ -59,7 +59,9 @@ async def ensure_base(engine: Engine, *, base: str | None, progress: Progress) -
     except ENGINE_ERRORS as error:
         if base is not None:
             raise SandboxUnavailable(f"the base image {base} cannot be used: {error}") from error
-        progress(f"{reference} cannot be had ({str(error).strip()[:200]}); bootstrapping Debian {pins.suite} instead")
+        progress(
+            f"{reference} cannot be pulled ({str(error).strip()[:200]}); bootstrapping Debian {pins.suite} instead"
+        )
         await _bootstrap(engine, tag, pins=pins, label=label, progress=progress)
     return tag
 
