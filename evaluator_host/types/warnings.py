@@ -130,7 +130,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "ignored": WarningKind("a part of the evaluator or of the criteria that is not read"),
         "skipped": WarningKind("the evaluator says that it does not apply to the row"),
         "not_asked": WarningKind("the row has no criteria for the evaluator"),
-        "several_entries": WarningKind("the code has several evaluators; the message says which one is called"),
+        "several_entries": WarningKind("the code has several evaluators; the message says which ones are called"),
         "not_an_entry": WarningKind("a function beside the evaluators that is not called"),
         "entry_found_inside": WarningKind("the evaluator is inside a text or a function of the code"),
         "source_cleaned": WarningKind("a fence, line numbers or the like were taken off the code"),

@@ -104,7 +104,11 @@ function findEvery(offers, contract, code) {
     if ('code' in answer) notes.push({ code: 'not_an_entry', message: `${name} is not called, it is not an evaluator: ${answer.message}` });
     else every.push({ name, found: answer });
   }
-  if (every.length === 0) return notFound(offers, ['evaluate'], code);
+  return every.length === 0 ? notFound(offers, ['evaluate'], code) : together(every, notes);
+}
+
+/** Return one entry that calls several evaluators with the same row. @param {{name: string, found: Found}[]} every @param {{code: string, message: string}[]} notes @returns {Found | Refusal} */
+function together(every, notes) {
   const contracts = [...new Set(every.map((one) => one.found.contract))];
   if (contracts.length > 1) {
     const told = every.slice(0, 10).map((one) => `${one.name} (${one.found.contract})`);
@@ -195,9 +199,12 @@ function theOnly(equal, silent, functions, texts, lineOf) {
     return refuse('entry_ambiguous', `${shown(left, functions, lineOf)} may be the evaluator, but does not say by its parameter what it is given`,
       'write its parameter as { output, expected }, with what it reads, or name another function in `settings.entry`');
   }
-  const how = unclear === undefined ? '' : `; ${unclear} does not say by its parameter what it is given: write it as { output, expected }, if it is the one`;
+  if (unclear === undefined) {
+    const every = left.map((name) => ({ name, found: /** @type {Found} */ (equal.find((one) => one.entry === name)) }));
+    return together(every, [{ code: 'several_entries', message: `the score is the mean of ${shown(left, functions, lineOf)}; \`settings.entry\` names one` }]);
+  }
   return refuse('entry_ambiguous', `there are several functions that may be the evaluator: ${shown(left, functions, lineOf)}`,
-    `name one in \`settings.entry\`, for example ${left[0]}, or \`*\` for all of them${how}`);
+    `name one in \`settings.entry\`, for example ${left[0]}, or \`*\` for all of them; ${unclear} does not say by its parameter what it is given: write it as { output, expected }, if it is the one`);
 }
 
 /** The names of this product's own contracts. */

@@ -83,9 +83,10 @@ PASTED: Final = [
 
             return [correct, concise]
         """,
-        "entry_ambiguous",
+        0.5,
         contract="langsmith",
-        contains="settings.entry",
+        note="several_entries",
+        metrics={"correct": 1.0, "concise": 0.0},
     ),
     Pasted(
         "one of a loader, by its name",
@@ -359,9 +360,10 @@ PASTED: Final = [
         def short(outputs: dict, reference_outputs: dict) -> bool:
             return len(outputs["output"]) < 3
         """,
-        "entry_ambiguous",
+        0.5,
         contract="langsmith",
-        contains="settings.entry",
+        note="several_entries",
+        metrics={"correct": 1.0, "short": 0.0},
     ),
     Pasted(
         "two scorers of Inspect in a file",
@@ -751,10 +753,11 @@ PASTED: Final = [
         export const same = ({ outputs, referenceOutputs }: any) => ({ key: "same", score: outputs.output === referenceOutputs.output ? 1 : 0 });
         export const short = ({ outputs, referenceOutputs }: any) => ({ key: "short", score: outputs.output.length < 3 ? 1 : 0 });
         """,
-        "entry_ambiguous",
+        0.5,
         contract="langsmith",
         language=TYPESCRIPT,
-        contains="settings.entry",
+        note="several_entries",
+        metrics={"same": 1.0, "short": 0.0},
     ),
     Pasted(
         "satisfies",

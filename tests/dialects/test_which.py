@@ -6,7 +6,6 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
-from evaluator_host.types.outcome import ErrorCode
 
 pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 ROW = Row({"question": "Capital of France?", "correct_answer": "Paris"}, "Paris")
@@ -161,25 +160,26 @@ async def test_of_rewards_only_the_listed_ones_count(service: Service) -> None:
     assert (every.score, listed.score) == (1.5, 0.5)
 
 
-async def test_where_it_is_not_clear_each_candidate_is_named_with_its_line(service: Service) -> None:
-    report = await service.check(Evaluator(TWO))
-    [problem] = report.problems
-    assert problem.code is ErrorCode.ENTRY_AMBIGUOUS
-    assert problem.message == (
-        "there are several functions that may be the evaluator: exact(output, expected) in line 1, "
-        "near(output, expected) in line 4"
+async def test_where_it_is_not_clear_all_are_called_and_named_with_their_lines(service: Service) -> None:
+    result = await service.evaluate(Evaluator(TWO), ROW)
+    assert (result.score, result.metrics) == (0.75, {"exact": 1.0, "near": 0.5})
+    [note] = [one for one in result.warnings if one.code == "several_entries"]
+    assert note.message == (
+        "the score is the mean of exact(output, expected) in line 1, near(output, expected) in line 4; "
+        "`settings.entry` names one"
     )
-    assert problem.hint == "name one in `settings.entry`, for example exact, or `*` for all of them"
+    asked = await service.evaluate(Evaluator(TWO, settings=EvaluatorSettings(entry="*")), ROW)
+    assert (asked.score, asked.metrics) == (None, result.metrics)
     named = await service.evaluate(Evaluator(TWO, settings=EvaluatorSettings(entry="exact")), ROW)
     assert (named.score, named.evaluator.contract) == (1.0, Contract("function"))
 
 
-async def test_javascript_names_each_candidate_with_its_line(service: Service) -> None:
-    report = await service.check(Evaluator(PAIR, Language.JAVASCRIPT))
-    [problem] = report.problems
-    assert problem.code is ErrorCode.ENTRY_AMBIGUOUS
-    assert "exact({ output, expected }) in line 1" in problem.message
-    assert "near({ output, expected }) in line 2" in problem.message
+async def test_javascript_calls_all_and_names_them_with_their_lines(service: Service) -> None:
+    result = await service.evaluate(Evaluator(PAIR, Language.JAVASCRIPT), ROW)
+    assert (result.score, result.metrics) == (0.75, {"exact": 1, "near": 0.5})
+    [note] = [one for one in result.warnings if one.code == "several_entries"]
+    assert "exact({ output, expected }) in line 1" in note.message
+    assert "near({ output, expected }) in line 2" in note.message
     members = "module.exports = { a: (text, more) => 1, b: (text, more) => 0 }"
     report = await service.check(Evaluator(members, Language.JAVASCRIPT))
     assert report.problems[0].hint == "name the evaluator in `settings.entry`, for example a"

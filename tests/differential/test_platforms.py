@@ -101,6 +101,7 @@ def programs(platform: str) -> dict[str, NativeCase]:
             case.settings.entry is None
             and not case.settings.config
             and case.error not in ("load_error", "entry_ambiguous")
+            and "several_entries" not in case.warnings
         )
         fits = case.language is Language.PYTHON and not case.packages and plain
         own = case.row.variables is not None and ROWS[platform] in case.row.variables

@@ -1,5 +1,6 @@
-"""Reads one call of all evaluators of a file (`settings.entry: "*"`) as one result, with a metric for each."""
+"""Reads one call of all evaluators of a file as one result, with a metric for each."""
 
+import math
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,8 +21,8 @@ def interpret_every(
     """Return the scores of all evaluators as metrics by their names, and what each one returned.
 
     Further metrics of an evaluator are named `name.metric`. The score is that of the evaluator which
-    `settings.score_output` names, or of the only one. An evaluator that failed adds a warning; if all failed, the row
-    fails with the first error.
+    `settings.score_output` names, or of the only one; where nobody asked for all of them, it is the mean of those that
+    gave one. An evaluator that failed adds a warning; if all failed, the row fails with the first error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -62,7 +63,13 @@ def _whole(read: dict[str, Scored], settings: EvaluatorSettings) -> Scored:
     chosen = read.get(settings.score_output or "") or (next(iter(read.values())) if len(read) == 1 else None)
     if chosen is not None:
         return chosen
-    return Scored(None, None, {}, skipped=all(one.skipped for one in read.values()))
+    skipped = all(one.skipped for one in read.values())
+    scores = [one.score for one in read.values() if one.score is not None]
+    if settings.entry == EVERY or not scores:
+        return Scored(None, None, {}, skipped=skipped)
+    verdicts = [one.passed for one in read.values() if one.score is not None]
+    passed = all(verdicts) if None not in verdicts else None
+    return Scored(math.fsum(scores) / len(scores), passed, {}, skipped=skipped)
 
 
 def _scored(

@@ -387,7 +387,7 @@ def normalise(
         value, kept = _value(outcome), _without_score(scored.native)
         error = advised(scored.error, evaluator, rules.contract)
         return info.result(Status.FAILED, outcome.logs, notes=warnings, error=error, value=value, scored=kept)
-    if rules.apply_threshold is not None:
+    if rules.apply_threshold is not None and settings.entry != EVERY:
         scored = rules.apply_threshold(scored, evaluator.threshold, evaluator.language)
     if (score := scored.score) is not None:
         if scored.passed is None and evaluator.threshold is not None:

@@ -99,7 +99,10 @@ def several(outline: Outline, names: list[str], what: str) -> Failure:
     shown = ", ".join(_shown(outline, one) for one in names[:_SHOWN])
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     hint = f"name one in `settings.entry`, for example {names[0]}, or `*` for all of them"
-    return Failure("entry_ambiguous", f"there are several {what}: {shown}{more}", hint=hint)
+    failure = Failure("entry_ambiguous", f"there are several {what}: {shown}{more}", hint=hint)
+    failure.equal = tuple(names)
+    failure.shown = shown + more
+    return failure
 
 
 def _shown(outline: Outline, name: str) -> str:

@@ -238,7 +238,12 @@ def find(
         return _find_every(namespace, contract, config, recognised)
     inferred = contract == "auto"
     dialect = _meant(namespace, name, recognised) if inferred else dialect_of(contract)
-    entry: Entry = dialect.find(namespace, name=name, config=config or {})
+    try:
+        entry: Entry = dialect.find(namespace, name=name, config=config or {})
+    except Failure as failure:
+        if name is not None or not failure.equal:
+            raise
+        return _find_equal(namespace, contract, config, recognised, failure)
     entry.pass_by_name()
     if inferred and name is None:
         note_on_main(namespace, entry)
@@ -273,6 +278,26 @@ def _find_every(
         return found
 
     return find_every(names, one, code.split("\n"))
+
+
+def _find_equal(
+    namespace: dict[str, Any],
+    contract: str,
+    config: dict[str, Any] | None,
+    recognised: Recognised | None,
+    several: Failure,
+) -> Entry:
+    """Return one entry that calls all evaluators of a file whose platform would call them all."""
+    from evaluator_runner.every import find_every
+
+    def one(name: str) -> Entry:
+        return find(namespace, contract=contract, name=name, config=config, recognised=recognised)
+
+    lines = namespace["__loader__"].get_source("evaluator").split("\n")
+    found = find_every(list(several.equal), one, lines)
+    message = f"the score is the mean of {several.shown}; `settings.entry` names one"
+    found.notes.append({"code": "several_entries", "message": message})
+    return found
 
 
 def describe(namespace: dict[str, Any], lines: list[str]) -> list[dict[str, Any]]:

@@ -36,7 +36,15 @@ _READ_ONLY = 30
 
 
 class Failure(Exception):
-    """A failure that the runner detected, rather than an exception of user code."""
+    """A failure that the runner detected, rather than an exception of user code.
+
+    Attributes:
+      equal: Names of several evaluators of one contract, of which the code means no particular one.
+      shown: The same with parameters and lines, as text for people.
+    """
+
+    equal: tuple[str, ...] = ()
+    shown: str = ""
 
     def __init__(
         self, code: str, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None

@@ -97,9 +97,9 @@ CASES = [
     declared(
         id="several functions",
         code="def a(outputs, inputs):\n    return 1\n\ndef b(outputs, inputs):\n    return 2\n",
-        recognised=None,
-        status="failed",
-        error="entry_ambiguous",
+        score=1.5,
+        metrics={"a": 1, "b": 2},
+        warnings=frozenset({"several_entries"}),
     ),
     declared(
         id="one of several",

@@ -65,7 +65,7 @@ CASES = [
     case(id="a run and an example by their types", code="from langsmith.schemas import Example, Run\n\ndef f(r: Run, e: Example) -> dict:\n    return {'score': int(r.outputs == e.outputs)}\n", native=[one("f", 1)]),
     case(id="root_run and example", code="def f(root_run, example):\n    return {'score': int(root_run.outputs == example.outputs)}\n", native=[one("f", 1)]),
     case(id="one parameter of another name", contract=Contract("langsmith"), code="def f(answer):\n    return 1\n", recognised=None, status="failed", error="binding_error", message="reference_outputs"),
-    case(id="several functions", contract=Contract("langsmith"), code="def f(outputs):\n    return 1\n\ndef g(outputs):\n    return 1\n", recognised=None, status="failed", error="entry_ambiguous", message="settings.entry"),
+    case(id="several functions", contract=Contract("langsmith"), code="def f(outputs):\n    return 1\n\ndef g(outputs):\n    return 0\n", score=0.5, metrics={"f": 1, "g": 0}, warnings=frozenset({"several_entries"})),
     case(
         id="a list of feedbacks", code=returns("[{'key': 'a', 'score': 1}, {'key': 'b', 'score': 0.5, 'comment': 'half'}, {'key': 'c', 'value': 'red'}]"),
         native=[one("a", 1), one("b", 0.5, comment="half"), one("c", value="red")], score=1, label="red", metrics={"score": 1, "a": 1, "b": 0.5},

@@ -80,9 +80,8 @@ CASES = [
     case(
         id="several",
         code=f"{returns('1')}\n@evaluator\ndef g(row):\n    return 2\n",
-        recognised=None,
-        status="failed",
-        error="entry_ambiguous",
+        score=1.5,
+        warnings=frozenset({"several_entries"}),
     ),
     case(
         id="one of several",

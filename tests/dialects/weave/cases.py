@@ -157,9 +157,8 @@ CASES = [
     case(
         id="several",
         code=op("1") + "\n@weave.op()\ndef other(output):\n    return 2\n",
-        recognised=None,
-        status="failed",
-        error="entry_ambiguous",
+        score=1.5,
+        warnings=frozenset({"several_entries"}),
     ),
     case(
         id="one of several",

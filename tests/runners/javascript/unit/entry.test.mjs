@@ -54,6 +54,12 @@ for (const [code, contract, parameters] of INFERRED) {
   });
 }
 
+test('several that are equal are called together', () => {
+  const answer = found('const one = (output) => 1\nconst two = (output) => 2');
+  assert.deepEqual([answer.entry, answer.contract, answer.parameters], ['*', 'function', ['one(output)', 'two(output)']]);
+  assert.match(answer.notes[0].message, /the mean of one\(output\), two\(output\)/);
+});
+
 /** @type {[string, {contract?: string, entry?: string}, string, string][]} */
 const REFUSED = [
   ['function evaluate(...args) {}', {}, 'entry_ambiguous', '...args'],
@@ -70,7 +76,6 @@ const REFUSED = [
   ['const words = (output) => output.split(" ")\nconst scorer = (args) => words(args.said).length', {}, 'entry_ambiguous', 'scorer(args) may be the evaluator, but does not say'],
   ['const words = (output) => output.length\nconst scorer = (args) => Object.keys(args).length', {}, 'entry_ambiguous', 'words(output), scorer(args)'],
   ['async function scorer(args) { return args.flag }\nconst words = (output) => output.length', {}, 'entry_ambiguous', 'words(output), scorer(args)'],
-  ['const one = (output) => 1\nconst two = (output) => 2', {}, 'entry_ambiguous', 'one(output), two(output)'],
   ['function evaluate(a, b, c) {}', { entry: 'grade' }, 'entry_not_found', 'grade'],
 ];
 
