@@ -46,3 +46,48 @@ async def test_the_result_says_what_was_not_loaded(service: Service) -> None:
     found = await service.evaluate(Evaluator(code), ROW)
     assert found.not_loaded == ("openai", "mlflow.genai.scorers.Guidelines")
     assert (await service.check(Evaluator(code))).not_loaded == found.not_loaded
+
+
+OWN = "from src.config import settings\nimport helpers\n\ndef other(path):\n    return settings.read(path)\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        OWN + "\ndef exact(output, expected):\n    return output == expected\n",
+        "from conf import MODEL\nJUDGE = f'models:/{MODEL}'\n\ndef exact(output, expected):\n    return output == expected\n",
+    ],
+)
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Service, code: str) -> None:
+    result = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
+    assert (result.score, result.error) == (1.0, None)
+    assert result.not_loaded in (("src.config", "helpers"), ("conf",))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import helpers\n\ndef exact(output, expected):\n    return helpers.norm(output) == expected\n",
+        "import helpers\n\ndef exact(output, expected):\n    try:\n        return helpers.norm(output)\n    except Exception:\n        return 0.0\n",
+        "import helpers\nclient = helpers.make()\n\ndef exact(output, expected):\n    return client.ask(output)\n",
+        "from helpers import *\n\ndef exact(output, expected):\n    return output == expected\n",
+    ],
+)
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_a_file_of_the_author_that_the_evaluator_uses_is_asked_for(service: Service, code: str) -> None:
+    error = (await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))).error
+    assert error is not None
+    assert (error.code, error.message) == ("load_error", "No module named 'helpers'")
+    assert '{"helpers.py": "…"}' in (error.hint or "")
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_of_several_evaluators_only_those_fail_that_use_what_is_absent(service: Service) -> None:
+    code = (
+        "import helpers\n\ndef near(output, expected):\n    return helpers.norm(output) == expected\n\n"
+        "def exact(output, expected):\n    return output == expected\n"
+    )
+    result = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
+    assert (result.score, result.metrics) == (1.0, {"exact": 1.0})
+    assert "near: No module named 'helpers'" in [one.message for one in result.warnings]

@@ -130,9 +130,15 @@ async def test_a_placeholder_has_no_value(service: Service, use: str) -> None:
     assert "register it and name it in `models`" in (error.hint or "")
 
 
-@pytest.mark.parametrize("code", ["import rewards_of_mine\n" + ONE, "from rewards import Rubric\n" + ONE])
-async def test_a_module_that_is_not_well_known_has_no_placeholder(service: Service, code: str) -> None:
-    error = (await service.evaluate(Evaluator(code), ROW)).error
+@pytest.mark.parametrize("top", ["import rewards_of_mine\n", "from rewards import Rubric\n"])
+async def test_a_module_that_is_not_well_known_stops_what_uses_it_and_is_never_installed(
+    service: Service, top: str
+) -> None:
+    unused = await service.evaluate(Evaluator(top + ONE, packages=("auto",)), ROW)
+    assert (unused.score, unused.error, unused.environment.packages) == (1.0, None, ())
+    assert unused.not_loaded in (("rewards_of_mine",), ("rewards.Rubric",), ("rewards",))
+    name = top.split()[-1]
+    error = (await service.evaluate(Evaluator(top + ONE.replace("1.0", f"{name}.x"), packages=("auto",)), ROW)).error
     assert error is not None
     assert error.code == "load_error"
 

@@ -30,7 +30,7 @@ def test_the_list_has_all_names_that_people_keep_and_thousands_more() -> None:
     [("cv2", "opencv-python"), ("sklearn.metrics", "scikit-learn"), ("yaml", "pyyaml"), ("rouge_score", "rouge-score"), ("dotenv", "python-dotenv"), ("bs4", "beautifulsoup4"), ("Levenshtein", "levenshtein"), ("google.protobuf", "protobuf"),
      ("docker", "docker"), ("azure.identity", "azure-identity"), ("azure.ai.inference.models", "azure-ai-inference"), ("google.api_core.retry", "google-api-core"),
      ("google.cloud.secretmanager", "google-cloud-secret-manager"), ("opentelemetry.trace", "opentelemetry-api"), ("opentelemetry.sdk.trace", "opentelemetry-sdk"),
-     ("llama_index.core.llms", "llama-index-core"), ("openinference.semconv.trace", "openinference-semantic-conventions"), ("phoenix.evals", "arize-phoenix-evals")],
+     ("llama_index.core.llms", "llama-index-core"), ("openinference.semconv.trace", "openinference-semantic-conventions"), ("phoenix.evals", "arize-phoenix-evals"), ("strands_evals.types", "strands-agents-evals"), ("strands", "strands-agents")],
 )  # fmt: skip
 def test_a_module_is_of_the_package_that_people_mean(module: str, package: str) -> None:
     assert pin_for(module, PY) == package
@@ -48,6 +48,11 @@ def test_modules_that_code_may_import_have_their_place_in_a_namespace() -> None:
     ]
     found = {"azure.identity": "azure-identity", "opentelemetry.sdk.trace": "opentelemetry-sdk", "numpy": "numpy"}
     assert (found | {"google.cloud.bigquery": "google-cloud-bigquery"}).items() <= known_modules(PY, texts).items()
+
+
+def test_modules_of_no_known_package_are_files_of_the_author() -> None:
+    text = "from src.config import a\nimport rewards as r, os, numpy\n    import inner\nfrom . import b\n"
+    assert known_modules(PY, [text]) == {"src": "", "rewards": "", "numpy": "numpy"}
 
 
 def test_packages_that_a_script_may_import() -> None:

@@ -174,18 +174,38 @@ def is_plain(module: str) -> bool:
 
 
 def known_modules(language: Language, texts: Iterable[str]) -> dict[str, str]:
-    """Return the well-known packages that code may import, by the names of their modules in its import lines."""
+    """Return the packages of modules that code may do without, by the names of the modules in its import lines.
+
+    They are well-known packages, and "" for a module of Python that none of them has: probably a file of the author's.
+    """
     if language is not Language.PYTHON:
         return _known_of_npm(language, texts)
-    lines = (line.partition("#")[0] for text in texts if "import" in text for line in text.splitlines())
-    named = (_DOTTED.findall(line)[:_MOST_NAMES] for line in lines if _IMPORTS.search(line))
-    found = {}
+    lines = [
+        line.partition("#")[0]
+        for text in texts
+        if "import" in text
+        for line in text.splitlines()
+        if _IMPORTS.search(line)
+    ]
+    named = (_DOTTED.findall(line)[:_MOST_NAMES] for line in lines)
+    found = {one: "" for line in lines for one in _imported_at_top(line)}
     for name in sorted({one for names in named for one in (*names, *_in_namespace(names))}):
         top = name if _is_namespace(name) else name.partition(".")[0]
         package = pin_for(top, language)
         if package is not None and is_known(package, language):
             found[top] = package
     return found
+
+
+def _imported_at_top(line: str) -> list[str]:
+    """Return the first parts of the names of modules that a line imports, which begins with the import."""
+    if line.startswith("from "):
+        names = line.split(maxsplit=2)[1:2]
+    else:
+        names = line.removeprefix("import ").split(",")[:_MOST_NAMES] if line.startswith("import ") else []
+    tops = [name.split()[0].partition(".")[0] for name in names if name.strip()]
+    own = [one for one in tops if one.isidentifier() and one not in sys.stdlib_module_names and one != "__main__"]
+    return [one for one in own if not _is_namespace(one)]
 
 
 def _known_of_npm(language: Language, texts: Iterable[str]) -> dict[str, str]:

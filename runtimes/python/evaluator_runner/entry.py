@@ -40,11 +40,12 @@ class Entry:
       notes: Remarks for the author.
       places: Names of the arguments of a positional call, in order; empty when it is called otherwise.
       together: Whether it can also score many rows in one call (argument `together`).
+      parts: The evaluators that it calls, by name, where it calls several.
     """
 
     __slots__ = (
-        "bind", "call", "contract", "convert", "decode", "name", "notes", "places", "reason", "signature", "source",
-        "together",
+        "bind", "call", "contract", "convert", "decode", "name", "notes", "parts", "places", "reason", "signature",
+        "source", "together",
     )  # fmt: skip
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
@@ -52,6 +53,7 @@ class Entry:
         self.call = call
         self.signature = signature.read(call)
         self.together = False
+        self.parts: dict[str, Entry] = {}
         self.places: tuple[str, ...] = ()
         self.decode = jsontext.decode
         self.bind: Callable[[list[Any]], tuple[list[Any], dict[str, Any]]] | None = None
@@ -90,6 +92,14 @@ class Entry:
             return [], {**more, **(by_place if known.var_keyword is not None else {}), **by_name}
 
         self.bind = bind
+
+    def stop(self, why: str) -> None:
+        """Let every call fail, since the entry lacks an import."""
+
+        def stopped(*_args: Any, **_kwargs: Any) -> None:
+            raise ImportError(why)
+
+        self.call, self.bind, self.convert = stopped, lambda args: (args, {}), None
 
 
 def find_function(namespace: dict[str, Any], name: str, arguments: tuple[str, ...] | None = None) -> Entry:

@@ -61,6 +61,7 @@ def _one_of(found: dict[str, Entry], refused: dict[str, Failure], lines: list[st
     first = next(iter(found.values()))
     made = Entry(EVERY, _calls(found, lines))
     made.decode = first.decode
+    made.parts = found
     made.signature = _Signatures([_shown(name, one) for name, one in found.items()])
     made.contract, made.source = first.contract, first.source
     made.reason = f"{len(found)} evaluators: {', '.join(found)}; {first.reason}"

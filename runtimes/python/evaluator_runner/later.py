@@ -1,10 +1,11 @@
 """Lets code load although it imports packages that are not pinned: an import stops only what uses it.
 
-A well-known package that is not there gives a placeholder, which can be called and read while the code loads, and whose
-use raises an `ImportError` that names the pin. Where the entry names one (`whole.py`), the code does not load at
-all, but for clients of models and platforms: most evaluators that make one call it in one function only. Packages that
-are installed are never replaced, and an import that the code catches fails as anywhere. What a light stand-in module
-lacks of its platform's package is a placeholder, too: a file may import a judge that its evaluator never asks.
+A well-known package, or a file of the author's, that is not there gives a placeholder, which can be called and read
+while the code loads, and whose use raises an `ImportError` that names it. Where the entry names one (`whole.py`), the
+code does not load at all, but for clients of models and platforms: most evaluators that make one call it in one
+function only. Packages that are installed are never replaced, and an import that the code catches fails as anywhere.
+What a light stand-in module lacks of its platform's package is a placeholder, too: a file may import a judge that its
+evaluator never asks.
 
 No placeholder has a value: whatever compares, tests, counts or formats one raises, also while the code loads.
 """
@@ -104,7 +105,7 @@ def is_client(module: str) -> bool:
 
 
 def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether there are placeholders for a module: of a client, or of one of the known packages."""
+    """Return whether there are placeholders for a module: of a client, of a known package, or of the author's."""
     return is_client(module) or any(is_of(module, one) for one in known)
 
 
@@ -224,7 +225,8 @@ def _is_typing(frame: FrameType) -> bool:
 def _missing(package: str, path: str) -> ImportError:
     top = path.partition(".")[0]
     absent.record(top)
-    return ImportError(f"`{path}` needs the package {package}, which is not pinned", name=top)
+    told = f"the package {package}, which is not pinned" if package else f"the module {top}, which is not there"
+    return ImportError(f"`{path}` needs {told}", name=top)
 
 
 def _give_names(module: Any) -> None:
@@ -329,7 +331,9 @@ class _Module(type(sys)):  # type: ignore[misc]
         known: dict[str, str] = vars(self).get("__known__") or {}
         if f"{self.__name__}.{name}" in known:
             _given[f"{self.__name__}.{name}"] = None
-        package = _provider(f"{self.__name__}.{name}", known) or _distribution(top, self.__name__)
+        package = _provider(f"{self.__name__}.{name}", known)
+        if package is None:
+            package = _distribution(top, self.__name__)
         if not _loading[0]:
             raise _missing(package, f"{self.__name__}.{name}")
         return _Later(package, f"{self.__name__}.{name}")

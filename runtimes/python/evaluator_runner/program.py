@@ -159,7 +159,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         found = _find(namespace, order, body, recognised=recognised, whole=whole)
         names = _names_of(found, namespace)
         if whole is not None:
-            whole.require(names, namespace)
+            _require(whole, found, names, namespace)
     except BaseException as raised:  # noqa: BLE001 - user code may raise anything
         error = failures.from_exception(raised, lines, general="load_error")
         raise LoadFailed(error, described, names=names, source=run) from None
@@ -169,6 +169,15 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         loaded.notes.insert(0, {"code": "entry_found_inside", "message": held.note})
     loaded.classes, loaded.source = described, run
     return loaded
+
+
+def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
+    """Raise the error that stops the entry; of several evaluators, let those fail that lack an import."""
+    lacking = {name: why for name in found.parts if (why := whole.lacks(name)) is not None}
+    if not lacking or len(lacking) == len(found.parts):
+        whole.require(names, namespace)
+    for name, why in lacking.items():
+        found.parts[name].stop(why)
 
 
 def _run(namespace: dict[str, Any], compiled: CodeType, whole: Whole | None, held: pasted.Held | None) -> None:
@@ -211,12 +220,8 @@ def _find(
 
 def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
     """Return the names at module level under which a row begins; none where they are not known."""
-    if found.name == "*":
-        from evaluator_runner.candidates import public
-        from evaluator_runner.outline import Outline
-
-        code = namespace["__loader__"].get_source("evaluator")
-        return [name for name in public(Outline(code)) if name in namespace]
+    if found.parts:
+        return list(found.parts)
     made = [found.call, getattr(found.call, "__self__", None)]
     same = [name for name, one in namespace.items() if one is not None and any(one is other for other in made)]
     return [found.name.partition(".")[0], *same]
@@ -239,8 +244,8 @@ def _prepare_imports(
     """Let the code import its own files, and well-known packages that are not there; return it if it does so."""
     known = body.get("known") or {}
     later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
-    later.install(body["code"], known)
     modules.install(body, own_path)
+    later.install(body["code"], known)
     if package := modules.package_of(own_path):
         namespace["__package__"] = package
     absent.install(body["code"], package)

@@ -74,6 +74,15 @@ class Whole:
                 interpreter_hooks.call(exec, (self._compiled(one.node), namespace))
                 raise ImportError(f"No module named {one.module!r}", name=one.module)
 
+    def lacks(self, name: str) -> str | None:
+        """Return why the entry of this name cannot be called, as text for people; None if it can."""
+        for one in self._slices.needed_by([name]):
+            if id(one.node) in self._stopped:
+                return str(self._stopped[id(one.node)])
+            if _is_absent(one) and _stops_load(one.module):
+                return f"No module named {one.module!r}"
+        return None
+
     def require_hidden(self, namespace: dict[str, Any]) -> None:
         """Raise the error that hides a function or class of the code: an absent decorator replaced it."""
         for one in self._slices.statements:
