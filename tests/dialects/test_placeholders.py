@@ -91,3 +91,14 @@ async def test_of_several_evaluators_only_those_fail_that_use_what_is_absent(ser
     result = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
     assert (result.score, result.metrics) == (1.0, {"exact": 1.0})
     assert "near: No module named 'helpers'" in [one.message for one in result.warnings]
+
+
+@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+async def test_of_rewards_that_are_added_up_each_is_needed(service: Service) -> None:
+    code = (
+        "import numpy as np\n\ndef first(completions):\n    return [1.0 for _ in completions]\n\n"
+        "def second(completions):\n    return [float(np.mean([1])) for _ in completions]\n"
+    )
+    error = (await service.evaluate(Evaluator(code), Row({"question": "q"}, "4"))).error
+    assert error is not None
+    assert (error.code, error.message) == ("load_error", "No module named 'numpy'")

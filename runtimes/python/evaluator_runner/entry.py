@@ -41,11 +41,12 @@ class Entry:
       places: Names of the arguments of a positional call, in order; empty when it is called otherwise.
       together: Whether it can also score many rows in one call (argument `together`).
       parts: The evaluators that it calls, by name, where it calls several.
+      uses: Names at module level of what it calls, where the platform adds up several.
     """
 
     __slots__ = (
         "bind", "call", "contract", "convert", "decode", "name", "notes", "parts", "places", "reason", "signature",
-        "source", "together",
+        "source", "together", "uses",
     )  # fmt: skip
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
@@ -54,6 +55,7 @@ class Entry:
         self.signature = signature.read(call)
         self.together = False
         self.parts: dict[str, Entry] = {}
+        self.uses: list[str] = []
         self.places: tuple[str, ...] = ()
         self.decode = jsontext.decode
         self.bind: Callable[[list[Any]], tuple[list[Any], dict[str, Any]]] | None = None

@@ -155,7 +155,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     try:
         _run(namespace, compiled, whole, held)
         if order.get("check"):
-            described = dialects.describe(namespace, lines)
+            described = _described(namespace, lines, whole)
         found = _find(namespace, order, body, recognised=recognised, whole=whole)
         names = _names_of(found, namespace)
         if whole is not None:
@@ -169,6 +169,14 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
         loaded.notes.insert(0, {"code": "entry_found_inside", "message": held.note})
     loaded.classes, loaded.source = described, run
     return loaded
+
+
+def _described(namespace: dict[str, Any], lines: list[str], whole: Whole | None) -> list[dict[str, Any]]:
+    """Describe the evaluator classes; raise the error of a failed import that one of them needs."""
+    described = dialects.describe(namespace, lines)
+    if whole is not None:
+        whole.require([str(one["name"]) for one in described], namespace)
+    return described
 
 
 def _require(whole: Whole, found: Entry, names: list[str], namespace: dict[str, Any]) -> None:
@@ -224,7 +232,7 @@ def _names_of(found: Entry, namespace: dict[str, Any]) -> list[str]:
         return list(found.parts)
     made = [found.call, getattr(found.call, "__self__", None)]
     same = [name for name, one in namespace.items() if one is not None and any(one is other for other in made)]
-    return [found.name.partition(".")[0], *same]
+    return [found.name.partition(".")[0], *found.uses, *same]
 
 
 def _read(code: str, order: dict[str, Any]) -> tuple[dialects.Recognised | None, pasted.Held | None, str]:

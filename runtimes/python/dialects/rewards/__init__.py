@@ -71,6 +71,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     found.decode = _decode
     found.together = any(one.style in BATCHED for one in rewards)
     found.call = _Caller(rewards, namespace, kwargs).call
+    found.uses = [one.name for one in rewards]
     if loader is not None:
         message = f"the rubric is the one that `{loader}` makes; its data set and environment are not loaded"
         found.notes.append({"code": "entry_found_inside", "message": message})
