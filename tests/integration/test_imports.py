@@ -137,7 +137,7 @@ async def test_a_module_that_is_not_well_known_stops_what_uses_it_and_is_never_i
     unused = await service.evaluate(Evaluator(top + ONE, packages=("auto",)), ROW)
     assert (unused.score, unused.error, unused.environment.packages) == (1.0, None, ())
     assert unused.not_loaded in (("rewards_of_mine",), ("rewards.Rubric",), ("rewards",))
-    name = top.split()[-1]
+    name = top.rsplit(maxsplit=1)[-1]
     error = (await service.evaluate(Evaluator(top + ONE.replace("1.0", f"{name}.x"), packages=("auto",)), ROW)).error
     assert error is not None
     assert error.code == "load_error"
