@@ -22,7 +22,7 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.types.errors import InvalidRequest, Misconfigured
 
-_FOLDERS: Final = ("datasets", "filesets")  # copied last, with each file that the database refers to
+_FOLDERS: Final = ("data", "datasets", "filesets")  # copied last, with each file that the database refers to
 _KEYS: Final = "secrets.key"
 _DATABASE: Final = "database"
 _MANIFEST: Final = "manifest.json"
@@ -78,7 +78,7 @@ def restore(
     home.mkdir(parents=True, exist_ok=True)
     try:
         with TemporaryDirectory(dir=home) as folder, tarfile.open(file) as archive:
-            archive.extractall(folder, filter="data")
+            archive.extractall(folder, filter=_file_or_folder)  # noqa: S202 - no links, and the rest by `data_filter`
             manifest = _manifest(Path(folder), file)
             if manifest["database"] != kept.engine:
                 raise Misconfigured(
@@ -112,6 +112,13 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
             for entry in entries:
                 with suppress(FileNotFoundError):
                     archive.add(path / entry.path, f"{name}/{entry.path}", recursive=False)
+
+
+def _file_or_folder(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
+    """Let tarfile extract what `backup` writes: a link could lead to the restored host's own files."""
+    if not (member.isfile() or member.isdir()):
+        raise tarfile.SpecialFileError(member)
+    return tarfile.data_filter(member, folder)
 
 
 def _manifest(folder: Path, file: Path) -> dict[str, Any]:

@@ -61,6 +61,8 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
         server.client.post("/v1/datasets", content=ROWS, **upload).raise_for_status()  # type: ignore[arg-type]
         server.client.post("/v1/evaluators", json={"name": "exact", "code": CODE}).raise_for_status()
         server.client.put("/v1/secrets/token", json={"value": "a-secret-value"}).raise_for_status()
+        given = {"headers": {"Content-Type": "application/octet-stream"}}
+        weights = server.client.post("/v1/data", content=b"weights", **given).json()["digest"]
         body = {"evaluators": ["exact"], "dataset": "rows", "mapping": {"outputs": "answer"}}
         job = server.client.post("/v1/jobs", json=body).json()["id"]
         ended(server, job)
@@ -74,6 +76,7 @@ def test_a_restored_host_has_everything(places: list[dict[str, str]], tmp_path: 
     with serve(second, tmp_path) as server:
         assert server.client.get(f"/v1/jobs/{job}/results").json() == figures
         assert [one["name"] for one in server.client.get("/v1/secrets").json()] == ["token"]
+        assert [one["digest"] for one in server.client.get("/v1/data").json()] == [weights]
         again = server.client.post("/v1/jobs", json=body).json()["id"]
         assert ended(server, again)["status"] == "completed", "its data set came along"
         assert server.client.get(f"/v1/jobs/{again}/results").json()["evaluators"][0]["pass_rate"] == 0.5
@@ -99,6 +102,14 @@ def test_what_cannot_be_restored_is_named(tmp_path: Path, databases: Databases) 
     with tarfile.open(tmp_path / "empty.tar", "w"):
         pass
     assert "is not a backup of a host" in cli("restore", str(tmp_path / "empty.tar"), **other).stderr
+    linked = tmp_path / "linked.tar"
+    linked.write_bytes((tmp_path / "b.tar").read_bytes())
+    link = tarfile.TarInfo("datasets/rows")
+    link.type, link.linkname = tarfile.SYMTYPE, "../secrets.key"
+    with tarfile.open(linked, "a") as archive:
+        archive.addfile(link)
+    refused = cli("restore", str(linked), **other)
+    assert (refused.returncode, "'datasets/rows' is a special file" in " ".join(refused.stderr.split())) == (2, True)
     assert cli("restore", str(tmp_path / "b.tar"), **other).returncode == 0
     assert "ci" in cli("keys", "list", **other).stdout
     with sqlite3.connect(home / "evaluator-host.db") as database:
