@@ -10,7 +10,7 @@ import { parse } from './parser.mjs';
 
 /**
  * @typedef {{type: string, [field: string]: any}} Node of an ESTree
- * @typedef {{of: string | null, key: string, read: boolean, tested: boolean, asked: boolean, keys: Set<string>, compared: Set<string>}} Uses of a parameter,
+ * @typedef {{of: string | null, key: string, read: boolean, tested: boolean, asked: boolean, keys: Set<string>, compared: Set<string>, owner: Node | null}} Uses of a parameter of the function `owner`,
  *   whose `of` is null, or of what is read by a constant name; `tested`: it is asked for, or has a default; `asked`: it is asked for, without a default
  * @typedef {{name: string, line: number | null, rest: boolean, parameters: {name: string, read: boolean, tested: boolean, keys: string[], compared: string[]}[]}} Facts
  * @typedef {{of: string | null, key: string, tested: boolean}} Read
@@ -118,7 +118,7 @@ function listed(names) {
 
 /** @param {string | null} of @param {string} key @returns {Uses} */
 function unused(of, key) {
-  return { of, key, read: false, tested: false, asked: false, keys: new Set(), compared: new Set() };
+  return { of, key, read: false, tested: false, asked: false, keys: new Set(), compared: new Set(), owner: null };
 }
 
 /** Functions, and what they read by constant names. */
@@ -146,7 +146,7 @@ class Outline {
   /** Return a function that was read, by its text. @param {string} source @param {string} text @returns {Function_ | null} */
   find(source, text) {
     const found = this.#functions.filter(({ node }) => text.length >= node.end - node.start && source.endsWith(text, node.end)); // a method has its name before it
-    return found.at(-1) ?? null;
+    return found.sort((one, other) => one.node.start - one.node.end - (other.node.start - other.node.end))[0] ?? null; // not an arrow function that it ends in
   }
 
   /** @param {string} text @returns {Function_ | null} */
@@ -162,7 +162,7 @@ class Outline {
   #enter(node, outer) {
     const known = inside(node, outer);
     const around = new Set([...outer].filter(([, ofs]) => ofs.some((one) => one.of === null)).map(([name]) => name));
-    const uses = node.params.filter((/** @type {Node} */ one) => one.type !== 'RestElement').slice(0, MOST_NAMES).map((/** @type {Node} */ one) => this.declare(one, known, around));
+    const uses = node.params.filter((/** @type {Node} */ one) => one.type !== 'RestElement').slice(0, MOST_NAMES).map((/** @type {Node} */ one) => this.declare(one, known, around, node));
     const more = node.params.find((/** @type {Node} */ one) => one.type === 'RestElement')?.argument;
     const rest = more ? this.declare(more, known, around) : unused(null, '');
     if (node.type !== 'ArrowFunctionExpression') known.set('arguments', [rest]);
@@ -176,10 +176,11 @@ class Outline {
     for (const one of body.type === 'BlockStatement' ? body.body : []) this.#top.add(one);
   }
 
-  /** Note a parameter; one that is taken apart is read at once. @param {Node} parameter @param {Known} known @param {Set<string>} [around] names of parameters that it may hide @returns {Uses} */
-  declare(parameter, known, around) {
+  /** Note a parameter; one that is taken apart is read at once. @param {Node} parameter @param {Known} known @param {Set<string>} [around] names of parameters that it may hide @param {Node | null} [owner] @returns {Uses} */
+  declare(parameter, known, around, owner = null) {
     const pattern = parameter.type === 'AssignmentPattern' ? parameter.left : parameter;
     const uses = unused(null, pattern.type === 'Identifier' ? pattern.name : '');
+    uses.owner = owner;
     if (!around?.has(uses.key)) this.#parameters.push(uses);
     this.#bind(pattern, [uses], '', known);
     return uses;
@@ -188,7 +189,7 @@ class Outline {
   /** Note what the names of a pattern stand for. @param {Node} pattern @param {Uses[]} values @param {string} of @param {Known} known */
   #bind(pattern, values, of, known) {
     if (pattern.type === 'AssignmentPattern') this.#bind(pattern.left, values, of, known);
-    if (pattern.type === 'Identifier') known.set(pattern.name, values);
+    if (pattern.type === 'Identifier') known.set(pattern.name, [...(known.get(pattern.name) ?? []), ...values].slice(-MOST_NAMES)); // it may hide another one in a block only
     if (/Pattern$/.test(pattern.type)) for (const one of values) one.read = true;
     for (const one of pattern.type === 'ObjectPattern' ? pattern.properties : []) {
       if (one.type !== 'Property' || one.computed) continue;
@@ -283,7 +284,7 @@ class Outline {
       else if (EITHER.includes(operator) && other.value === 'undefined' && one.operator === 'typeof') this.#ask(one.argument, known, asks);
       else if (EITHER.includes(operator) || operator === 'in') {
         const others = (known.get(other.name) ?? []).filter((each) => each.of === null);
-        for (const uses of known.get(one.name) ?? []) for (const each of others) if (each !== uses) uses.compared.add(each.key);
+        for (const uses of known.get(one.name) ?? []) for (const each of others) if (each !== uses && each.owner === uses.owner) uses.compared.add(each.key);
       }
     }
   }

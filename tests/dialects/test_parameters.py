@@ -385,3 +385,20 @@ async def test_a_score_without_outputs_comes_with_a_warning(service: Service) ->
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
     result = await service.evaluate(Evaluator(code), Row({"correct_answer": "Paris"}))
     assert (result.score, [note.code for note in result.warnings]) == (0, ["missing_outputs"])
+
+
+@BUBBLEWRAP
+@pytest.mark.parametrize(
+    ("language", "code", "told"),
+    [
+        (PYTHON, "def evaluate(inputs, outputs, trace):\n    return outputs == inputs", True),
+        (PYTHON, "def evaluate(inputs, outputs, trace):\n    return (lambda outputs: outputs == inputs)(1)", False),
+        (JAVASCRIPT, "function evaluate(inputs, outputs, trace) { return outputs === inputs }", True),
+        (JAVASCRIPT, "const evaluate = (inputs, outputs, trace) => [1].some((outputs) => outputs === inputs)", False),
+    ],
+)
+async def test_only_parameters_of_one_function_are_compared_as_wholes(
+    service: Service, language: Language, code: str, told: bool
+) -> None:
+    report = await service.check(Evaluator(code, language, Contract.EVALUATE))
+    assert any("`inputs` is compared with `outputs`" in note.message for note in report.notes) is told

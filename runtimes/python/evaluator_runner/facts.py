@@ -49,6 +49,7 @@ class Uses:
     Attributes:
       of: Name of what it is read of; empty for a value without a name, None for a parameter.
       key: Its own name.
+      owner: Function whose parameter it is.
       read: Whether the code reads it.
       tested: Whether it asks if it is None, or true, or gives it a default.
       asked: Whether it asks so, and gives it no default.
@@ -56,11 +57,12 @@ class Uses:
       compared: Other parameters with which it is compared as a whole.
     """
 
-    __slots__ = ("asked", "compared", "key", "keys", "of", "read", "tested")
+    __slots__ = ("asked", "compared", "key", "keys", "of", "owner", "read", "tested")
 
-    def __init__(self, of: str | None, key: str) -> None:
+    def __init__(self, of: str | None, key: str, owner: Any = None) -> None:
         self.of = of
         self.key = key
+        self.owner = owner
         self.read = self.tested = self.asked = False
         self.keys: dict[str, None] = {}
         self.compared: dict[str, None] = {}
@@ -88,8 +90,8 @@ class _Function:
             del names[0]
         self.name = name
         self.node = node
-        self.parameters = [Uses(None, one) for one in names[:_MOST_NAMES]]
-        self.rest = [Uses(None, one.arg) for one in (given.vararg, given.kwarg) if one is not None]
+        self.parameters = [Uses(None, one, node) for one in names[:_MOST_NAMES]]
+        self.rest = [Uses(None, one.arg, node) for one in (given.vararg, given.kwarg) if one is not None]
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts of the function."""
@@ -320,9 +322,10 @@ class _Outline:
                     self._note_whole(this, that, scope.known)
 
     def _note_whole(self, this: Any, that: Any, known: Known) -> None:
-        others = [one.key for one in known.get(getattr(that, "id", ""), ()) if one.of is None]
+        others = [one for one in known.get(getattr(that, "id", ""), ()) if one.of is None]
         for one in known.get(getattr(this, "id", ""), ()):
-            one.compared.update(dict.fromkeys(other for other in others if other != one.key))
+            own = (other.key for other in others if other is not one and other.owner is one.owner)
+            one.compared.update(dict.fromkeys(own))
 
     def note_read(self, node: Any, scope: _Scope) -> None:
         """Note an attribute or key, but for one that is set."""
