@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -25,11 +24,16 @@ _HOSTILE: Final = (
     "import os, time\nif os.fork() == 0:\n    time.sleep(60)\nprint(5)",
 )
 _ONE_IN: Final = 20
+_MINUTE_MS: Final = 60_000.0
 _EVALUATOR: Final = Evaluator(
     files(ROOT / "docs" / "recipes" / "code-rewards.md")["reward.py"], limits=Limits(timeout_s=60, memory_mb=512)
 )
 _PYTHON: Final = [str(Path(sys.base_prefix) / "bin" / "python3"), "-I", "-S", "answer.py"]
-_SANDBOX: Final = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]  # fmt: skip
+# As process 1, so that its processor time is its parent's
+_SANDBOX: Final = [
+    *("bwrap", "--unshare-all", "--as-pid-1", "--die-with-parent"),
+    *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"),
+]
 
 
 async def recipe_ms(service: Service, rows: int = 40) -> float:
@@ -40,16 +44,16 @@ async def recipe_ms(service: Service, rows: int = 40) -> float:
     return (running_ms() - began_ms) / (rows * len(TESTS))
 
 
-async def rows_per_min(service: Service, rows: int = 400) -> float:
-    """Return rows per minute of the clock, with a hostile answer in twenty rows."""
+async def rows_per_min(service: Service, rows: int = 200) -> float:
+    """Return how many rows a minute of two processors scores, with a hostile answer in twenty rows."""
     await _score(service, [_ANSWER] * 4)
     answers = [
         _HOSTILE[number // _ONE_IN % len(_HOSTILE)] if number % _ONE_IN == 0 else _ANSWER for number in range(rows)
     ]
-    began = time.perf_counter()
+    began_ms = running_ms()
     scored = await _score(service, answers)
     assert rows - rows // _ONE_IN <= scored < rows
-    return rows * 60 / (time.perf_counter() - began)
+    return rows * 2 * _MINUTE_MS / (running_ms() - began_ms)
 
 
 async def _score(service: Service, answers: list[str]) -> float:
