@@ -213,6 +213,7 @@ def test_a_compressed_bomb_is_not_unpacked(server: Server, encoding: str) -> Non
     assert peak_mb(server.process.pid) - before < 20
 
 
+@pytest.mark.long
 def test_a_client_that_never_reads_costs_no_one_else_anything(server: Server) -> None:
     rows = [{"outputs": "x" * 1000}] * 5000
     code = "def evaluate(inputs, outputs, trace):\n    print('y' * 1000)\n    return 1.0\n"

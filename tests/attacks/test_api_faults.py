@@ -84,6 +84,7 @@ def test_a_task_that_nobody_waits_for_is_logged_without_data_too(broken: Server)
     assert SECRET not in broken.log
 
 
+@pytest.mark.long
 def test_a_debugging_operator_sees_what_exceptions_say(tmp_path_factory: pytest.TempPathFactory) -> None:
     log = tmp_path_factory.mktemp("server") / "log"
     environment = {"EVALUATOR_HOST_DEBUG": "1"}

@@ -131,6 +131,7 @@ def bomb(name: str, size_mb: int) -> Archive:
     return Archive(name, small.file_name, content.getvalue())
 
 
+@pytest.mark.long
 async def test_a_bomb_is_stopped_before_it_fills_the_disk(index: Index, tmp_path: Path) -> None:
     index.add_python(bomb("bomb", 100))
     zeros = {f"{number}.bin": bytes(20 << 20) for number in range(5)}

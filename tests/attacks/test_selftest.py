@@ -30,6 +30,7 @@ def selftest(backend: str, *options: str) -> subprocess.CompletedProcess[str]:
     return ran
 
 
+@pytest.mark.long
 def test_json_has_every_attack_with_its_verdict() -> None:
     groups = ("neighbours", "gateway")
     ran = selftest("bubblewrap", "--json", "--group", groups[0], "--group", groups[1], "--language", "python")

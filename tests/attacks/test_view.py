@@ -19,6 +19,7 @@ import pytest
 from tests.attacks.marked_host import LANGUAGES, Words, marked_host, view_from
 from tests.ordinary_user import PROJECT
 
+pytestmark = pytest.mark.long("two hosts and four guests; test_catalogue.py has attacks on files and on /proc")
 LEAST_CHARACTERS = 12  # shorter names are words of the language as well ("quiet", "core")
 REAL_NAMES = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/core_pattern", "/etc/machine-id")
 
@@ -52,7 +53,7 @@ class Seen:
 
 @pytest.fixture(
     scope="module",
-    params=["bubblewrap", *(pytest.param(one, marks=pytest.mark.long) for one in ("ordinary user", "docker"))],
+    params=["bubblewrap", "ordinary user", "docker"],
     name="seen",
 )
 def seen_fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:

@@ -78,6 +78,7 @@ def test_no_module_of_a_sandbox_imports_a_vendor_s(vendor: str) -> None:
     assert [path for path in left if imported.search(path.read_text("utf-8"))] == []
 
 
+@pytest.mark.slow
 def test_the_import_rules_hold_without_them(copy: Path) -> None:
     lint = Path(sys.executable).with_name("lint-imports")
     assert "0 broken" in ran(copy, str(lint), "--no-cache")

@@ -38,6 +38,7 @@ def busy_machine(folder: Path, what: str) -> tuple[Path, str]:
     return busy, f"{shim.parent}:{os.environ['PATH']}"
 
 
+@pytest.mark.long
 def test_a_host_whose_first_sandboxes_are_killed_serves_and_recovers(tmp_path: Path) -> None:
     busy, path = busy_machine(tmp_path, "kill -9 $$")
     server = Server(log=tmp_path / "log", environment={"PATH": path})

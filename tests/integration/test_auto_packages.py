@@ -156,6 +156,7 @@ async def test_a_host_may_forbid_it(tmp_path: Path, index: Index) -> None:
             await service.evaluate(auto("import emoji\n" + EVALUATE.format("1")), Row())
 
 
+@pytest.mark.long
 async def test_an_index_that_does_not_answer_is_said_so(tmp_path: Path) -> None:
     nowhere = "http://127.0.0.1:9/simple"
     async with open_engine(settings(tmp_path, pip_index_url=nowhere, npm_registry=nowhere)) as service:

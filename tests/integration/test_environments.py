@@ -93,6 +93,7 @@ def evaluate(inputs, outputs, trace):
     assert not {"UV", "PIP", "NPM", "PROXY"} & {name.partition("_")[0] for name in (result.label or "").split()}
 
 
+@pytest.mark.long
 async def test_a_tampered_file_is_found_and_mended(service: Service, home: Path) -> None:
     result = await score(service, VERSION, "rapidfuzz==3.13.0")
     digest = result.environment.digest

@@ -57,6 +57,7 @@ async def refused(client: "Client", tool: str, **arguments: Any) -> str:
     return str(answer.content[0].text)  # type: ignore[union-attr]
 
 
+@pytest.mark.long
 async def test_without_a_host(tmp_path: Path) -> None:
     rows = [{"gold": n % 2, "answer": 0} for n in range(4)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "junk\n")

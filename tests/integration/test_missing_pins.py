@@ -85,6 +85,7 @@ async def test_a_package_that_another_has_outgrown_is_named_with_its_version(hos
     assert (await value_of(host, code, "needsold==1.0.0", "outgrown==1.0.0")) == 1
 
 
+@pytest.mark.long
 async def test_the_pin_that_a_real_package_needs_makes_it_work(service: Service) -> None:
     error = await refused(service, "textstat==0.7.4", language=PYTHON)
     pin = error.problems[0].hint or ""

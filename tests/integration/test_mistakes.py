@@ -50,6 +50,7 @@ def said(server: Server, code: str, language: str) -> str:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("language", "cases"), [("python", PYTHON), ("javascript", JAVASCRIPT), ("typescript", TYPESCRIPT)]
 )

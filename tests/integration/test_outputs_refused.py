@@ -153,6 +153,7 @@ def test_a_column_of_outputs_that_is_empty_is_named_with_what_was_noted_of_its_f
     assert "cell B2 has a formula" in answer["errors"][0]["hint"]
 
 
+@pytest.mark.long
 def test_commands_refuse_and_say_what_to_type(folder: Path, server: Server) -> None:
     def cli(*arguments: str) -> tuple[int, str]:
         ran = forked.run(arguments, cwd=folder, env=ENVIRONMENT, timeout=100)

@@ -89,6 +89,7 @@ def test_a_job_whose_scores_say_nothing_says_so_wherever_it_is_shown(url: str, c
     )
 
 
+@pytest.mark.long
 def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     (tmp_path / "exact.py").write_text(EXACT)
     (tmp_path / "kind.py").write_text(KIND)

@@ -74,6 +74,7 @@ async def test_a_set_built_on_one_host_runs_on_another_without_an_index(
             client.remove_image(image, force=True)
 
 
+@pytest.mark.long
 async def test_a_set_for_another_python_is_built_ahead_and_travels(tmp_path: Path, registry_server: Registry) -> None:
     with package_index.serving() as index:
         pin = index.add("elsewhere", "import sys\nsaid = '%d.%d' % sys.version_info[:2]\n")
@@ -115,6 +116,7 @@ def nothing_of(host: Host) -> bool:
     return not staged and not list(host.shelf.glob("*/env.json")) and not list((host.shelf / "sets").iterdir())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "target",
     [replace(OWN, runtime="3.1"), replace(OWN, machine="riscv64"), replace(OWN, glibc=(OWN.glibc[0], 999))],
@@ -130,6 +132,7 @@ async def test_a_set_for_another_machine_is_refused(
     assert nothing_of(host)
 
 
+@pytest.mark.long
 async def test_a_set_for_an_older_c_library_is_taken_and_passed_on(
     service: Service, registry_server: Registry, tmp_path: Path
 ) -> None:
@@ -141,6 +144,7 @@ async def test_a_set_for_an_older_c_library_is_taken_and_passed_on(
     assert (await service.environments.transfer.pull(name)).digest == older[0].digest
 
 
+@pytest.mark.long
 async def test_a_set_that_does_not_work_here_is_refused(
     service: Service, host: Host, registry_server: Registry, tmp_path: Path
 ) -> None:
@@ -151,6 +155,7 @@ async def test_a_set_that_does_not_work_here_is_refused(
     assert nothing_of(host)
 
 
+@pytest.mark.long
 async def test_pins_that_a_host_has_with_another_lock_stay_as_they_are(
     service: Service, registry_server: Registry, tmp_path: Path
 ) -> None:
@@ -165,6 +170,7 @@ async def test_pins_that_a_host_has_with_another_lock_stay_as_they_are(
     assert await label(service, LABEL.format("one"), "one==1.0.0") == "theirs"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("layer", [-2, -1], ids=["the files", "the record"])
 async def test_a_layer_that_the_registry_corrupted_is_refused(
     layer: int, service: Service, host: Host, registry_server: Registry, tmp_path: Path

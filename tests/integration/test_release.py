@@ -51,6 +51,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_release(tmp_path_factory.mktemp("release") / "dist")
 
 
+@pytest.mark.long
 def test_each_file_has_its_bill_and_its_provenance_and_the_sums_hold(release: Path) -> None:
     assert {path.name for path in release.iterdir()} == {
         "RELEASE_NOTES.md",
@@ -74,6 +75,7 @@ def test_the_same_commit_gives_the_same_bytes(release: Path, tmp_path: Path) -> 
     assert (again / "SHA256SUMS").read_text() == (release / "SHA256SUMS").read_text()
 
 
+@pytest.mark.long
 def test_helm_installs_the_packed_chart(release: Path) -> None:
     chart = str(release / f"evaluator-host-chart-{VERSION}.tgz")
     helm = Path(sys.prefix, "bin", "helm")

@@ -193,6 +193,7 @@ def test_a_package_build_is_a_span_of_the_request_that_asked(host: Server, colle
     until(lambda: [one for one in collector.spans if one["id"] == build["parent"]])
 
 
+@pytest.mark.long
 def test_a_host_ends_in_time_when_no_collector_answers_and_refuses_what_it_cannot_export(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -108,6 +108,7 @@ async def test_a_hostile_file_is_refused_and_costs_the_host_little(
     assert not [path for path in shelf.folder.iterdir() if "." in path.name], "nothing unfinished is left behind"
 
 
+@pytest.mark.slow
 async def test_others_upload_while_a_file_takes_its_processor_time(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -444,6 +444,7 @@ async def test_a_secret_that_cannot_sign_is_refused_and_stops_no_message(
     assert "is not base64" in str(told.error)
 
 
+@pytest.mark.long
 async def test_an_alert_that_is_deleted_while_it_sends_stops_no_other_alert(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_each_can_be_rewritten_or_adapted(language: Language, name: str, code: s
 _LOOSE = frozenset(("exec of the definition",))
 
 
+@pytest.mark.long
 @pytest.mark.engine
 async def test_a_sample_of_them_is_proven(host: Service) -> None:
     assert await not_proven(host, SAMPLE) == []

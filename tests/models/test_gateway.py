@@ -378,6 +378,7 @@ async def test_rows_of_a_batch_may_share_a_client(granting: Granting) -> None:
     assert [one.usage.requests for one in found] == [1] * 8
 
 
+@pytest.mark.long
 async def test_waiting_for_a_model_is_not_the_rows_time(provider: ModelServer, tmp_path: Path) -> None:
     def faults(question: str, attempt: int) -> float | None:
         return 2.5 if question == "slow" else None

@@ -37,7 +37,7 @@ LINES = "".join(
 WANTED = [{"a": 1}, {"a": "}, {"}, {"a": {"b": [{}]}}]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(
     values=st.lists(JSON, min_size=1),
     indent=st.sampled_from([None, 1]),
@@ -199,7 +199,7 @@ def items(text: bytes, limit: int = 1 << 20) -> list[bytes]:
     return list(array_items(io.BytesIO(text), max_item_bytes=limit))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(values=st.lists(JSON), chunk=st.integers(1, 9), indent=st.sampled_from([None, 1]))
 def test_an_array_is_cut_into_its_items_wherever_a_chunk_ends(
     values: list[Any], chunk: int, indent: int | None
@@ -220,6 +220,7 @@ def test_a_bad_item_is_left_to_its_decoder() -> None:
     assert items(b"[1,,nonsense,]") == [b"1", b"", b"nonsense", b""]
 
 
+@pytest.mark.slow
 def test_nesting_costs_nothing_and_an_item_has_a_limit() -> None:
     deep = b"[" * 200_000 + b"]" * 200_000
     assert items(b"[" + deep + b"]") == [deep]

@@ -260,6 +260,7 @@ def test_a_flood_of_output_is_cut(load, flood):
     assert frame.header["peak_memory_kb"] < 200_000
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "bomb",
