@@ -59,7 +59,7 @@ async def test_values_of_templates_reach_the_evaluator(desk: Desk) -> None:
         ("{{ " + " ~ ".join(["t"] * 200) + " }}", {"t": "x" * (1 << 20)}, "longer than 4 MB"),
         ("{{ " + " + ".join(["t"] * 60) + " }}", {"t": "x" * (1 << 20)}, "longer than 4 MB"),
         ("{{ [" + "item, " * 5000 + "] }}", {"t": "x" * (1 << 20)}, "too much memory"),
-        ("{{ item | items }}", {"t": "x"}, "no JSON form"),
+        ("{{ item | items }}", {"t": "x"}, "cannot be written as JSON"),
     ],
 )
 async def test_a_costly_template_fails_its_rows_and_costs_the_host_little(

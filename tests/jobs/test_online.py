@@ -246,7 +246,7 @@ async def test_once_there_are_keys_jobs_ask_the_hosts_that_the_operator_lists(
     with ModelServer() as server:
         async with opened(database_url, tmp_path) as desk:
             await desk.store.keys.create_key("alice", "default")
-            with pytest.raises(InvalidRequest, match=r"may not ask 127\.0\.0\.1"):
+            with pytest.raises(InvalidRequest, match=r"may not call 127\.0\.0\.1"):
                 await start(desk, target(server))
         for allowed in ("127.0.0.1", server.url.split("/")[2], "*"):
             monkeypatch.setenv("EVALUATOR_HOST_TARGET_HOSTS", json.dumps([allowed]))
@@ -254,6 +254,6 @@ async def test_once_there_are_keys_jobs_ask_the_hosts_that_the_operator_lists(
                 assert (await desk.ended(await start(desk, target(server), ROWS[:1]))).progress.failed == 0
         monkeypatch.setenv("EVALUATOR_HOST_TARGET_HOSTS", '["127.0.0.1:1", "models.test"]')
         async with opened(database_url, tmp_path) as desk:
-            with pytest.raises(InvalidRequest, match="may not ask"):
+            with pytest.raises(InvalidRequest, match="may not call"):
                 await start(desk, target(server))
         assert len(server.asked) == 3
