@@ -121,16 +121,20 @@ def _require_all(parts: list[_Part]) -> None:
         if (part.shard.of, part.rows) != (first.shard.of, first.rows):
             raise InvalidRequest(
                 f"{part.path} is shard {part.shard} of {part.rows} rows, and {first.path} is shard {first.shard} of "
-                f"{first.rows}: they are of different runs"
+                f"{first.rows}: they are of different runs; give the files of one run"
             )
         if found[part.shard.number] is not part:
-            raise InvalidRequest(f"{part.path} and {found[part.shard.number].path} are both shard {part.shard}")
+            raise InvalidRequest(
+                f"{part.path} and {found[part.shard.number].path} are both shard {part.shard}; give only one of them"
+            )
         due = part.shard.indexes(part.rows)
         if {*due} != part.places.keys():
             raise InvalidRequest(f"{part.path} has {len(part.places)} of {len(due)} rows; run shard {part.shard} again")
     if missing := sorted({*range(first.shard.of)} - {*found}):
         named = ", ".join(f"{number}/{first.shard.of}" for number in missing[:10])
-        raise InvalidRequest(f"{len(missing)} of {first.shard.of} shards are missing: {named}")
+        raise InvalidRequest(
+            f"{len(missing)} of {first.shard.of} shards are missing: {named}; run them, and give their files too"
+        )
 
 
 def _lines(parts: list[_Part], opened: dict[int, BinaryIO]) -> Iterator[tuple[dict[str, Any], bytes]]:

@@ -449,7 +449,9 @@ class _Scripts:
         if not path.is_relative_to(project.root) and project.holds(path) and project.may_hold(path.parent):
             raise _BeyondRootError
         if not path.is_relative_to(project.root):
-            raise InvalidRequest(f"{specifier} leads to {path}, out of the project {project.root}; put the file there")
+            raise InvalidRequest(
+                f"{specifier} leads to {path}, out of the project {project.root}; put the file into the project"
+            )
         return path if project.may_hold(path.parent) else None
 
 

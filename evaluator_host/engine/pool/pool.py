@@ -180,7 +180,7 @@ class Pool:
         """Destroy every sandbox and fail every waiting call before returning."""
         self._closed = True
         for owner in self._evaluator_pools:
-            owner.fail_waiters(SandboxUnavailable("the host is shutting down"))
+            owner.fail_waiters(SandboxUnavailable("the host is shutting down; try again later"))
             while owner.idle:
                 self._end_idle(owner, owner.idle[-1])
         self._serve()
@@ -203,7 +203,7 @@ class Pool:
 
     async def _wait(self, owner: EvaluatorPool, request: LeaseRequest) -> Lease | Failed:
         if self._closed:
-            raise SandboxUnavailable("the host is shutting down")
+            raise SandboxUnavailable("the host is shutting down; try again later")
         with self._shares.queued(request.workspace):
             waiter = Waiter(request, asyncio.get_running_loop().create_future())
             owner.waiters.append(waiter)

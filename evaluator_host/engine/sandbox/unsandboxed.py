@@ -59,7 +59,9 @@ class UnsandboxedBackend(LocalBackend):
             minor = spec.environment.python
             facts = own_python() if minor is None else self._pythons.find_version(minor)
             if facts is None:
-                raise Misconfigured(f"there is no Python {minor} on this machine any more")
+                raise Misconfigured(
+                    f"Python {minor} is no longer on this machine; install it again, or ask for another version"
+                )
             command = [str(facts.executable), "-I", "-S", "-B", "-X", "utf8", str(runner / "runner.py")]
             command += ["--restricted", str(tools.restricted)]
         else:

@@ -89,7 +89,7 @@ class NemoJobs:
         name = require_name(body.name or f"evaluate-{secrets.token_hex(5)}", "job")
         await self._namespaces.require(workspace_id, namespace)
         if await self._entities.find_entity(_place(workspace_id, namespace), name) is not None:
-            raise NameTaken(f"there is a job named {name} in {namespace}")
+            raise NameTaken(f"there is a job named {name} in {namespace}; choose another name")
         bundles = await self._bundles(workspace_id, namespace, body.spec)
         for at, one in enumerate(bundles):
             await self._require_python(one, _metric_field(at))

@@ -106,7 +106,7 @@ def _of_ours(entry: Json, path: str, problems: list[Problem]) -> Execution:
     if name is None and error is None and spans is None and trace is None:
         problems.append(Problem(path, "there is neither output nor spans nor error"))
     if spans is not None and not _are_spans(spans):
-        problems.append(Problem(f"{path}.spans", "spans are a list of objects"))
+        problems.append(Problem(f"{path}.spans", "spans must be a list of objects"))
     if trace is not None and not isinstance(trace, dict):
         problems.append(Problem(f"{path}.trace", "a trace is an object"))
     seconds = entry.get("seconds")

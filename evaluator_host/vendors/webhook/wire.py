@@ -68,7 +68,7 @@ def _row(body: dict[str, Any], evaluator: Evaluator) -> tuple[Row, bool]:
         outputs = body.get("output", body.get("outputs"))
         trace, variables = body.get("trace"), body.get("variables")
         if not isinstance(trace, dict | None) or not isinstance(variables, dict | None):
-            raise InvalidRequest("trace and variables are objects")
+            raise InvalidRequest("trace and variables must be objects, or left out")
         return Row(body["inputs"], outputs, trace, variables, body.get("criteria")), False
     name = next((name for name in _OUTPUTS if name in body), None)
     return Row({key: value for key, value in body.items() if key != name}, body.get(name) if name else None), False

@@ -74,7 +74,7 @@ def test_both_files_together_by_name_and_by_id() -> None:
         ([SPAN], "with the attribute execution.id"),
         ([{"output": 1}], "the id of its test case"),
         ([{"id": "a"}], "neither output nor spans nor error"),
-        ([{"id": "a", "spans": [1]}], "spans are a list of objects"),
+        ([{"id": "a", "spans": [1]}], "spans must be a list of objects"),
         ([{"id": "a", "output": 1, "trace": []}], "a trace is an object"),
         ([{"id": "a", "output": 1, "seconds": "1"}], "it is a number"),
     ],

@@ -115,7 +115,9 @@ def _read_record(content: bytes) -> tuple[Record, str]:
     try:
         stored: dict[str, Any] = json.loads(content)
         if stored["format"] != FORMAT:
-            raise PackagesFailed("the package set was pushed by another version of this program")
+            raise PackagesFailed(
+                "the package set was pushed by another version of this program; push it again with this one"
+            )
         return Record.from_json(stored["record"]), str(stored["tree"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PackagesFailed(f"the record of the package set cannot be read, push the set again: {error}") from error

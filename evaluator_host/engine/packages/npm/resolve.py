@@ -142,7 +142,9 @@ def _installed(entries: Mapping[str, dict[str, Any]], target: LockTarget) -> set
                 waiting.append(needed)
             elif not entries[needed].get("optional"):
                 version = entries[needed]["version"]
-                raise PackagesFailed(f"{name}@{version} does not run on linux {target.machine}.")
+                raise PackagesFailed(
+                    f"{name}@{version} does not run on linux {target.machine}. Pin another version or package."
+                )
     return reached
 
 
@@ -161,9 +163,14 @@ def _checked(path: str, entry: dict[str, Any]) -> str:
     """Return the name of a package; refuse one that does not come from the registry or has no hash."""
     name = str(entry.get("name") or path.rpartition("node_modules/")[2])
     if entry.get("link") or "resolved" in entry:
-        raise PackagesFailed(f"{name} comes from outside the registry (a URL, a git repository or a path).")
+        raise PackagesFailed(
+            f"{name} comes from outside the registry (a URL, a git repository or a path). Pin another version or "
+            "package."
+        )
     if "integrity" not in entry and not entry.get("inBundle"):
-        raise PackagesFailed(f"The registry has no integrity hash of {name}@{entry.get('version')}.")
+        raise PackagesFailed(
+            f"The registry has no integrity hash of {name}@{entry.get('version')}. Pin another version or package."
+        )
     return name
 
 

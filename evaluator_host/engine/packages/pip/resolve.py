@@ -142,7 +142,9 @@ def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ..
         else:
             raise PackagesFailed(f"The set resolves to a line that pins no package: {line.strip()[:120]}")
     if unhashed := [name for name in versions if not hashes[name]]:
-        raise PackagesFailed(f"The index has no files with hashes of {', '.join(unhashed)}.")
+        raise PackagesFailed(
+            f"The index has no files with hashes of {', '.join(unhashed)}. Pin another version or package."
+        )
     return tuple(
         LockedPackage(name, versions[name], name in requested, tuple(sorted(hashes[name])), _sorted(needed, name))
         for name in sorted(versions)

@@ -230,7 +230,9 @@ class BubblewrapBackend(LocalBackend):
         minor = spec.environment.python
         facts = self._pythons.find_version(minor) if minor is not None else None
         if facts is None:
-            raise SandboxUnavailable(f"there is no Python {minor} on this machine any more")
+            raise SandboxUnavailable(
+                f"Python {minor} is no longer on this machine; install it again, or ask for another version"
+            )
         return replace(ready, host=replace(ready.host, python=find_python(facts)))
 
     def _check_paths(self) -> None:

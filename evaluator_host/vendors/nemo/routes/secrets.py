@@ -48,7 +48,7 @@ def secrets_api(secrets: Secrets, access: Access) -> APIRouter:
         """Create a secret, which models refer to by name."""
         with AuditedCall(access, caller_of(request.scope), "secrets.set") as caller:
             if any(one.name == body.name for one in await secrets.list_secrets(caller.workspace)):
-                raise NameTaken(f"there is a secret named {body.name}")
+                raise NameTaken(f"there is a secret named {body.name}; choose another name, or delete it first")
             kept = await secrets.set_secret(caller.workspace, body.name, body.value.get_secret_value(), shortest=1)
         return json_response(_shown(kept, workspace), 201)
 
