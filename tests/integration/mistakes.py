@@ -237,7 +237,10 @@ JAVASCRIPT: Final[list[tuple[str, str]]] = [
     (JS + "process.exit(1) }", "return a score instead of exiting"),
     (JS + "while (true) {} }", "make the evaluator faster"),
     (JS + "return require('fs').readFileSync('x.json').length }", "send them in `files`"),
-    ("class Evaluator { evaluate() { return 1 } }", "the code defines only the class Evaluator, which the host does not call"),
+    (
+        "class Evaluator { evaluate() { return 1 } }",
+        "the code defines only the class Evaluator, which the host does not call",
+    ),
     ("function Evaluate(a, b, c) { return 1 }", "rename it to evaluate"),
     ("function score(a, b, c) { return 1 }", "settings.entry"),
     ("return 1", "no function evaluate or main"),
@@ -262,7 +265,10 @@ TYPESCRIPT: Final[list[tuple[str, str]]] = [
     (JS + "const x: number = outputs.length }", "does every branch end in a return statement?"),
     (JS + "return { rating: 1 } as any }", "did you mean score? It has rating"),
     ("def evaluate(inputs, outputs, trace):\n    return 1", "syntax_error"),
-    ("class Judge { evaluate(): number { return 1 } }", "the code defines only the class Judge, which the host does not call"),
+    (
+        "class Judge { evaluate(): number { return 1 } }",
+        "the code defines only the class Judge, which the host does not call",
+    ),
     (JS.replace("export", "export async") + "return (await fetch('https://example.com')).status }", "no network"),
 ]
 

@@ -99,7 +99,7 @@ def _answer(found: EvaluationResult | EvaluationError, kind: str) -> Response:
     error = found if isinstance(found, EvaluationError) else found.error
     log = found.logs.stdout if isinstance(found, EvaluationResult) else ""
     # Contract `main` wants a score; here, a value without one is a result.
-    unscored = error is not None and error.code is ErrorCode.INVALID_RESULT and "JSON form" not in error.message
+    unscored = error is not None and error.code is ErrorCode.INVALID_RESULT and "as JSON" not in error.message
     if error is not None and not unscored:
         status = 503 if error.code in HOST_FAULTS else 400
         return json_response({"message": described(error), "detail": described(error), "log": log}, status)
