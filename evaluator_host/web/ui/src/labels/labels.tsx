@@ -53,7 +53,7 @@ export default function LabelsPage({ query }: PageProps) {
               <td class="cell-progress">
                 <QueueProgress queue={one} />
               </td>
-              <td class="cell-text">{one.people.map(({ name }) => name ?? "without a name").join(", ")}</td>
+              <td class="cell-text">{one.people.map(({ name }) => name ?? "without a name").join(", ") || <span class="muted">nobody yet</span>}</td>
               <td>
                 <When at={one.created_at} />
               </td>

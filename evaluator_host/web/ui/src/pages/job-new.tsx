@@ -181,7 +181,7 @@ function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: 
 function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {
   return (
     <div class="record-stack">
-      <Field label="Name" value={form.name} placeholder="None" autocomplete="off" onValue={(name) => onChange({ name })} />
+      <Field label="Name" value={form.name} placeholder="Evaluators · data set · day" autocomplete="off" onValue={(name) => onChange({ name })} />
       <Field label="Parallelism" type="number" min={1} max={1024} placeholder="Automatic" value={form.parallelism} onValue={(parallelism) => onChange({ parallelism })} />
       <Field label="Maximum failed rows" type="number" min={0} placeholder="No limit" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />
       <label class="check">

@@ -83,6 +83,7 @@ export default function JudgePage({ query }: PageProps) {
       {error !== null && <ErrorNote title="That did not work" error={error} />}
       {models.value?.length === 0 && (
         <Empty title="There is no model to judge with">
+          <p>A judge asks a model by a rubric and takes its answer for the score. Rubrics for faithfulness, tone, refusal and more are ready, or write your own.</p>
           <p>
             <Button kind="primary" onClick={() => setAdding(true)}>
               Add a model
@@ -91,36 +92,38 @@ export default function JudgePage({ query }: PageProps) {
         </Empty>
       )}
       {adding && <ModelDialog given={null} secrets={[]} onClose={() => setAdding(false)} onSaved={models.reload} />}
-      <div class="record-columns">
-        <div class="record-main record-stack">
-          <Panel title="What it asks">
-            <div class="record-stack">
-              {stored === null && offered.value !== null && (
-                <Select
-                  label="Start from"
-                  value={started}
-                  hint={offered.value.find((one) => one.name === started)?.description ?? "A ready judge with its rubric, or your own words."}
-                  options={[{ value: "", label: "Your own words" }, ...offered.value.map((one) => ({ value: one.name, label: one.title }))]}
-                  onValue={startFrom}
-                />
-              )}
-              <Select label="Model" value={model} options={(known.some((one) => one.name === model) || model === "" ? known.map((one) => one.name) : [model, ...known.map((one) => one.name)]).map((value) => ({ value, label: value }))} onValue={(value) => set({ model: value })} />
-              <Area label="Prompt" value={form.prompt} hint="A template: {{ inputs.question }}, {{ outputs }}, and columns by name." rows={6} onValue={(prompt) => set({ prompt })} />
-              <Area label="System" value={form.system} hint="The role of the model. The host adds the form of its answer." rows={3} onValue={(system) => set({ system })} />
-            </div>
-          </Panel>
-          <Answers form={form} set={set} faults={faults} />
-          <Panel title="Examples">
-            <JsonEditor label="Examples" value={form.examples} onValue={(examples) => set({ examples })} hint='[{"inputs": {"question": "…"}, "outputs": "…", "answer": 1, "reason": "…"}]' />
-            <p class="field-hint">Rows with the right answer, shown to the model before each row: a list with inputs, outputs, answer and reason.</p>
-            {faults["examples"] && <p class="field-error">{faults["examples"]}</p>}
-          </Panel>
+      {((models.value?.length ?? 0) > 0 || models.error !== null || stored !== null) && (
+        <div class="record-columns">
+          <div class="record-main record-stack">
+            <Panel title="What it asks">
+              <div class="record-stack">
+                {stored === null && offered.value !== null && (
+                  <Select
+                    label="Start from"
+                    value={started}
+                    hint={offered.value.find((one) => one.name === started)?.description ?? "A ready judge with its rubric, or your own words."}
+                    options={[{ value: "", label: "Your own words" }, ...offered.value.map((one) => ({ value: one.name, label: one.title }))]}
+                    onValue={startFrom}
+                  />
+                )}
+                <Select label="Model" value={model} options={(known.some((one) => one.name === model) || model === "" ? known.map((one) => one.name) : [model, ...known.map((one) => one.name)]).map((value) => ({ value, label: value }))} onValue={(value) => set({ model: value })} />
+                <Area label="Prompt" value={form.prompt} hint="A template: {{ inputs.question }}, {{ outputs }}, and columns by name." rows={6} onValue={(prompt) => set({ prompt })} />
+                <Area label="System" value={form.system} hint="The role of the model. The host adds the form of its answer." rows={3} onValue={(system) => set({ system })} />
+              </div>
+            </Panel>
+            <Answers form={form} set={set} faults={faults} />
+            <Panel title="Examples">
+              <JsonEditor label="Examples" value={form.examples} onValue={(examples) => set({ examples })} hint='[{"inputs": {"question": "…"}, "outputs": "…", "answer": 1, "reason": "…"}]' />
+              <p class="field-hint">Rows with the right answer, shown to the model before each row: a list with inputs, outputs, answer and reason.</p>
+              {faults["examples"] && <p class="field-error">{faults["examples"]}</p>}
+            </Panel>
+          </div>
+          <div class="record-side record-stack">
+            <Try evaluator={evaluator} ready={ready} row={row} setRow={setRow} />
+            <Save name={name} stored={stored !== null} setName={setName} evaluator={evaluator} ready={ready} onError={setError} />
+          </div>
         </div>
-        <div class="record-side record-stack">
-          <Try evaluator={evaluator} ready={ready} row={row} setRow={setRow} />
-          <Save name={name} stored={stored !== null} setName={setName} evaluator={evaluator} ready={ready} onError={setError} />
-        </div>
-      </div>
+      )}
     </div>
   );
 }

@@ -12,7 +12,7 @@ import { useRunKey } from "../components/use-run-key";
 import { acceptStored, EXAMPLE, type Legacy, migrate, NOTHING, proofRows } from "../migrate/legacy";
 import { Verdict } from "../migrate/proof";
 import { ProofChoice, StoredChoice } from "../migrate/sources";
-import { navigate } from "../router";
+import { Link, navigate } from "../router";
 import type { PageProps } from "../routes";
 import type { EvaluatorIn, Language, Migration } from "../api/types";
 import { EMPTY, keepDraft, recalled } from "../workbench/draft";
@@ -57,9 +57,12 @@ export default function MigratePage(_: PageProps) {
     <div class="page migrate">
       <header class="page-head">
         <div>
-          <h1>Migrate</h1>
+          <h1>Import and migration</h1>
           <p class="muted">
-            Rewrites <code>evaluate(app_params, inputs, output, correct_answer)</code> or <code>main</code> to <code>evaluate(inputs, outputs, trace)</code>, and proves that the scores stay the same.
+            Code of <Link to="/help/coming-from">other platforms</Link> runs as it is: paste it in the workbench. Exports and configurations are read by <code>evaluator-host import</code>: see <Link to="/help/import">Import</Link>.
+          </p>
+          <p class="muted">
+            Here you can rewrite <code>evaluate(app_params, inputs, output, correct_answer)</code> or <code>main</code> as <code>evaluate(inputs, outputs, trace)</code>, with a proof that the scores stay the same.
           </p>
         </div>
       </header>
