@@ -37,17 +37,17 @@ PYTHON: Final[list[tuple[str, str]]] = [
     ("try:\n    import rapidfuzz\nexcept ImportError:\n    rapidfuzz = None\n" + PY + "return 1", "add rapidfuzz=="),
     ("%pip install numpy\nimport numpy\n" + PY + "return numpy.mean([1])", "`%pip install numpy` was left out"),
     ("from utils import score\n" + PY + "return score(outputs)", "a file of yours: send it in `files`"),
-    ("import helpers\n" + PY + "return 1", "a file of yours"),
+    ("import helpers\n" + PY + "return helpers.score(outputs)", "a file of yours"),
     (
-        "from rubrics import Rubric\n" + PY + "return 1",
+        "from rubrics import Rubric\n" + PY + "return Rubric()",
         "rubrics is probably a file of yours (no well-known package is called rubrics): send it in `files`",
     ),
     ("from .utils import score\n" + PY + "return 1", "say in `path` where this one lies"),
     (
-        "from src.utils.text import score\n" + PY + "return 1",
+        "from src.utils.text import score\n" + PY + "return score(outputs)",
         'src/utils/text.py is a file of yours: send it in `files`, by its path: {"src/utils/text.py": "…"}',
     ),
-    ("from src import utils\n" + PY + "return 1", '{"src/utils.py": "…"}'),
+    ("from src import utils\n" + PY + "return utils.score(outputs)", '{"src/utils.py": "…"}'),
     ("from google import genai\n" + PY + "return genai.Client()", "add google-genai=="),
     # values of the row
     (PY + "return outputs == inputs['expected']", "KeyError: 'expected'"),

@@ -106,7 +106,7 @@ def test_run_prints_the_pins_that_it_lacks_and_none_of_a_strangers_package(folde
             r"^add --package numpy==[\d.]+$",
         ),
     ):
-        names = re.findall(r"numpy|pandas", imports)
+        names = re.findall(r"numpy|pandas|Rubric", imports)
         (folder / "lacking.py").write_text(imports + body.format(", ".join(names)))
         ran = cli(folder, "run", "lacking.py", "--data", "rows.jsonl", "--map", "outputs=none", "--limit", "1")
         assert (ran.returncode, hint in ran.stdout + ran.stderr) == (1, True), ran.stdout + ran.stderr

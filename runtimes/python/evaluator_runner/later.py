@@ -114,6 +114,11 @@ def is_well_known(module: str) -> bool:
     return "__known__" in vars(sys.modules[module])
 
 
+def is_own(module: str) -> bool:
+    """Return whether an absent module is a file of the author's: of no known package."""
+    return _provider(module, vars(sys.modules[module]).get("__known__") or {}) == ""
+
+
 def loaded() -> list[str]:
     """Record that the code has loaded: from now on the use of a placeholder raises an `ImportError`.
 

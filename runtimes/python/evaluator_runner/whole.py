@@ -65,8 +65,12 @@ class Whole:
                 absent.forget(node)
 
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
-        """Raise the error that stops the entries of these names: that of a failed import or statement they need."""
-        for one in self._slices.needed_by(names):
+        """Raise the error that stops the entries of these names: that of a failed import or statement they need.
+
+        Files of the author's come first, since no pin helps.
+        """
+        needed = list(self._slices.needed_by(names))
+        for one in sorted(needed, key=lambda one: not (_is_absent(one) and later.is_own(one.module))):
             if id(one.node) in self._stopped:
                 raise self._stopped[id(one.node)]
             if _is_absent(one) and _stops_load(one.module):
