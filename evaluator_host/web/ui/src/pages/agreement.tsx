@@ -1,7 +1,7 @@
 /** How far the evaluators of a job agree with labels that people gave. */
 import { useState } from "preact/hooks";
 import { call } from "../api/http";
-import type { Agreement, JobRowPage, LabelQueue } from "../api/types";
+import type { Agreement, JobReport, JobRowPage, LabelQueue } from "../api/types";
 import { Button } from "../components/button";
 import { ErrorNote } from "../components/error-note";
 import { Select } from "../components/field";
@@ -21,19 +21,20 @@ export default function AgreementPage({ params, query }: PageProps) {
       Promise.all([
         call<JobRowPage>("GET", `/v1/jobs/${id}/rows`, { signal, query: { limit: 1 } }),
         call<LabelQueue[]>("GET", "/v1/label-queues", { signal, query: { job: id } }),
+        call<JobReport>("GET", `/v1/jobs/${id}`, { signal }),
       ]),
     [id],
   );
-  const [rows, queues] = found.value ?? [null, []];
+  const [rows, queues, job] = found.value ?? [null, [], null];
   const columns = columnsOf(rows?.rows[0]?.row ?? {});
   const shown = query.get("label") ?? (queues.some((one) => one.labelled > 0) ? QUEUES : null);
   const [chosen, setChosen] = useState<string | null>(null);
-  const label = chosen ?? shown ?? columns[0] ?? "";
+  const label = chosen ?? shown ?? "";
   const known = [...(queues.length > 0 || label === QUEUES ? [{ value: QUEUES, label: `Label queues: ${queues.map((one) => one.name).join(", ") || "all of this host"}` }] : []), ...columns.map((value) => ({ value, label: `Column ${value}` }))];
-  const options = known.some((one) => one.value === label) ? known : [{ value: label, label: `Column ${label}` }, ...known];
+  const options = known.some((one) => one.value === label) ? known : [{ value: label, label: label === "" ? "Choose…" : `Column ${label}` }, ...known];
   return (
     <div class="page">
-      <PageHead title="Agreement with people" up={{ to: `/jobs/${id}`, label: `Job ${shortId(id)}` }} />
+      <PageHead title="Agreement with people" up={{ to: `/jobs/${id}`, label: job?.title ?? `Job ${shortId(id)}` }} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       <form
         class="record-bar"
@@ -43,7 +44,7 @@ export default function AgreementPage({ params, query }: PageProps) {
         }}
       >
         <Select label="Labels of people" value={label} options={options} onValue={setChosen} />
-        <Button kind="primary" type="submit">
+        <Button kind="primary" type="submit" disabled={label === ""}>
           Compare
         </Button>
       </form>

@@ -62,7 +62,8 @@ export default function CompareManyPage({ query }: PageProps) {
           {jobs.map((job, index) => (
             <tr key={job.id}>
               <th scope="row" class="cell-name">
-                <Link to={`/jobs/${job.id}`}>{job.name ?? shortId(job.id)}</Link>{" "}
+                <Link to={`/jobs/${job.id}`}>{job.title}</Link>
+                <p class="muted mono job-id">{shortId(job.id)}</p>
                 <span class="muted">
                   <When at={job.created_at} />
                 </span>

@@ -40,7 +40,7 @@ export default function ComparePage({ params, query }: PageProps) {
         </Link>
       </PageHead>
       <p>
-        From <JobLink id={ids.before} /> to <JobLink id={ids.after} />, row by row.
+        From <JobLink id={ids.before} /> <code class="muted">{shortId(ids.before)}</code> to <JobLink id={ids.after} /> <code class="muted">{shortId(ids.after)}</code>, row by row.
       </p>
       {found.error !== null && <ErrorNote title="These jobs cannot be compared" error={found.error} onRetry={found.reload} />}
       {found.error instanceof ApiError && found.error.problems.some(({ field }) => field === "by_place") && (

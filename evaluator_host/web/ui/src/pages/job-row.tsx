@@ -24,7 +24,7 @@ export default function JobRowPage({ params }: PageProps) {
   const use = detail?.given ? `/?job=${encodeURIComponent(id)}&row=${index}` : null;
   return (
     <div class="page">
-      <PageHead title={`Row ${count(index)}`} up={{ to: `/jobs/${id}`, label: job?.name ?? `Job ${shortId(id)}` }}>
+      <PageHead title={`Row ${count(index)}`} up={{ to: `/jobs/${id}`, label: job?.title ?? `Job ${shortId(id)}` }}>
         <nav class="page-actions" aria-label="Rows beside this one">
           {index > 0 && (
             <Link to={`/jobs/${id}/rows/${index - 1}`} class="button button-plain">
