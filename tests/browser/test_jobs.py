@@ -364,7 +364,7 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
         0
     )  # neither is good or bad if there is no score
     await page.goto(f"/compare/{seeds.before}/{seeds.small}")
-    await expect(page.get_by_role("alert")).to_contain_text("other rows")
+    await expect(page.get_by_role("alert")).to_contain_text("different rows")
 
 
 @pytest.mark.long
