@@ -11,7 +11,7 @@ import typer
 from pydantic import TypeAdapter
 
 from evaluator_host.engine.contracts.table import has_corpus_scores
-from evaluator_host.engine.system.files import open_file
+from evaluator_host.engine.system.files import open_file, written_anew
 from evaluator_host.platform.datasets.rows import Shard
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.console import err, out, print_json
@@ -54,8 +54,8 @@ def merge(
     summary = Summary()
     together = False
     with ExitStack() as stack:
-        merged = stack.enter_context(open_file(target, "wb")) if target is not None else None
-        opened = {part.shard.number: stack.enter_context(open_file(part.path, "rb")) for part in parts}
+        merged = stack.enter_context(written_anew(target)) if target is not None else None
+        opened = {part.shard.number: stack.enter_context(open_file(part.path)) for part in parts}
         for entry, line in _lines(parts, opened):
             result = _read_result(entry["result"])
             summary.add(result, line=entry.get("line", entry["index"] + 1))
@@ -81,7 +81,7 @@ def _read_part(path: Path) -> _Part:
     places: dict[int, int] = {}
     closing: dict[str, Any] | None = None
     place, number = 0, 0
-    with open_file(path, "rb") as file:
+    with open_file(path) as file:
         for number, line in enumerate(file, start=1):
             entry = _entry(path, number, line)
             if "shard" in entry:

@@ -5,7 +5,7 @@ Both are made of the file that `run --out` writes, so they need no more memory t
 
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ class Report:
         return 0.0 if self.mean is None or baseline.mean is None else baseline.mean - self.mean
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReportFiles:
     """The report files that a command's options ask for, written at the end of a run."""
 
@@ -68,12 +68,13 @@ class ReportFiles:
     markdown: Path | None = None  # file that Markdown is added to, as CI systems' summaries want it
     baseline: Path | None = None  # results of an earlier run
     max_drop: float | None = None  # by how much the mean may be lower than in the baseline
+    _before: Report | None = field(init=False, default=None)  # the baseline, before the run replaces it
 
     def __post_init__(self) -> None:
         if self.max_drop is not None and self.baseline is None:
             raise InvalidRequest("--max-drop needs --baseline: the results of the run to compare with")
         if self.baseline is not None:
-            read_report(self.baseline, "baseline")  # a file that cannot be read fails before the run, not after it
+            self._before = read_report(self.baseline, "baseline")
 
     @property
     def wanted(self) -> bool:
@@ -87,19 +88,19 @@ class ReportFiles:
           InvalidRequest: a file cannot be read or written.
         """
         report = read_report(results, name)
-        baseline = None if self.baseline is None else read_report(self.baseline, "baseline")
         try:
             if self.junit is not None:
                 self.junit.write_bytes(junit(report))
             if self.markdown is not None:
                 with self.markdown.open("a", encoding="utf-8") as file:
-                    file.write(markdown(report, baseline))
+                    file.write(markdown(report, self._before))
         except OSError as error:
             raise InvalidRequest(f"cannot write {error.filename}: {error.strerror}") from error
-        if baseline is None:
+        if self._before is None:
             return 0
-        drop = report.drop(baseline)
-        err.print(plain(f"the mean is {abs(drop):.4g} {'lower' if drop > 0 else 'higher'} than in {self.baseline}"))
+        drop = report.drop(self._before)
+        change = f"{abs(drop):.4g} {'lower' if drop > 0 else 'higher'} than" if drop else "the same as"
+        err.print(plain(f"the mean is {change} in {self.baseline}"))
         return int(self.max_drop is not None and drop > self.max_drop)
 
 

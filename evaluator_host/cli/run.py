@@ -16,7 +16,7 @@ from evaluator_host.engine.contracts.table import has_corpus_scores
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.model_grants import ModelTerms
-from evaluator_host.engine.system.files import open_file
+from evaluator_host.engine.system.files import written_anew
 from evaluator_host.platform.datasets.first_rows import first_rows_of_file
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.notes import Note
@@ -98,7 +98,9 @@ def run(
     shard: Annotated[
         str | None, typer.Option(help="Score one part of the rows, as in 3/16: those whose index mod 16 is 3.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the results to this file, as JSONL.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the results to this file, as JSONL; if interrupted, to FILE.part.")
+    ] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows too.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is lower.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
@@ -158,6 +160,8 @@ def run(
         raise typer.Exit(code)
     if described := [f"--{name}" for name, value in single.items() if value is not None]:
         raise InvalidRequest(f"{', '.join(described)} describe a single row; leave them out, or leave out --data")
+    if out is not None and out.exists() and out.samefile(data):
+        raise InvalidRequest(f"--out would replace the rows in {data} by their results: name another file")
     work = Run(
         settings=settings,
         given=given,
@@ -259,7 +263,7 @@ class Run:
         """Evaluate every row, print the summary, and return the exit code."""
         started = time.perf_counter()
         with ExitStack() as stack:
-            results = stack.enter_context(open_file(self.out, "wb")) if self.out else None
+            results = stack.enter_context(written_anew(self.out)) if self.out else None
             async with open_evaluation_service(self.settings, self.url) as target:
                 await prepare(target, self.given, shown=not self.as_json)
                 await self._require_first_rows(target)
@@ -271,9 +275,10 @@ class Run:
                 seconds = time.perf_counter() - started
             if results is not None and self.shard is not None:
                 results.write(self.shard.closing_line(rows=self._rows.count, bad_lines=self._rows.bad))
-        if not self._summary.rows and (self.shard is None or not self._rows.count):
-            why = f"bad lines: {self._rows.bad}" if self._rows.bad else "it is empty, or has a header and nothing else"
-            raise InvalidRequest(f"there is no row to score in {self.data}: {why}")
+            if not self._summary.rows and (self.shard is None or not self._rows.count):
+                bad = self._rows.bad
+                why = f"bad lines: {bad}" if bad else "it is empty, or has a header and nothing else"
+                raise InvalidRequest(f"there is no row to score in {self.data}: {why}")
         self._print(seconds)
         if pins:
             err.print(plain(pins))

@@ -365,16 +365,21 @@ class JobVerbs(Verbs[TransportT]):
 
         Raises:
           InvalidRequest: there is no such format.
-          NotFound: there is no such job or evaluator. The file is then not written.
+          NotFound: there is no such job or evaluator.
+
+        After an error the file is as it was; what had arrived by then is beside it, as `<name>.part`.
         """
         path = _path(job_id, f"rows.{Format.of_name(str(file))}") + query(evaluator=evaluator)
         async with aclosing(self._transport.download(Call("GET", path, NoneType))) as pieces:
             piece = await anext(pieces, b"")
-            with await self._transport.call_blocking(Path(file).open, "wb") as written:
+            part = Path(f"{file}.part")
+            with await self._transport.call_blocking(part.open, "wb") as written:
                 while piece:
                     await self._transport.call_blocking(written.write, piece)
                     piece = await anext(pieces, b"")
-                return written.tell()
+                size = written.tell()
+            await self._transport.call_blocking(part.replace, file)
+            return size
 
     @verb
     async def compare(

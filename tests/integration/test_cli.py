@@ -74,6 +74,26 @@ def test_run_scores_a_file_and_writes_every_result(folder: Path) -> None:
     assert entries[5]["row"] == {"question": 5, "correct_answer": 1, "output": 0}
 
 
+def test_results_of_an_earlier_run_stay_until_there_are_new_ones(folder: Path) -> None:
+    kept, data = folder / "kept.jsonl", folder / "rows.jsonl"
+    kept.write_text("results of an earlier run\n")
+    (folder / "empty.jsonl").touch()
+    rows = data.read_text()
+    for mistake in (
+        ("exact.py", "--data", "rows.jsonl", "--map", "outputs=nothing"),
+        ("exact.py", "--data", "empty.jsonl"),
+        ("exact.py", "--data", "rows.jsonl", "--package", "nothing-of-this-name==1.0"),
+    ):
+        assert cli(folder, "run", *mistake, "--out", "kept.jsonl").returncode == 2
+        assert kept.read_text() == "results of an earlier run\n"
+    refused = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "./rows.jsonl")
+    assert (refused.returncode, data.read_text()) == (2, rows)
+    assert "name another file" in refused.stderr
+    assert [path.name for path in folder.glob("*.part")] == []
+    assert cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--out", "kept.jsonl").returncode == 0
+    assert len(read_lines(kept)) == 40
+
+
 def test_run_prints_its_summary_as_json(folder: Path) -> None:
     ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl", "--threshold", "0.5", "--json")
     assert ran.returncode == 0
@@ -438,6 +458,28 @@ def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder:
     assert job.returncode == 0, job.stdout + job.stderr
     assert re.search(r"score +1 +0 +3 ", job.stdout), job.stdout
     stored_only = cli(folder, "jobs", "create", "-e", "folder", "-d", "pair", *whole)
+    assert (stored_only.returncode, "the job has only stored ones" in stored_only.stderr) == (2, True)
+    (folder / "pinned.py").write_text(
+        "import six\ndef evaluate(inputs, outputs, trace):\n    return {'score': 1, 'label': six.__version__}\n"
+    )
+    job = cli(
+        folder,
+        "jobs",
+        "create",
+        "-e",
+        "pinned.py",
+        "--package",
+        "six==1.16.0",
+        "-d",
+        "pair",
+        "--wait",
+        "--url",
+        server.url,
+    )
+    assert job.returncode == 0, job.stdout + job.stderr
+    stored_only = cli(
+        folder, "jobs", "create", "-e", "folder", "-d", "pair", "--package", "six==1.16.0", "--url", server.url
+    )
     assert (stored_only.returncode, "the job has only stored ones" in stored_only.stderr) == (2, True)
     wrong = cli(folder, "run", "repo/evals/score.py", "--files", "repo/shared", *whole[2:])
     assert (wrong.returncode, "is not in the project" in wrong.stderr) == (2, True), wrong.stderr

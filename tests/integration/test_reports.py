@@ -70,6 +70,11 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
                  "before.jsonl", "--max-drop", "0.3")  # fmt: skip
     assert second.returncode == 1, second.stderr
     assert "the mean is 0.375 lower than in before.jsonl" in second.stderr
+    replaced = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.3",
+                   "--out", "before.jsonl")  # fmt: skip
+    assert (replaced.returncode, replaced.stderr) == (second.returncode, second.stderr), "the same file for both"
+    same = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl")
+    assert "the mean is the same as in before.jsonl" in same.stderr
     text = (folder / "summary.md").read_text().partition("### half.py")[2]
     assert "| mean | 0.375 | 0.75 | -0.375 |" in text
     assert "2 rows are worse than in the baseline" in text

@@ -27,6 +27,27 @@ def test_arguments_are_named_where_they_are_the_contracts(contract: Contract, sa
     assert ("inputs, outputs and trace" in (found.hint or "")) is said
 
 
+@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize(
+    ("code", "entity"),
+    [
+        ("if len(outputs) &gt;= 3:\n    return 1", "&gt;"),
+        ("return inputs[&quot;expected&quot;] == outputs", "&quot;"),
+        ("return a &amp;&amp; b", "&amp;"),
+        ("return it&#39;s", "&#39;"),
+        ("return outputs.replace('&gt;', '>'", None),
+        ('return html.includes("&amp;") +', None),
+    ],
+)
+def test_code_copied_from_a_web_pages_source_is_named_as_such(
+    code: str, entity: str | None, language: Language
+) -> None:
+    error = EvaluationError(ErrorCode.SYNTAX_ERROR, "invalid syntax")
+    hint = advised(error, Evaluator(code, language=language), Contract.AUTO).hint or ""
+    assert ("how HTML writes a character" in hint) is (entity is not None)
+    assert entity is None or hint.startswith(entity)
+
+
 @pytest.mark.parametrize(
     ("code", "said"), [("sys.path.append(str(Path(__file__).resolve().parents[2]))", True), ("[][2]", False)]
 )

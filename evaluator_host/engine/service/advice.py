@@ -155,17 +155,21 @@ def _python_word(match: "re.Match[str]", _: str) -> str:
     return f"Python writes {_PYTHON_WORDS.get(match[1], 'None')}"
 
 
-def _entity(match: "re.Match[str]", code: str) -> str | None:
-    entity = f"&{match[1]};"
-    if entity not in code:
+def _entity(_: "re.Match[str]", code: str) -> str | None:
+    found = _ENTITY.search(_TEXTS.sub("", code))
+    if found is None:
         return None
+    entity = found[0]
     return f"{entity} is how HTML writes a character: the code was copied from the source of a web page; copy it again as plain text"
 
 
 _NO_VALUE: Final = "a value is None, as outputs and trace are if the row has none; test for None first"
 
+_ENTITY: Final = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,4}|#x[0-9a-f]{1,4});", re.IGNORECASE)
+_TEXTS: Final = re.compile(r"\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'")
 _TABLE: Final = (
     _Advice(r"", _no_program, code="entry_not_found", over=True),
+    _Advice(r"", _entity, code="syntax_error", over=True),
     _Advice(r"", _no_program, code="syntax_error", language=Language.PYTHON),
     _Advice(r"", _no_program, code="load_error", over=True),
     _Advice(

@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from shutil import copymode
+from typing import BinaryIO, Final
 
 from evaluator_host.types.errors import InvalidRequest
 
@@ -69,14 +70,45 @@ writing: Final = partial(_refusing, "write")
 """Raises `InvalidRequest` for a user's file that the block cannot write."""
 
 
-def open_file(file: Path, mode: Literal["rb", "wb"]) -> BinaryIO:
-    """Open a file that a user named, for reading or writing bytes.
+def open_file(file: Path) -> BinaryIO:
+    """Open a file that a user named, for reading.
 
     Raises:
       InvalidRequest: the file cannot be opened.
     """
-    with reading(file) if mode == "rb" else writing(file):
-        return file.open(mode)
+    with reading(file):
+        return file.open("rb")
+
+
+@contextmanager
+def written_anew(file: Path) -> Iterator[BinaryIO]:
+    """Open a file that a user named, to write it anew; its content stays until the block has ended without an error.
+
+    What a block wrote before an error stays beside the file, as `<name>.part`. Pipes and devices are written directly.
+
+    Raises:
+      InvalidRequest: the file cannot be written.
+    """
+    if file.is_relative_to("/dev") or (file.exists() and not file.is_file()):
+        with writing(file):
+            opened = file.open("wb")
+        with opened:
+            yield opened
+        return
+    place = file.resolve()
+    part = place.with_name(f"{place.name}.part")
+    with writing(file):
+        opened = part.open("wb")
+    try:
+        with opened:
+            yield opened
+        with writing(file):
+            if place.exists():
+                copymode(place, part)
+            part.replace(place)
+    finally:
+        if part.exists() and not part.stat().st_size:
+            part.unlink()
 
 
 def read_utf8(file: Path) -> str:

@@ -22,10 +22,8 @@ app = typer.Typer(name="evaluators", no_args_is_help=True)
 
 _MIGRATE: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.migrate.host.stored_command:migrate")
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes, underscores.")]
-_HEADER: Final = (
-    *("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "BY", "TAGS"),
-    *("LAST JOB", "MEAN", "PACKAGES", "DESCRIPTION"),
-)
+_HEADER: Final = ("NAME", "VERSION", "LANGUAGE", "CONTRACT", "CREATED", "BY", "TAGS", "PACKAGES", "DESCRIPTION")
+_LAST_JOB: Final = ("LAST JOB", "MEAN")
 _DescriptionOption = Annotated[str | None, typer.Option(help="Description for people.")]
 _SamplingOption = Annotated[float | None, typer.Option(min=0, max=1, help="Fraction of live traces to score.")]
 _TagOption = Annotated[
@@ -132,7 +130,12 @@ def list_(
     """List the newest version of each evaluator, by name, with its last job."""
     found = client.evaluators.all(tag=tag)
     none = "there are no evaluators; create one with evaluator-host evaluators create NAME FILE"
-    _list(found, as_json=as_json, none=none if tag is None else f"no evaluator has the tag {tag}")
+    print_found(
+        found,
+        lambda reports: table((*_HEADER, *_LAST_JOB), [(*_row(one), *_last_job(one.last_job)) for one in reports]),
+        as_json=as_json,
+        none=none if tag is None else f"no evaluator has the tag {tag}",
+    )
 
 
 @app.command()
@@ -158,7 +161,7 @@ def describe(
 def versions(name: _NameArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """List all versions of an evaluator, newest first."""
     found = client.evaluators.versions(name)
-    _list(found, as_json=as_json, none="")
+    print_found(found, lambda reports: table(_HEADER, list(map(_row, reports))), as_json=as_json)
 
 
 @app.command()
@@ -239,10 +242,6 @@ def _say(made: EvaluatorReport, *, as_json: bool) -> None:
         err.print(plain(f"the case {one.case} does not hold: {one.problem}"))
 
 
-def _list(found: list[EvaluatorReport], *, as_json: bool, none: str) -> None:
-    print_found(found, lambda reports: table(_HEADER, list(map(_row, reports))), as_json=as_json, none=none)
-
-
 def _trace_row(one: TraceReport) -> tuple[object, ...]:
     error = one.result["error"]
     why = f"{error['code']}: {error['message']}" if error else one.result["reason"]
@@ -255,8 +254,8 @@ def _trace_row(one: TraceReport) -> tuple[object, ...]:
 def _row(one: EvaluatorReport) -> tuple[object, ...]:
     return (
         *(one.name, one.version, one.evaluator.language, one.contract, format_time(one.created_at), one.author),
-        *(", ".join(one.tags) or None, *_last_job(one.last_job)),
-        *(", ".join(one.evaluator.packages) or None, one.message or one.description or None),
+        *(", ".join(one.tags) or None, ", ".join(one.evaluator.packages) or None),
+        one.message or one.description or None,
     )
 
 

@@ -55,6 +55,7 @@ def create(
     dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
     data_file: options.FileOption = None,
     data_folder: options.FilesOption = None,
+    package: options.PackageOption = None,
     map_: Annotated[
         list[str] | None, typer.Option("--map", metavar="FIELD=COLUMN", help="Or FIELD={{ template }}. Repeatable.")
     ] = None,
@@ -130,7 +131,9 @@ def create(
     if scheduled:
         _require_name_and_cron(name, cron)
     described: dict[str, Any] = {
-        "evaluators": _evaluators(client, evaluator, data_file or (), data_folder or ()),
+        "evaluators": _evaluators(
+            client, evaluator, extra=data_file or (), folders=data_folder or (), packages=package
+        ),
         "dataset": _dataset(client, dataset),
         "mapping": mapping,
         "target": target,
@@ -342,27 +345,25 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
     err.print(plain(f"deleted {found.id}"))
 
 
-def _evaluators(
-    client: Client, given: Sequence[str], extra: Sequence[Path], folders: Sequence[Path]
-) -> list[Evaluator | str]:
-    """Return the evaluators of a job; those in files with their own files, of which the host gets the data.
+def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
+    """Return the evaluators of a job; those in files with what goes along with them, of which the host gets the data.
 
     Raises:
       InvalidRequest: there are files for evaluators, and all evaluators are stored ones.
     """
     paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
-    if (extra or folders) and not paths:
+    if any(beside.values()) and not paths:
         raise InvalidRequest(
-            "`--file` and `--files` go along with an evaluator in a file, and the job has only stored ones: "
-            "give them to `evaluators create` or `update`"
+            "`--file`, `--files` and `--package` go along with an evaluator in a file, and the job has only stored "
+            "ones: give them to `evaluators create` or `update`"
         )
-    return [_read(client, paths[one], extra, folders) if one in paths else one for one in given]
+    return [_read(client, paths[one], beside) if one in paths else one for one in given]
 
 
-def _read(client: Client, path: Path, extra: Sequence[Path], folders: Sequence[Path]) -> Evaluator:
+def _read(client: Client, path: Path, beside: dict[str, Any]) -> Evaluator:
     from evaluator_host.platform.evaluators.evaluator_files import read_evaluator, tell_files  # noqa: PLC0415 - few calls of a host need it
 
-    found = read_evaluator(path, None, host=load_settings(), extra=extra, folders=folders)
+    found = read_evaluator(path, None, host=load_settings(), **beside)
     tell_files(found)
     for one in found.data.values():
         client.data.send(one)

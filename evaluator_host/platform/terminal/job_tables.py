@@ -265,15 +265,18 @@ def comparison_table(one: Comparison) -> Text:
     made.append(table(header, [_difference(metric) for metric in one.metrics]))
     for name, warnings in (("before", one.warnings_before), ("after", one.warnings_after)):
         made.append(plain("".join(f"\n{name}: {in_options(warning.text)}" for warning in warnings)))
-    for name, changes in (("worse", one.regressions), ("better", one.improvements)):
-        for change in changes[:CHANGES_SHOWN]:
+    for name, changes, rows in (("worse", one.regressions, one.regressed), ("better", one.improvements, one.improved)):
+        shown = changes[:CHANGES_SHOWN]
+        for change in shown:
             made.append(plain(f"\n{name}: row {change.row}, {_score(change.before)} -> {_score(change.after)}"))
+        if rows > len(shown):
+            made.append(f"\n{name}: {counted(rows - len(shown), 'row')} more, which the page of the comparison lists")
     return made
 
 
 def _difference(metric: Difference) -> tuple[object, ...]:
     interval = metric.note if metric.interval is None else f"{metric.interval[0]:.4g} to {metric.interval[1]:.4g}"
-    mark = "significant" if metric.significant else ""
+    mark = "significant" if metric.significant else "may be chance" if metric.interval is not None else ""
     return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, mark
 
 
