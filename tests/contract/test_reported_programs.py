@@ -8,7 +8,9 @@ import pytest
 from evaluator_host.engine.config.settings import SandboxStart
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
+from evaluator_host.types.errors import PackagesFailed
 from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
+from evaluator_host.types.outcome import ErrorCode
 from tests.conftest import settings
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
@@ -83,6 +85,11 @@ SCORED: dict[str, tuple[Any, dict[str, Any]]] = {  # by program: the outputs, an
     "jsdom": ("<p>hi</p>", {"packages": ("jsdom@25.0.1",), "limits": LARGE}),
     "natural": ("abc", {"packages": ("natural@8.0.1",), "limits": LARGE}),
 }
+REFUSED = {  # by pin: the way out
+    "better-sqlite3@11.5.0": "use node:sqlite, which works here",
+    "sqlite3@5.1.7": "use node:sqlite, which works here",
+    "textstat==0.7.4": "pin setuptools==",
+}
 SAID = {  # by pin: the code, and what the error and its hint say
     "chalk@5.3.0": (
         "const chalk = require('chalk');\nmodule.exports.evaluate = (inputs, outputs, trace) => chalk.red(outputs).length > 0;",
@@ -120,6 +127,27 @@ async def test_a_program_scores_as_on_a_desk(service: Service, name: str) -> Non
     language = Language.PYTHON if name in PYTHON else Language.JAVASCRIPT
     result = await service.evaluate(Evaluator((PYTHON | JAVASCRIPT)[name], language, **has), Row(outputs=outputs))
     assert (result.score, result.error) == (1, None), result.reason
+
+
+@pytest.mark.parametrize("name", ["jsdom", "natural"])
+async def test_a_package_that_the_usual_memory_does_not_hold_says_which_limit_to_raise(
+    service: Service, name: str
+) -> None:
+    outputs, has = SCORED[name]
+    evaluator = Evaluator(JAVASCRIPT[name], Language.JAVASCRIPT, packages=has["packages"])
+    result = await service.evaluate(evaluator, Row(outputs=outputs))
+    if result.error is None:
+        assert result.score == 1
+    else:
+        assert result.error.code is ErrorCode.MEMORY_LIMIT, result.error
+        assert "raise limits.memory_mb" in f"{result.error.message} {result.error.hint}"
+
+
+@pytest.mark.parametrize("pin", REFUSED)
+async def test_a_package_that_cannot_run_is_refused_with_the_way_out(service: Service, pin: str) -> None:
+    with pytest.raises(PackagesFailed) as refused:
+        await service.evaluate(Evaluator("evaluate = 1", language_of(pin), packages=(pin,)), Row())
+    assert REFUSED[pin] in f"{refused.value.detail} {[one.hint for one in refused.value.problems]}"
 
 
 @pytest.mark.parametrize("pin", SAID)
