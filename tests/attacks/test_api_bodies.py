@@ -180,6 +180,27 @@ def test_hundreds_of_thousands_of_keys_are_a_row_like_any_other(server: Server) 
     assert result["score"] == 300_000 or result["error"]["code"] in ("memory_limit", "timeout")
 
 
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"," * 300_000 + b"\n" + b"1," * 300_000, "text/csv"),
+        (json.dumps({f"k{n}": 1 for n in range(300_000)}).encode(), "application/x-ndjson"),
+        (b"".join(b'{"k%d": 1}\n' % n for n in range(30_000)), "application/x-ndjson"),
+        (b"a," + b"b" * 5_000_000 + b"\n1,2\n", "text/csv"),
+    ],
+    ids=["csv", "one row", "a column a row", "a long name"],
+)
+def test_any_number_of_columns_gives_a_short_answer(server: Server, content: bytes, kind: str) -> None:
+    headers = {"content-type": kind}
+    answer = server.client.post("/v1/datasets?name=wide&replace=true", content=content, headers=headers)
+    assert answer.status_code == 201, answer.text
+    assert 1 <= len(answer.json()["columns"]) <= 1000
+    assert len(answer.content) < 400_000
+    estimate = {"evaluators": [BODY["evaluator"]], "dataset": "wide", "mapping": {"outputs": "k299999"}}
+    said = server.client.post("/v1/jobs/estimate", json=estimate)
+    assert len(said.content) < 400_000
+
+
 def test_no_part_of_the_host_reads_another_one_of_two_equal_keys(server: Server) -> None:
     body = b'{"evaluator": {"code": "def evaluate(i, o, t): return 0.25", "code": %b}, "inputs": {"n": 1, "n": 2}}' % (
         json.dumps("def evaluate(inputs, outputs, trace):\n    return inputs['n']\n").encode()

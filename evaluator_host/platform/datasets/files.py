@@ -11,6 +11,7 @@ import time
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -18,6 +19,7 @@ from evaluator_host.engine.sandbox.linux.instance import has_abandoned, this_ins
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.readers import Record, read_records
+from evaluator_host.platform.datasets.suggestion import MOST_COLUMNS
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, RowsElsewhere, TooLarge
 from evaluator_host.types.formats import Format
 from evaluator_host.types.json_values import decode_json, encode_json
@@ -27,7 +29,7 @@ _SETTLED_S: Final = 3600.0
 _READ_BYTES: Final = 256 << 10  # bytes of one read, so that a long line takes few reads
 STRIDE: Final = 64  # rows from one place in the index to the next; finding a row reads at most so many lines
 _BAD_LINES_KEPT: Final = 100
-_COLUMNS_KEPT: Final = 1000
+_NAMES_CHARS: Final = 200_000  # characters of their names together
 _PAGE_BYTES: Final = 16 << 20
 PLACE: Final = struct.Struct("<Q")
 FILES: Final = "filesets"  # folder of the files that dialects keep, in a data directory
@@ -223,6 +225,7 @@ class _Writer:
         self._digest = hashlib.sha256()
         self._places = array("Q")
         self._columns: dict[str, None] = {}
+        self._names_left = _NAMES_CHARS
         self._bad: list[BadLine] = []
         self._size = self._rows = self._bad_rows = 0
 
@@ -245,8 +248,14 @@ class _Writer:
         self._file.write(text)
         self._digest.update(text)
         self._rows += 1
-        if len(self._columns) < _COLUMNS_KEPT:
-            self._columns.update(dict.fromkeys(record))
+        if not record.keys() <= self._columns.keys():
+            self._note_columns(record)
+
+    def _note_columns(self, record: dict[str, Any]) -> None:
+        for name in islice(record, MOST_COLUMNS):
+            if name not in self._columns and len(self._columns) < MOST_COLUMNS and len(name) <= self._names_left:
+                self._names_left -= len(name)
+                self._columns[name] = None
 
     def _text(self, record: Any) -> bytes | BadRow:
         if isinstance(record, BadRow):

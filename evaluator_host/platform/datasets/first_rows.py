@@ -6,13 +6,14 @@ would say nothing.
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evaluator_host.engine.contracts.reads import OutputsRead
 from evaluator_host.platform.datasets.mapping import NO_OUTPUTS, BadRow, Mapping, is_template, to_row
 from evaluator_host.platform.datasets.rows import RowFile
-from evaluator_host.platform.datasets.suggestion import FIRST_ROWS, listed, nearest, output_column
+from evaluator_host.platform.datasets.suggestion import FIRST_ROWS, MOST_COLUMNS, listed, nearest, output_column
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluation import CheckReport
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
@@ -43,11 +44,13 @@ class FirstRows:
         return f"{self.name} has {listed(self.columns)}"
 
     def require_columns(self) -> None:
-        """Check that all columns of the mapping exist.
+        """Check that all columns of the mapping exist, unless there may be more than are known.
 
         Raises:
           InvalidRequest: none of the rows, nor the data set, has a column of some name.
         """
+        if len(self.columns) >= MOST_COLUMNS:
+            return
         problems = [
             self._unknown(field, name)
             for field, source in self.mapping.sources
@@ -166,7 +169,9 @@ def first_rows(
 ) -> FirstRows:
     """Return records as the first rows of data."""
     objects = [one for one in records if isinstance(one, dict)]
-    known = dict.fromkeys([*columns, *(name for one in objects for name in one)])
+    known = dict.fromkeys(islice(columns, MOST_COLUMNS))
+    for one in objects:
+        known |= dict.fromkeys(islice(one, MOST_COLUMNS - len(known)))
     plain = mapping.without_templates()
     rows = [row for one in objects if (row := _made(one, plain)) is not None]
     return FirstRows(name, tuple(known), objects, rows, mapping, names, for_command, notes)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.words import EXPECTED, meaning, plain
@@ -37,6 +38,8 @@ _OF_THE_ROW: Final = frozenset(
 )
 _TEXT_CHARS: Final = 20  # characters, on average, of a text that a model may have written
 _CHARS: Final = 1000  # characters of a value that are compared
+MOST_COLUMNS: Final = 1000  # columns of a data set that are known by name
+_NAME_CHARS: Final = 200  # characters of a name that may have been meant by another
 _SHOWN: Final = 12
 _SHOWN_CHARS: Final = 80
 
@@ -49,8 +52,8 @@ def listed(columns: Sequence[str]) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the name that was probably meant by another; None where none is close."""
-    known = {plain(one): one for one in names}
-    wanted = plain(name)
+    known = {plain(one): one for one in islice(names, MOST_COLUMNS) if len(one) <= _NAME_CHARS}
+    wanted = plain(name[:_NAME_CHARS])
     found = [wanted] if wanted in known else get_close_matches(wanted, known, 1, 0.6)
     return known[found[0]] if found else None
 

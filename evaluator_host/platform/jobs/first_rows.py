@@ -25,7 +25,6 @@ from evaluator_host.types.json_values import decode_json, encode_json
 
 _BYTES: Final = 8 << 20  # bytes of JSON that are looked at
 _CHECK_S: Final = 60.0  # seconds for loading all evaluators; packages may have to be installed first
-_COLUMNS: Final = 1000  # columns that are looked at, as many as are stored of a data set
 _ROWS: Final = "the data set"
 
 
@@ -54,8 +53,7 @@ class FirstRowsOfJobs:
         found = await self.read(spec, dataset, workspace_id)
         if found is None:
             return
-        if len(found.columns) < _COLUMNS:
-            found.require_columns()
+        found.require_columns()
         if spec.target is not None or any(map(is_keyed, found.records)):
             return
         with suppress(TimeoutError):
