@@ -391,15 +391,18 @@ async def test_an_expected_answer_is_never_silently_absent(
     service: Service, contract: str, language: Language, code: str
 ) -> None:
     compares = evaluator(contract, code, language)
-    lacking, given, without = [
+    lacking, *given, without = [
         await service.evaluate(compares, Row({"question": "q", column: "a"}, "a"))
-        for column in ("expected", "correct_answer", "topic")
+        for column in ("label", "correct_answer", "expected", "Reference Answer", "ground_truth", "topic")
     ]
     if lacking.score != 1:
         [(message, remedy)] = told(lacking)
-        assert message.endswith("which is the column `correct_answer`: the row has `expected` instead")
-        assert remedy == "map the column: correct_answer=expected"
-    assert (given.score, told(given), told(without)) == (1, [], [])
+        assert message.endswith("which is the column `correct_answer`: the row has `label` instead")
+        assert remedy == "map the column: correct_answer=label"
+    assert [(one.score, told(one)) for one in given] == [(1, [])] * 4
+    assert told(without) == []
+    two = await service.evaluate(compares, Row({"question": "q", "expected answer": "a", "gold_answer": "b"}, "a"))
+    assert two.score == 1 or told(two), "nothing says which of them it is"
 
 
 @pytest.mark.sampled(3)
@@ -419,14 +422,14 @@ async def test_code_that_asks_for_the_expected_answer_is_not_told(
     body = f"{code}\nreturn {{'score': 0}}".replace("reference", key)
     whole = before + (textwrap.indent(body, "    ") if language is PYTHON else body) + after
     asks = evaluator(contract, whole, language)
-    missing = await service.evaluate(asks, Row({"expected": "a"}, "a"))
+    missing = await service.evaluate(asks, Row({"label": "a"}, "a"))
     assert bool(told(missing)) is ((language, code) in ASKS_NOT)
-    given = await service.evaluate(asks, Row({"expected": "a", key: "a"}, "a"))
+    given = await service.evaluate(asks, Row({"label": "a", key: "a"}, "a"))
     assert told(given) == []
 
 
 @BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "code"), [*TOLD, *NOT_TOLD])
 async def test_only_code_that_reads_the_expected_answer_is_told(service: Service, contract: str, code: str) -> None:
-    result = await service.evaluate(evaluator(contract, code), Row({"question": "q", "expected": "a"}, "a"))
+    result = await service.evaluate(evaluator(contract, code), Row({"question": "q", "label": "a"}, "a"))
     assert bool(told(result)) is ((contract, code) in TOLD)

@@ -9,6 +9,7 @@ from typing import Final, TypeGuard
 from evaluator_host.engine.contracts.binding import Binding
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
 from evaluator_host.engine.contracts.metric_leaves import finite
+from evaluator_host.engine.contracts.words import names_truth
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note, Returned
 from evaluator_host.types.warnings import remedy_of
@@ -34,11 +35,26 @@ class NamedScore:
 
 
 def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json], Json]:
-    """Return the inputs without the ground truth, and the ground truth, None if the inputs have none."""
-    key = settings.correct_answer_key
-    if key not in row.inputs:
+    """Return the inputs without the ground truth, and the ground truth; the same inputs and None if they have none.
+
+    A column that is the ground truth by its own name stays among the inputs, a copy of them, too.
+    """
+    key = truth_column(row.inputs, settings)
+    if key is None:
         return row.inputs, None
-    return {name: value for name, value in row.inputs.items() if name != key}, row.inputs[key]
+    keeps = key != settings.correct_answer_key
+    return {name: value for name, value in row.inputs.items() if keeps or name != key}, row.inputs[key]
+
+
+def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | None:
+    """Return the column with the ground truth: that of the settings, else the only one whose name says so."""
+    key = settings.correct_answer_key
+    if key in inputs:
+        return key
+    if key != EvaluatorSettings().correct_answer_key:
+        return None
+    named = [name for name, value in inputs.items() if names_truth(name) and value is not None]
+    return named[0] if len(named) == 1 else None
 
 
 def question(inputs: dict[str, Json]) -> Json:
@@ -46,7 +62,8 @@ def question(inputs: dict[str, Json]) -> Json:
     for name in ("user_input", "question", "input", "query", "prompt"):
         if name in inputs:
             return inputs[name]
-    return next(iter(inputs.values())) if len(inputs) == 1 else inputs
+    asked = [value for name, value in inputs.items() if not names_truth(name)]
+    return asked[0] if len(asked) == 1 else inputs
 
 
 def bind_native(

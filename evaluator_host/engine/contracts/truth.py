@@ -1,5 +1,6 @@
 """Warns about a row that has the expected answer in another column than the one that its dialect takes it from."""
 
+from evaluator_host.engine.contracts.native import truth_column
 from evaluator_host.engine.contracts.reads import functions, remembered
 from evaluator_host.engine.contracts.table import dialect_of
 from evaluator_host.engine.contracts.words import EXPECTED, meaning
@@ -11,7 +12,7 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
     """Return a warning if the code reads the expected answer, and the row has it in a column that is not passed."""
     key, dialect = evaluator.settings.correct_answer_key, dialect_of(loaded.contract)
     names = (*dialect.truth, *dialect.truth_or_column)
-    if not names or row.variables is not None or key in row.inputs:
+    if not names or row.variables is not None or truth_column(row.inputs, evaluator.settings) is not None:
         return ()
     there = [name for name, value in row.inputs.items() if value is not None and meaning(name) == EXPECTED]
     if not there:

@@ -18,6 +18,14 @@ _WORDS: Final = {
     OTHER: "metadata meta example run context ctx config criteria state turn event instance attachments tools params "
     "options opts",
 }
+# Columns that hold the expected answer and can hold nothing else; a `label` or `target` may be anything.
+_NAMES_OF_TRUTH: Final = frozenset(
+    [
+        *("expected", "expectedoutput", "expectedoutputs", "expectedanswer", "expectedresponse"),
+        *("reference", "referenceoutput", "referenceoutputs", "referenceanswer"),
+        *("groundtruth", "goldanswer", "goldenanswer", "correctanswer"),
+    ]
+)
 _MEANING: Final = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
 _PARTS: Final = frozenset(
     ["expected", "gold", "golden", "truth", "gt", "wanted"]
@@ -28,6 +36,11 @@ _PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 def plain(name: str) -> str:
     """Return a name without the characters that only separate its words: `Model_Output` becomes `modeloutput`."""
     return "".join(filter(str.isalnum, name)).lower()
+
+
+def names_truth(column: str) -> bool:
+    """Whether a column of this name holds the expected answer, and can hold nothing else."""
+    return plain(column) in _NAMES_OF_TRUTH
 
 
 def meaning(name: str) -> str | None:
