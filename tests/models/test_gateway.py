@@ -174,9 +174,9 @@ async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gon
 @pytest.mark.parametrize(
     ("budget", "says", "asked"),
     [
-        (ModelBudget(requests=2), "may ask models 2 times", 2),
-        (ModelBudget(tokens=1), "may use 1 tokens", 1),
-        (ModelBudget(cost=0.0005), "may cost 0.0005", 1),
+        (ModelBudget(requests=2), "may ask models at most 2 times", 2),
+        (ModelBudget(tokens=1), "may use at most 1 tokens", 1),
+        (ModelBudget(cost=0.0005), "may cost at most 0.0005", 1),
     ],
 )
 async def test_a_row_over_its_budget_is_budget_exceeded(
@@ -469,5 +469,5 @@ async def test_an_ordinary_user_grants_models_too(granted: Granting) -> None:
 
 async def test_code_without_a_sandbox_is_granted_nothing(provider: ModelServer, tmp_path: Path) -> None:
     async with granting_on("none", provider, tmp_path) as open_host:
-        with pytest.raises(InvalidRequest, match="it runs code without a sandbox"):
+        with pytest.raises(InvalidRequest, match="this host runs code without a sandbox"):
             await open_host.score("def evaluate(inputs, outputs, trace):\n    return 1\n")
