@@ -81,9 +81,9 @@ def _write_fix(file: Path, report: CheckReport) -> None:
     """Restore the indentation that a file has lost, if only one indentation fits; else leave the file as it is."""
     fix = next((problem.fix for problem in report.problems if problem.fix is not None), None)
     if fix is None or fix.code is None:
-        err.print(
-            plain(f"{file} was not changed: its indentation cannot be restored in exactly one way; correct it by hand")
-        )
+        lost = any(problem.code == "syntax_error" for problem in report.problems)
+        why = "its indentation cannot be restored in exactly one way; correct it by hand" if lost else "it has no fault"
+        err.print(plain(f"{file} stays as it is: {why}"))
         return
     with writing(file):
         file.write_bytes(fix.code.encode())

@@ -403,7 +403,7 @@ def test_a_file_brings_the_modules_that_it_imports(folder: Path, server: Server)
         "lib/more.py": "def two(): return 2\n",
         "d.txt": "xyz",
         "evals/score.py": "from lib import text\ndef evaluate(inputs, outputs, trace):\n    return text.score()\n",
-        "evals/bad.py": "from lib import gone\ndef evaluate(inputs, outputs, trace):\n    return 1\n",
+        "evals/bad.py": "from lib import gone\ndef evaluate(inputs, outputs, trace):\n    return gone.score()\n",
     }.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text)

@@ -149,7 +149,9 @@ def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: Mod
 
 
 def test_a_removed_model_is_granted_no_more(host: Server) -> None:
-    assert "used by evaluator judged" in command(host, "models", "remove", "judge", code=2)
-    command(host, "models", "remove", "judge", "--force")
-    with Client(host.url) as client, pytest.raises(InvalidRequest, match="no model 'judge'"):
-        client.evaluate("judged", outputs="x")
+    with Client(host.url) as client:
+        client.evaluators.create("asks", Evaluator(ONE, models=("judge",)))
+        assert "evaluator asks" in command(host, "models", "remove", "judge", code=2)
+        command(host, "models", "remove", "judge", "--force")
+        with pytest.raises(InvalidRequest, match="no model 'judge'"):
+            client.evaluate("asks", outputs="x")

@@ -97,7 +97,7 @@ def test_errors_of_the_code_have_its_traceback(client: httpx.Client) -> None:
     wrong = fails("\nfrom typing import\n\nclass Mine:\n    pass\n")
     assert wrong.startswith("400 Bad Request: Field 'code' contains invalid Python code:   File \"<string>\", line 2\n")
     assert "SyntaxError: " in wrong
-    missing = fails(f"import nobodys\n{EQUALS}")
+    missing = fails("import nobodys\n" + scoring("return nobodys.score(output)"))
     assert "contains invalid Python code" in missing
     assert "File \"<string>\", line 1, in <module>\nModuleNotFoundError: No module named 'nobodys'" in missing.replace(
         "    import nobodys\n", ""

@@ -169,7 +169,7 @@ _ENTITY: Final = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,4}|#x[0-9a-f]{1
 _TEXTS: Final = re.compile(r"\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'")
 _TABLE: Final = (
     _Advice(r"", _no_program, code="entry_not_found", over=True),
-    _Advice(r"", _entity, code="syntax_error", over=True),
+    _Advice(r"", _entity, code="syntax_error"),
     _Advice(r"", _no_program, code="syntax_error", language=Language.PYTHON),
     _Advice(r"", _no_program, code="load_error", over=True),
     _Advice(

@@ -174,7 +174,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
 def _described(namespace: dict[str, Any], lines: list[str], whole: Whole | None) -> list[dict[str, Any]]:
     """Describe the evaluator classes; raise the error of a failed import that one of them needs."""
     described = dialects.describe(namespace, lines)
-    if whole is not None:
+    if whole is not None and described:
         whole.require([str(one["name"]) for one in described], namespace)
     return described
 

@@ -152,7 +152,11 @@ judge = LLMJudgeMetric(model='default/{name}', scores=[{{"name": "quality", "min
     result = client.evaluate(Evaluator(code.format(name="at-here")), inputs={"said": "good"})
     assert (result.error, result.score) == (None, 4.0)
     assert [body["model"] for body in model.bodies[asked:]] == ["at-here"]
-    refusals = {"at-elsewhere": "may not ask models.test", "nowhere": "nothing says", "none": "nothing says"}
+    refusals = {
+        "at-elsewhere": "may not ask models.test",
+        "nowhere": "does not know where",
+        "none": "does not know where",
+    }
     for name, said in refusals.items():
         refused = client.evaluate(Evaluator(code.format(name=name)), inputs={"said": "good"}).error
         assert refused is not None
