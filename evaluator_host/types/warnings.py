@@ -196,7 +196,9 @@ class WarningTally:
             found = self._counts.get(code)
             if found is not None:
                 rows = tuple(sorted({*found.rows, row}))[:ROWS]
-                self._counts[code] = replace(found, count=found.count + 1, rows=rows)
+                is_earlier = rows[0] < min(found.rows, default=row)  # rows end in any order
+                shown = _first(code, note, row) if is_earlier else found
+                self._counts[code] = replace(shown, count=found.count + 1, rows=rows)
             elif len(self._counts) < MOST_CODES:
                 self._counts[code] = _first(code, note, row)
 

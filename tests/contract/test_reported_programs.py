@@ -13,7 +13,10 @@ from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import ErrorCode
 from tests.conftest import settings
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.long("minutes on three set-ups; test_children.py and test_pinned_most.py have a case of each kind"),
+    pytest.mark.timeout(400),
+]
 LARGE = Limits(memory_mb=1024, processes=128, timeout_s=30)
 PYTHON = {
     "a generated program that imports numpy": """

@@ -48,6 +48,16 @@ def test_a_code_is_counted_once_a_row_and_its_first_rows_are_named() -> None:
     assert missing.text == "missing_outputs (1 row): the row has no outputs; give `outputs`"
 
 
+def test_rows_that_end_in_any_order_give_the_words_of_the_first() -> None:
+    notes = [replace(COERCED, message=f"of row {row}") for row in range(6)]
+    for order in ((0, 1, 2, 3, 4, 5), (5, 4, 3, 2, 1, 0), (3, 5, 0, 4, 1, 2)):
+        tally = WarningTally()
+        for row in order:
+            tally.add(row, [notes[row]])
+        [told] = tally.counts()
+        assert (told.message, told.count, told.rows) == ("of row 0", 6, (0, 1, 2, 3, 4))
+
+
 def test_a_tally_that_continues_another_is_that_of_all_rows() -> None:
     first, whole = WarningTally(), WarningTally()
     for row in range(4):
