@@ -16,6 +16,9 @@ from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, Evaluatio
 from evaluator_host.types.warnings import RowWarnings, WarningCount
 
 _LINES_SHOWN: Final = 5  # lines that are shown of those whose rows did not pass
+_METRICS_KEPT: Final = 200  # metrics of a run, by name
+_METRICS_SHOWN: Final = 20
+_NAME_CHARS: Final = 60
 _UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
 _STEP: Final = 1.02  # each bucket of a `Percentiles` is 2 % wide
 
@@ -41,6 +44,30 @@ class Percentiles:
         return None
 
 
+class _Figures:
+    """Mean, least and greatest of numbers as they come in, the same in whatever order."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.min = math.inf
+        self.max = -math.inf
+        self._sum = 0  # in units of 1 / _UNIT, which is exact
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        numerator, denominator = value.as_integer_ratio()
+        self._sum += numerator * (_UNIT // denominator)
+        self.min, self.max = min(self.min, value), max(self.max, value)
+
+    @property
+    def mean(self) -> float | None:
+        return self._sum / (self.count * _UNIT) if self.count else None
+
+    def to_json(self) -> dict[str, Any]:
+        some = self.count > 0
+        return {"mean": self.mean, "min": self.min if some else None, "max": self.max if some else None}
+
+
 class Summary:
     """Counts, scores and times of the rows of one run."""
 
@@ -54,10 +81,8 @@ class Summary:
         self._warnings = RowWarnings()
         self._verdicts: Counter[bool] = Counter()
         self._not_passed: list[int] = []  # the first lines whose row did not pass
-        self._scores = 0
-        self._sum = 0  # in units of 1 / _UNIT, which is exact, so that the order of rows does not matter
-        self._min = math.inf
-        self._max = -math.inf
+        self._score = _Figures()
+        self._metrics: dict[str, _Figures] = {}
         self._run_ms = Percentiles()
 
     def add(self, result: EvaluationResult, *, line: int) -> None:
@@ -71,10 +96,12 @@ class Summary:
         if result.passed is False:
             self._not_passed = sorted([*self._not_passed, line])[:_LINES_SHOWN]
         if result.score is not None:
-            self._scores += 1
-            numerator, denominator = result.score.as_integer_ratio()
-            self._sum += numerator * (_UNIT // denominator)
-            self._min, self._max = min(self._min, result.score), max(self._max, result.score)
+            self._score.add(result.score)
+        for name, value in result.metrics.items():
+            if name == "score" and value == result.score:
+                continue
+            if name in self._metrics or len(self._metrics) < _METRICS_KEPT:
+                self._metrics.setdefault(name, _Figures()).add(value)
         if result.error is not None:
             self.errors[result.error.code.value] += 1
             if self.first_failure is None or line < self.first_failure[0]:
@@ -83,7 +110,7 @@ class Summary:
     @property
     def mean(self) -> float | None:
         """Mean score; None if no row has one."""
-        return self._sum / (self._scores * _UNIT) if self._scores else None
+        return self._score.mean
 
     @property
     def pass_rate(self) -> float | None:
@@ -122,9 +149,8 @@ class Summary:
             "failed": self.statuses[Status.FAILED],
             "skipped": self.statuses[Status.SKIPPED],
             "bad_lines": bad_lines,
-            "mean": self.mean,
-            "min": self._min if self._scores else None,
-            "max": self._max if self._scores else None,
+            **self._score.to_json(),
+            "metrics": {name: {"rows": one.count, **one.to_json()} for name, one in self._metrics.items()},
             "pass_rate": self.pass_rate,
             "errors": dict(self.errors.most_common()),
             "warnings": self._warnings.counts(),
@@ -148,6 +174,7 @@ class Summary:
                 ("skipped", found["skipped"] or None),
                 ("bad lines", bad_lines or None),
                 ("score", None if self.mean is None else _scores(found)),
+                ("metrics", _metrics_text(found["metrics"]) or None),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
                 ("not passed", self._not_passed_text()),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
@@ -178,6 +205,12 @@ def warnings_text(counts: Sequence[WarningCount]) -> str:
 
 def _scores(found: dict[str, Any]) -> str:
     return f"mean {found['mean']:.4g}, min {found['min']:.4g}, max {found['max']:.4g}"
+
+
+def _metrics_text(found: dict[str, dict[str, Any]]) -> str:
+    shown = [f"{name[:_NAME_CHARS]}: {_scores(one)}" for name, one in list(found.items())[:_METRICS_SHOWN]]
+    more = len(found) - len(shown)
+    return "\n".join([*shown, *([f"and {more} more, which --json has"] if more else [])])
 
 
 def usage_text(used: ModelUsage) -> str:

@@ -1,0 +1,49 @@
+"""The summary of a run: figures of the score and of each metric, the same in whatever order rows end."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from evaluator_host.platform.terminal.summary import Summary
+from tests.unit.test_warnings import SCORED
+
+
+def summary(order: tuple[int, ...]) -> Summary:
+    made = Summary()
+    for row in order:
+        exact, close = float(row == 1), 0.1 * row
+        made.add(replace(SCORED, score=None, metrics={"exact": exact, "close": close}), line=row + 1)
+    return made
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2)])
+def test_each_metric_has_its_figures_though_there_is_no_score(order: tuple[int, ...]) -> None:
+    found = summary(order).to_json(bad_lines=0, seconds=1)
+    assert (found["mean"], found["min"], found["max"]) == (None, None, None)
+    assert found["metrics"] == {
+        "exact": {"rows": 4, "mean": 0.25, "min": 0.0, "max": 1.0},
+        "close": {"rows": 4, "mean": (0.1 + 0.2 + 0.1 * 3) / 4, "min": 0.0, "max": 0.1 * 3},
+    }
+
+
+def shown(made: Summary) -> str:
+    text = io.StringIO()
+    Console(file=text, width=200).print(made.to_table(bad_lines=0, seconds=1))
+    return text.getvalue()
+
+
+def test_metrics_are_shown_and_the_score_only_once() -> None:
+    assert "exact: mean 0.25, min 0, max 1" in shown(summary((0, 1, 2, 3)))
+    made = Summary()
+    made.add(replace(SCORED, score=0.5, metrics={"score": 0.5, "length": 3}), line=1)
+    assert "length: mean 3, min 3, max 3" in shown(made)
+    assert "score: " not in shown(made)
+
+
+def test_a_run_of_many_metrics_stays_small() -> None:
+    made = Summary()
+    made.add(replace(SCORED, metrics={f"m{n}": n for n in range(500)}), line=1)
+    assert len(made.to_json(bad_lines=0, seconds=1)["metrics"]) == 200
+    assert "and 180 more" in shown(made)
