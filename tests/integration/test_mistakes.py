@@ -103,6 +103,9 @@ def test_a_field_of_another_request_is_not_taken_for_a_misspelling(server: Serve
     assert "a field of other requests" in hints["evaluator"]
     answer = server.client.post("/v1/jobs", json={"evaluators": "exact", "dataset": "qa"})
     assert answer.json()["errors"][0]["hint"] == "send a list: […], also of one"
+    answer = server.client.post("/v1/evaluate", json={"evaluator": {"name": "exact-match"}, "outputs": "a"})
+    hints = {one["field"]: one["hint"] for one in answer.json()["errors"]}
+    assert '{"evaluator": "exact-match"}' in hints["evaluator.name"]
 
 
 def test_a_body_without_content_type_says_to_send_one(server: Server) -> None:

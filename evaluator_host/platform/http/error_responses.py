@@ -1,6 +1,7 @@
 """Builds error responses: RFC 9457 `application/problem+json`, naming every faulty field. A 500 has no user's data."""
 
 import difflib
+import json
 import logging
 import math
 import re
@@ -192,6 +193,9 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
         return Problem(path, "unknown field", 'code goes into `evaluator`: {"evaluator": {"code": "…"}}')
     if kind == "extra_forbidden":
         above, _, name = path.rpartition(".")
+        if path == "evaluator.name" and isinstance(given := fault.get("input"), str):
+            hint = f'a stored evaluator is meant by its name alone: {{"evaluator": {json.dumps(given[:80])}}}'
+            return Problem(path, "unknown field", hint)
         return Problem(path, "unknown field", _inner_field(above, name) or _meant_field(name) or _HINTS[kind])
     if kind in ("model_attributes_type", "dict_type", "model_type") and not path:
         if isinstance(fault.get("input"), bytes):
