@@ -155,7 +155,7 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     try:
         _run(namespace, compiled, whole, held)
         if order.get("check"):
-            described = _described(namespace, lines, whole)
+            described = _described(namespace, lines, whole, contract=order["contract"])
         found = _find(namespace, order, body, recognised=recognised, whole=whole)
         names = _names_of(found, namespace)
         if whole is not None:
@@ -171,10 +171,12 @@ def load(body: dict[str, Any], order: dict[str, Any], *, options: Options) -> Pr
     return loaded
 
 
-def _described(namespace: dict[str, Any], lines: list[str], whole: Whole | None) -> list[dict[str, Any]]:
+def _described(
+    namespace: dict[str, Any], lines: list[str], whole: Whole | None, *, contract: str
+) -> list[dict[str, Any]]:
     """Describe the evaluator classes; raise the error of a failed import that one of them needs."""
     described = dialects.describe(namespace, lines)
-    if whole is not None and described:
+    if whole is not None and (described or contract != "auto"):  # a class may be missing for its import
         whole.require([str(one["name"]) for one in described], namespace)
     return described
 

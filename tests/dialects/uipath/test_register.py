@@ -79,7 +79,7 @@ async def test_settings_of_the_file_stay(service: Service, tmp_path: Path) -> No
     [
         ("class MyEvaluator:\n    pass\n", "could not find a class inheriting from BaseEvaluator in mine.py"),
         ("import uipath.eval.evaluators\nx = (\n", "mine.py cannot be loaded | mine.py:2: "),
-        ("import uipath.eval.evaluators\nimport neighbour\n", "No module named 'neighbour'"),
+        ("import uipath.eval.evaluators\nimport neighbour\nclass Mine(neighbour.Base):\n    pass\n", "No module named 'neighbour'"),
         (
             evaluator("return 1").replace("def get_evaluator_id", "def other"),
             "Error getting evaluator ID",
