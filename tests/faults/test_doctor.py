@@ -53,7 +53,9 @@ class Machine:
 
     def own_tools(self) -> Path:
         """Give the directory a copy of the tools; return the program esbuild."""
-        shutil.copytree(DATA_DIR / "toolchain", self.data / "toolchain")
+        older = sorted((DATA_DIR / "toolchain").glob("runtimes-*"), key=lambda built: built.stat().st_mtime)[:-1]
+        unused = shutil.ignore_patterns(*(built.name for built in older))
+        shutil.copytree(DATA_DIR / "toolchain", self.data / "toolchain", ignore=unused)
         return next(self.data.glob("toolchain/esbuild*/esbuild"))
 
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -89,7 +89,11 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
         encoded({"code": "x = 1\n" * (MB // 6)}),
         encoded({**UNREADABLE, "rows": rows(1000)}),
     ],
-    "POST /v1/datasets": lambda: [(b"question,answer\n" + b"a,b\n" * (MB // 4), "text/csv")],
+    "POST /v1/datasets": lambda: [
+        (b"question,answer\n" + b"a,b\n" * (MB // 4), "text/csv"),
+        (b"," * MB + b"\n" + b"1," * MB, "text/csv"),
+    ],
+    "POST /v1/data": lambda: [(b"x" * (16 * MB), "application/octet-stream")],
     "POST /v1/evaluators/{name}/traces": lambda: [
         encoded(
             {
@@ -119,6 +123,7 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
 NAMES: Final = {
     "digest": "sha256:0", "name": "wide", "version": "1", "language": "python", "name:path": "-", "index": "0",
     "other_id": "last", "file_format": "jsonl", "workspace": "default", "result": "x", "rest:path": "x", "path:path": "x",
+    "host": "api.example.com",
 }  # fmt: skip
 QUERIES: Final = {
     "POST /v1/datasets": {"name": "large"},
