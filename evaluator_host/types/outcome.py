@@ -163,7 +163,7 @@ class FunctionFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReadFacts:
-    """What code reads by a constant name: an attribute or key, or a parameter that it asks for."""
+    """A field that code reads by a constant name (an attribute or a key), or a parameter whose presence it tests."""
 
     of: Annotated[
         str | None, Doc("Name of what it is read of, empty for a value without a name; None for a parameter.")

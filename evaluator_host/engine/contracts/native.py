@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from evaluator_host.engine.contracts.binding import Binding
+from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.interpret import Scored, contradiction
 from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.words import names_truth
@@ -51,7 +51,7 @@ def truth_column(inputs: dict[str, Json], settings: EvaluatorSettings) -> str | 
     key = settings.correct_answer_key
     if key in inputs:
         return key
-    if key != EvaluatorSettings().correct_answer_key:
+    if key != DEFAULTS.correct_answer_key:
         return None
     named = [name for name, value in inputs.items() if names_truth(name) and value is not None]
     return named[0] if len(named) == 1 else None

@@ -261,15 +261,11 @@ class Environments:
         ceiling = (self._context.ceiling_mb if ceiling_mb is None else ceiling_mb) << 20
         records = await asyncio.to_thread(self._folder.records)
         total = sum(record.size_bytes for record in records)
-        removed = []
-        for record in reversed(records):
-            if total <= ceiling:
-                break
-            if not self._usage.is_used(record.digest) and await self._remove(record.digest):
-                total -= record.size_bytes
-                removed.append(record)
-        await self._prune_backend()
-        return removed
+
+        async def fits(freed_bytes: int) -> bool:
+            return total - freed_bytes <= ceiling
+
+        return await self._remove_unused(records, fits)
 
     async def _make_room(self) -> None:
         """Remove unused package sets, least recently used first, until the disk has its reserve.
@@ -281,14 +277,26 @@ class Environments:
         if await asyncio.to_thread(lacks) is None:
             return
         await self._folder.trim_downloads(-1)
-        for record in reversed(await asyncio.to_thread(self._folder.records)):
-            if await asyncio.to_thread(lacks) is None:
-                break
-            if not self._usage.is_used(record.digest):
-                await self._remove(record.digest)
-        await self._prune_backend()
+
+        async def fits(_: int) -> bool:
+            return await asyncio.to_thread(lacks) is None
+
+        await self._remove_unused(await asyncio.to_thread(self._folder.records), fits)
         if (error := await asyncio.to_thread(lacks)) is not None:
             raise error
+
+    async def _remove_unused(self, records: Sequence[Record], fits: Callable[[int], Awaitable[bool]]) -> list[Record]:
+        """Remove unused package sets, least recently used first, until `fits` the bytes freed; return these sets."""
+        removed: list[Record] = []
+        freed_bytes = 0
+        for record in reversed(records):
+            if await fits(freed_bytes):
+                break
+            if not self._usage.is_used(record.digest) and await self._remove(record.digest):
+                freed_bytes += record.size_bytes
+                removed.append(record)
+        await self._prune_backend()
+        return removed
 
     async def verify(self, name: str | None = None) -> list[Verified]:
         """Compare every installed file with its recorded digest, and reinstall the package sets that differ.

@@ -2,10 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
 from evaluator_host.types.errors import MachineExhausted
 
-_MB = 1 << 20
+_MB: Final = 1 << 20
 
 
 def lacks_disk(folder: Path, reserve_bytes: int, more_bytes: int = 0) -> MachineExhausted | None:

@@ -10,10 +10,9 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, Caller
 from evaluator_host.platform.http.bodies import Wire, example, fields_of
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response
-from evaluator_host.platform.named_routes import Named, list_route, named_routes
+from evaluator_host.platform.named_routes import MISSING, Named, list_route, named_routes
 from evaluator_host.types.alerts import AlertReport, AlertRule
 
-_MISSING = describe_error(404, "There is no such object in the workspace.")
 _REFUSED = {
     **describe_error(404, "Something that the request names does not exist."),
     **describe_error(409, "The name is taken."),
@@ -58,13 +57,13 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
             made = await service.add_alert(caller.workspace, body.name, body.to_rule())
         return json_response(made, 201, {"Location": f"/v1/alerts/{made.name}"})
 
-    @router.patch("/{name}", response_model=AlertReport, responses=_MISSING)
+    @router.patch("/{name}", response_model=AlertReport, responses=MISSING)
     async def change(name: str, body: AlertChangeIn, caller: CallerOf) -> Response:
         """Pause, resume or acknowledge an alert."""
         with AuditedCall(access, caller, "alerts.update"):
             return json_response(await service.change_alert(caller.workspace, name, **dict(body)))
 
-    @router.post("/{name}/test", response_model=AlertReport, responses=_MISSING)
+    @router.post("/{name}/test", response_model=AlertReport, responses=MISSING)
     async def test(name: str, caller: CallerOf) -> Response:
         """Make a test message; the newest delivery says how sending it went."""
         with AuditedCall(access, caller, "alerts.test"):

@@ -17,7 +17,6 @@ from evaluator_host.platform.users import Users
 from evaluator_host.types.alerts import ScheduleReport
 from evaluator_host.types.jobs import JobReport
 
-_MISSING = describe_error(404, "There is no such object in the workspace.")
 _REFUSED = {
     **describe_error(404, "Something that the request names does not exist."),
     **describe_error(409, "The name is taken."),
