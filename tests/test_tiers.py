@@ -22,7 +22,7 @@ UNEVEN: Final = 1.2  # largest time of a shard, as a multiple of the mean
 
 
 def kind_of(attack: Attack) -> tuple[object, ...]:
-    """What an attack tries, in which language, and the guards that stop it."""
+    """The kind of an attack: its group, its language, and the guards that stop it."""
     return attack.language, attack.group, attack.without
 
 

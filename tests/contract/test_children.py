@@ -1,7 +1,6 @@
 """Processes that an evaluator starts: they find its packages, its own modules and itself, by the names people type."""
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,6 +12,7 @@ from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import ErrorCode
 from tests.conftest import settings
 from tests.python_versions import MINORS
+from tests.starts import service_of_each_start
 
 JOBLIB = ("joblib==1.4.2",)
 LIMITS = Limits(timeout_s=20.0, memory_mb=1024, processes=64)
@@ -94,12 +94,7 @@ def program(*, imported_at_load: bool) -> str:
     return f"{top}\n{bodies}\n{call}"
 
 
-@pytest.fixture(scope="module", params=["fresh", "template", "docker"])
-async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    backend = "docker" if request.param == "docker" else "bubblewrap"
-    start = SandboxStart.TEMPLATE if request.param == "template" else SandboxStart.FRESH
-    async with open_engine(settings(backend, sandbox_start=start)) as opened:
-        yield opened
+service = service_of_each_start()
 
 
 @pytest.mark.parametrize("at_load", [False, True], ids=["pools in a row", "pools at load"])

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.engine.config.settings import SandboxStart
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.types.errors import InvalidRequest, NotFound, OverQuota, TooLarge
 from evaluator_host.types.evaluator import Evaluator, Language, Row
 from tests.conftest import settings
+from tests.starts import service_of_each_start
 
 VOCABULARY = bytes(range(256)) * 40
 
@@ -26,12 +26,7 @@ async def _stored(service: Service, content: bytes, workspace: str = "default") 
     return (await service.data.receive(workspace, _chunks(content))).digest
 
 
-@pytest.fixture(scope="module", params=["fresh", "template", "docker"])
-async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    backend = "docker" if request.param == "docker" else "bubblewrap"
-    start = SandboxStart.TEMPLATE if request.param == "template" else SandboxStart.FRESH
-    async with open_engine(settings(backend, sandbox_start=start)) as opened:
-        yield opened
+service = service_of_each_start()
 
 
 PYTHON = """

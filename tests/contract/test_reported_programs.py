@@ -1,17 +1,14 @@
 """Programs and packages that failed in other sandboxes, by public reports, each on every way to start a sandbox."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from evaluator_host.engine.config.settings import SandboxStart
-from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
 from evaluator_host.types.errors import PackagesFailed
 from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.types.outcome import ErrorCode
-from tests.conftest import settings
+from tests.starts import service_of_each_start
 
 pytestmark = [
     pytest.mark.long("minutes on three set-ups; test_children.py and test_pinned_most.py have a case of each kind"),
@@ -116,12 +113,7 @@ def language_of(pin: str) -> Language:
     return Language.PYTHON if "==" in pin else Language.JAVASCRIPT
 
 
-@pytest.fixture(scope="module", params=["fresh", "template", "docker"])
-async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
-    backend = "docker" if request.param == "docker" else "bubblewrap"
-    start = SandboxStart.TEMPLATE if request.param == "template" else SandboxStart.FRESH
-    async with open_engine(settings(backend, sandbox_start=start)) as opened:
-        yield opened
+service = service_of_each_start()
 
 
 @pytest.mark.parametrize("name", SCORED)

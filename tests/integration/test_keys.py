@@ -11,7 +11,7 @@ from tests.databases import ENGINES, Databases
 from tests.keyed import BODY, bearer, eventually, is_problem, make_key, revoke_key
 from tests.server import Server
 
-# What a host knows of a key does not run out: it has to notice what becomes of keys.
+# The host remembers keys without end here, so that it has to notice each change of one.
 TRUSTS = "from evaluator_host.platform.http.auth import keyring\nkeyring._TRUSTED_S = 3600.0"
 
 

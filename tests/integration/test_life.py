@@ -56,7 +56,7 @@ def slow_row(server: Server) -> Iterator[None]:
 def has_begun(mark: str) -> bool:
     """Whether a row has made this file in the sandbox of whatever host."""
     roots = Path("/proc").glob("[0-9]*/root")
-    return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - minds no process that ends
+    return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises for a process that ends
 
 
 def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several_processes(tmp_path: Path) -> None:

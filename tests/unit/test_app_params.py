@@ -1,4 +1,4 @@
-"""What legacy evaluators get as `app_params`, and the warning about a key that they were not given."""
+"""The `app_params` that legacy evaluators get, and the warning about a key that they were not given."""
 
 from typing import Any
 

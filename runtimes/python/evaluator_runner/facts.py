@@ -44,7 +44,7 @@ _METHOD = type(_Bound().method)
 
 
 class Uses:
-    """What code does with a value: a parameter, or what it reads by a constant name.
+    """The uses of a value by code: of a parameter, or of a field that it reads by a constant name.
 
     Attributes:
       of: Name of what it is read of; empty for a value without a name, None for a parameter.

@@ -4,8 +4,8 @@ A well-known package, or a file of the author's, that is not there gives a place
 while the code loads, and whose use raises an `ImportError` that names it. Where the entry names one (`whole.py`), the
 code does not load at all, but for clients of models and platforms: most evaluators that make one call it in one
 function only. Packages that are installed are never replaced, and an import that the code catches fails as anywhere.
-What a light stand-in module lacks of its platform's package is a placeholder, too: a file may import a judge that its
-evaluator never asks.
+A name that a light stand-in module lacks is a placeholder, too: a file may import a judge that its evaluator never
+asks.
 
 No placeholder has a value: whatever compares, tests, counts or formats one raises, also while the code loads.
 """
