@@ -1,4 +1,4 @@
-"""Files of rows that would stop or fill the host: they are read in limited processes, and others upload meanwhile."""
+"""Files of rows that would stop or fill the host: they are read in limited processes that have read nothing before."""
 
 import asyncio
 import io
@@ -38,12 +38,11 @@ class Shelf:
         return await self.service.add_dataset(WORKSPACE, name, chunks(), format_, replace=True)
 
 
-@pytest.fixture(scope="module")
-async def shelf(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shelf]:
-    folder = tmp_path_factory.mktemp("shelf")
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
     processes = LimitedProcesses(most=2)
-    async with open_store(f"sqlite:///{folder}/host.db", folder) as store:
-        rows = RowsFolder(folder / "datasets")
+    async with open_store(f"sqlite:///{tmp_path}/host.db", tmp_path) as store:
+        rows = RowsFolder(tmp_path / "datasets")
         yield Shelf(
             DatasetService(
                 tables(store).datasets, rows, processes, store.usage, max_bytes=64 * _MB, max_row_bytes=8 * _MB

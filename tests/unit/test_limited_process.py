@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from operator import mul
 from pathlib import Path
 
@@ -28,6 +29,12 @@ from tests.processes import is_running
 
 ONE_SECOND = CallLimits(cpu_s=1)
 SESSION = Path("/proc/self/autogroup")
+
+
+def parquet_format() -> str:
+    from pyarrow import parquet  # noqa: PLC0415 - as the readers of rows import it
+
+    return str(parquet.ParquetFile.__name__)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +76,17 @@ async def test_memory_is_limited_and_the_next_call_has_its_own(processes: Limite
     with pytest.raises(OutOfMemory, match="more than 64 MB"):
         await processes.call("a", mul, "x", 1 << 30, limits=CallLimits(memory_mb=64))
     assert len(await processes.call("a", mul, b"x", 32 << 20, limits=CallLimits(memory_mb=128))) == 32 << 20
+
+
+async def test_the_memory_of_named_modules_does_not_count(processes: LimitedProcesses) -> None:
+    small = CallLimits(memory_mb=16)
+    named = replace(small, modules=("pyarrow.parquet", "no_such_module"))
+    with pytest.raises((OutOfMemory, LimitExceeded, RuntimeError)):
+        await processes.call("a", parquet_format, limits=small)
+    assert await processes.call("a", parquet_format, limits=named) == "ParquetFile"
+    pid = await processes.call("a", os.getpid)
+    assert await processes.call("a", parquet_format, limits=named) == "ParquetFile"
+    assert await processes.call("a", os.getpid) == pid, "nor does it make the child one that grew"
 
 
 @pytest.mark.parametrize("value", ["x", b"x"])

@@ -1,7 +1,8 @@
 """The program of a child of `limited_process`: calls one function after another, each within its limits.
 
-A request is a head, the lengths of its parts, a pickle of (function, arguments), and its large arguments; an answer is
-a head and bytes. Memory over its limit raises MemoryError; processor time over its limit ends the process by SIGXCPU.
+A request is a head, the lengths of its parts, names of modules, a pickle of (function, arguments), and its large
+arguments; an answer is a head and bytes. Memory over its limit raises MemoryError; processor time over its limit ends
+the process by SIGXCPU.
 """
 
 import ctypes
@@ -14,9 +15,11 @@ import struct
 import sys
 import time
 import traceback
+from contextlib import suppress
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from evaluator_host.engine.system.priority import give_way
 from evaluator_host.types.errors import InvalidRequest, MachineExhausted, TooLarge
@@ -61,7 +64,11 @@ def main() -> None:
         head = requests.read(REQUEST.size)
         if len(head) < REQUEST.size:
             return
-        kind, body = _answer(requests, *REQUEST.unpack(head))
+        parts, *limits = REQUEST.unpack(head)
+        sizes = [int.from_bytes(requests.read(8)) for _ in range(parts)]
+        modules, *call = map(requests.read, sizes)
+        start_bytes += _import(modules.decode().split())
+        kind, body = _answer(*call, limits=limits)
         reusable = left > 0 and kind is not Kind.MEMORY and _address_space() - start_bytes < _GROWTH_BYTES
         replies.write(REPLY.pack(kind, reusable, len(body)) + body)
         replies.flush()
@@ -69,12 +76,19 @@ def main() -> None:
             return
 
 
-def _answer(requests: BinaryIO, parts: int, *limits: int) -> tuple[Kind, bytes]:
-    """Read a request of so many parts, call its function, and return the kind and the bytes of the answer."""
+def _import(modules: list[str]) -> int:
+    """Import the modules that are installed; return how many bytes of address space they took."""
+    before = _address_space()
+    for name in modules:
+        with suppress(ImportError):  # the function that needs it says that it is missing
+            import_module(name)
+    return _address_space() - before
+
+
+def _answer(call: bytes, *large: bytes, limits: list[int]) -> tuple[Kind, bytes]:
+    """Call the function of a request within its limits; return the kind and the bytes of the answer."""
     cpu_s, memory_bytes, file_bytes, result_bytes = limits
     try:
-        sizes = [int.from_bytes(requests.read(8)) for _ in range(parts)]
-        call, *large = map(requests.read, sizes)
         function, args = pickle.loads(call, buffers=large)  # noqa: S301 - from the host
         _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + cpu_s))
         _limit(resource.RLIMIT_FSIZE, file_bytes)

@@ -66,6 +66,7 @@ class CallLimits:
     file_bytes: int = 0  # size of a file that it may write; 0 for a function that writes none
     argument_bytes: int = 64 << 20  # size of the pickled function and arguments
     result_bytes: int = 64 << 20  # size of the returned bytes, or of the returned value as JSON
+    modules: tuple[str, ...] = ()  # modules that the function imports, whose own memory does not count
 
 
 _DEFAULT: Final = CallLimits()
@@ -116,7 +117,7 @@ class LimitedProcesses:
         large = [arg for arg in args if isinstance(arg, bytes) and len(arg) > _PIECE_BYTES]
         kept = tuple(pickle.PickleBuffer(arg) if any(arg is one for one in large) else arg for arg in args)
         call = pickle.dumps((function, kept), pickle.HIGHEST_PROTOCOL, buffer_callback=lambda _: None)
-        request = (call, *large)
+        request = (" ".join(limits.modules).encode(), call, *large)
         if sum(map(len, request)) > limits.argument_bytes:
             raise TooLarge(f"the data is over the limit of {limits.argument_bytes >> 20} MB; send it in parts")
         async with self._turns.turn(workspace):

@@ -9,7 +9,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO, Final, TypeAlias, cast
@@ -42,6 +42,11 @@ _SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 Record: TypeAlias = tuple[int, Any]
 """The first line of a record (its number, in JSON and Parquet), and the record or the `BadRow` in its place."""
+
+
+def modules_of(formats: Collection[Format]) -> tuple[str, ...]:
+    """Return the large modules that reading files of these formats imports."""
+    return ("pyarrow.parquet",) if Format.PARQUET in formats else ()
 
 
 def read_records(

@@ -1,7 +1,7 @@
 """Uploads, lists, reads and deletes data sets. An upload is read once and stored as JSON lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain, islice
@@ -14,6 +14,7 @@ from evaluator_host.engine.system.limited_process import CallLimits, LimitedProc
 from evaluator_host.engine.system.tree import remove
 from evaluator_host.platform.datasets.files import RowsFolder, at_most, write_rows, write_upload
 from evaluator_host.platform.datasets.queries import Condition, compare_rows, describe_columns, edit_rows, search_rows
+from evaluator_host.platform.datasets.readers import modules_of
 from evaluator_host.platform.datasets.suggestion import expected_column, output_column
 from evaluator_host.platform.datasets.table import Dataset, Datasets, name_taken, new_dataset_id
 from evaluator_host.platform.store.usage import StorageUsage
@@ -87,7 +88,9 @@ class DatasetService:
                         await asyncio.to_thread(file.writelines, held)
                         held.clear()
                 await asyncio.to_thread(file.writelines, held)
-            return await self._written(workspace_id, write_upload, stage, upload, format_, input_bytes=size)
+            return await self._written(
+                workspace_id, write_upload, stage, upload, format_, input_bytes=size, formats={format_}
+            )
 
         report = await self._add(workspace_id, name, write, replace=replace)
         await self._forget_unused()
@@ -105,7 +108,12 @@ class DatasetService:
         return await self._add(workspace_id, None, partial(self._write_records, records, format_))
 
     async def add_files(
-        self, workspace_id: str, function: Callable[..., DatasetFacts], *args: Any, input_bytes: int
+        self,
+        workspace_id: str,
+        function: Callable[..., DatasetFacts],
+        *args: Any,
+        input_bytes: int,
+        formats: Collection[Format],
     ) -> DatasetReport:
         """Store rows that a function reads from files, for a job that is about to be created.
 
@@ -114,6 +122,7 @@ class DatasetService:
           function: As `write_upload`: called in a limited process with a folder, `args` and the limits in bytes.
           args: The files, and how to read them.
           input_bytes: Size of the files.
+          formats: Their formats.
 
         Raises:
           InvalidRequest: a file cannot be read, or there is no row.
@@ -123,7 +132,7 @@ class DatasetService:
         await self.usage.require_room(workspace_id)
 
         def write(stage: Path) -> Awaitable[DatasetFacts]:
-            return self._written(workspace_id, function, stage, *args, input_bytes=input_bytes)
+            return self._written(workspace_id, function, stage, *args, input_bytes=input_bytes, formats=formats)
 
         return await self._add(workspace_id, None, write)
 
@@ -153,12 +162,19 @@ class DatasetService:
             raise
 
     async def _written(
-        self, workspace_id: str, function: Callable[..., DatasetFacts], stage: Path, *args: Any, input_bytes: int
+        self,
+        workspace_id: str,
+        function: Callable[..., DatasetFacts],
+        stage: Path,
+        *args: Any,
+        input_bytes: int,
+        formats: Collection[Format] = (),
     ) -> DatasetFacts:
         limits = CallLimits(
             cpu_s=_CPU_S + (input_bytes >> 20),
             memory_mb=max(_MEMORY_MB, _MEMORY_PER_ROW * self.max_row_bytes >> 20),
             file_bytes=self.max_bytes + _MB,
+            modules=modules_of(formats),
         )
         sizes = (self.max_bytes, self.max_row_bytes)
         return _read_facts(await self.processes.call(workspace_id, function, stage, *args, *sizes, limits=limits))

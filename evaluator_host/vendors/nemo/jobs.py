@@ -239,7 +239,10 @@ class NemoJobs:
             files = await self._filesets.row_files(workspace_id, namespace, spec.dataset)
             given = (files, spec.field_mapping, limit)
             size = sum([(await asyncio.to_thread(one.file.stat)).st_size for one in files])
-            return await self._datasets.add_files(workspace_id, write_fileset, *given, input_bytes=size)
+            formats = {one.format for one in files}
+            return await self._datasets.add_files(
+                workspace_id, write_fileset, *given, input_bytes=size, formats=formats
+            )
         rows = _rows(self._own_rows(spec.dataset), spec.field_mapping, limit=limit)
         return await self._datasets.add_unnamed(workspace_id, rows, "jsonl")
 
