@@ -30,6 +30,10 @@ HOSTILE = {
         member("packages/out", tarfile.SYMTYPE, "../.."),
         member("packages/out/escaped"),
     ],
+    "a link through a link": [
+        member("packages/out", tarfile.SYMTYPE, "../.."),
+        member("packages/out/escaped/link", tarfile.SYMTYPE, "x"),
+    ],
     "a hard link": [member("packages/hard", tarfile.LNKTYPE, "/etc/passwd")],
     "a device": [member("packages/null", tarfile.CHRTYPE)],
     "a file twice": [member("packages/a"), member("packages/a")],

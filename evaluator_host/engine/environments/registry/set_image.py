@@ -138,7 +138,7 @@ def in_loop(progress: Progress | None) -> Progress:
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     """Unpack the only folder of a tar to `folder`, which must be empty; at most `max_bytes` in total.
 
-    Links are made last, so that no file can be written through one.
+    Links are made last, after the folders that they lie in, so that nothing can be written through one.
 
     Raises:
       PackagesFailed: the tar is damaged or larger, or has an entry that no package set has.
@@ -161,8 +161,9 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
                     _write(tar, member, path)
     except (tarfile.TarError, RecursionError) as error:
         raise PackagesFailed(f"the package set is not a complete tar file, push the set again: {error}") from error
-    for path, target in links.items():
+    for path in links:
         path.parent.mkdir(parents=True, exist_ok=True)
+    for path, target in links.items():
         path.symlink_to(target)
     if outward := outward_links(folder):
         raise PackagesFailed(f"{outward[0]} of the package set is a link that leads out of it")
