@@ -153,6 +153,7 @@ async def test_an_odd_document_of_the_registry_is_an_answer(
     nothing_left(home)
 
 
+@pytest.mark.long
 async def test_odd_fields_that_npm_ignores_are_installed(service: Service, index: Index, home: Path) -> None:
     fields = {"deprecated": {"a": 1}, "bin": 5, "engines": [None], "peerDependenciesMeta": [1]}
     names = [offer_odd(index, field, value) for field, value in fields.items()]

@@ -48,6 +48,7 @@ def home() -> Iterator[Path]:
         yield folder / "data"
 
 
+@pytest.mark.long
 async def test_a_wheel_of_nested_folders_is_refused_by_name_and_forgotten(home: Path) -> None:
     with Index() as index:
         index.add_python(wheel("nested", {"nested.py": "", "d/" * 1500 + "x.txt": "x"}))

@@ -103,6 +103,7 @@ def test_a_host_whose_server_is_gone_stops_in_time(postgresql: PostgreSQL, tmp_p
             postgresql.start()
 
 
+@pytest.mark.long
 def test_another_process_holds_the_file(tmp_path: Path, recovery: Callable[[float], None]) -> None:
     file = tmp_path / "host.db"
     with scene(tmp_path, environment={"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{file}"}) as host:

@@ -499,6 +499,7 @@ def test_a_damaged_esbuild_is_installed_again_where_npm_answers(machine: Machine
     assert sorted(path.name for path in esbuild.parent.iterdir()) == ["esbuild"]
 
 
+@pytest.mark.long
 def test_an_esbuild_that_breaks_under_a_host_is_told_by_readiness_and_by_rows(machine: Machine) -> None:
     esbuild = machine.own_tools()
     # none, because a waiting sandbox would still have the program as it was

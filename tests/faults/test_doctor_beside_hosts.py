@@ -83,6 +83,7 @@ def test_a_host_that_wants_a_key_at_an_address_of_version_6(tmp_path: Path, data
     assert (told["ok"], told["detail"]) == (True, "an Evaluator Host runs there (it needs a key)")
 
 
+@pytest.mark.long
 def test_a_host_that_is_stopping(tmp_path: Path) -> None:
     with scene(tmp_path) as host:
         running = host.evaluating(seconds=8.0)

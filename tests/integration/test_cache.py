@@ -91,6 +91,7 @@ async def test_at_the_ceiling_the_least_recently_used_set_goes(
     assert await build(host, pins[1]) == [second], "its lock stayed"
 
 
+@pytest.mark.long
 async def test_a_set_that_another_process_uses_is_not_evicted(
     host: Host, index: Index, client: docker.APIClient, tmp_path: Path
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_few_kilobytes_of_spans_cost_the_host_nothing(
     assert host.cpu_s - before < 1 + calls * 0.05  # each of these took 13 to 24 seconds once
 
 
+@pytest.mark.long
 def test_waiting_spans_of_one_workspace_leave_room_for_others(host: Host) -> None:
     statuses = list[int]()
     for number in range(20):  # traces without a root wait for 15 seconds

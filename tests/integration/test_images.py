@@ -59,6 +59,7 @@ def parts(folder: Path, runner: str = "print(1)") -> dict[str, Any]:
     return {"docker_host": engines.bare_engine_address(), "image": IMAGE, "tools": tools}
 
 
+@pytest.mark.long
 async def test_it_is_labelled_by_what_went_in_and_built_again_when_that_changes(client: Any, tmp_path: Path) -> None:
     said: list[str] = []
     assert await build_image(**parts(tmp_path), progress=said.append) == IMAGE

@@ -106,6 +106,7 @@ def test_a_configuration_is_imported_into_the_data_directory_and_told_apart_from
     assert run(project, "evals/promptfooconfig.yaml", "--replace").returncode == 0
 
 
+@pytest.mark.long
 def test_a_module_becomes_an_evaluator_for_each_entry_that_loads(project: Path) -> None:
     ran = run(project, "scorers.py", "--dry-run")
     assert [line.split()[:2] for line in ran.stdout.splitlines()[1:]] == [

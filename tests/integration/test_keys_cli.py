@@ -67,6 +67,7 @@ def test_a_browser_without_a_key_is_shown_that_there_is_nothing(url: str, tmp_pa
         assert server.client.post("/nothing", headers=html).status_code == 401
 
 
+@pytest.mark.long
 def test_deleting_every_key_opens_a_host_on_loopback_again(url: str, tmp_path: Path) -> None:
     key = make_key("ci", "default", url=url)
     environment = {"EVALUATOR_HOST_DATABASE_URL": url}
@@ -103,6 +104,7 @@ def test_another_kind_of_database_is_refused_without_its_password(tmp_path: Path
     assert "hunter2" not in done.stderr
 
 
+@pytest.mark.long
 def test_who_ran_what_is_told_and_never_with_what(url: str, tmp_path: Path) -> None:
     key = make_key("ci", "acme", url=url)
     make_key("idle", "globex", url=url)

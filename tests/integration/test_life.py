@@ -59,6 +59,7 @@ def has_begun(mark: str) -> bool:
     return any(os.path.exists(root / "tmp" / mark) for root in roots)  # noqa: PTH110 - `Path.exists` raises for a process that ends
 
 
+@pytest.mark.long
 def test_the_next_start_removes_the_temporary_folder_of_a_killed_host_of_several_processes(tmp_path: Path) -> None:
     temporary = Path(tempfile.mkdtemp(prefix="eh-"))  # a short path, because it becomes part of a socket's address
     variables = {"TMPDIR": str(temporary), "EVALUATOR_HOST_WORKERS": "2"}

@@ -74,6 +74,7 @@ def test_an_evaluator_is_warm_in_one_process_whoever_is_asked(host: Server) -> N
     assert [counted(host) - before for _ in range(6)] == [CALLERS * EACH] * 6, "whichever process is asked"
 
 
+@pytest.mark.long
 def test_what_is_no_call_reaches_the_first_process(host: Server) -> None:
     for number in range(4):  # each of them is answered by some process
         with httpx.Client(base_url=host.url, timeout=60) as client:

@@ -104,6 +104,7 @@ def test_200_rows_with_errors_and_none_is_lost(home: Path, server: Server) -> No
         assert KEY not in "".join(said) + server.log
 
 
+@pytest.mark.long
 def test_a_host_that_is_killed_asks_no_row_again_that_has_an_answer(tmp_path: Path) -> None:
     home = new_home(tmp_path)
     rows = [{"question": f"q{n}"} for n in range(120)]

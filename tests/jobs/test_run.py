@@ -47,6 +47,7 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
         yield made
 
 
+@pytest.mark.long
 async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk, tmp_path: Path) -> None:
     words = ["garbage" if number in (7, 30) else "ok" for number in range(50)]
     reader = RowReader(

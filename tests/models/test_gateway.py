@@ -99,6 +99,7 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
     [("bubblewrap", "every"), ("bubblewrap", "node"), ("docker", "fetch")],
     indirect=["granting"],
 )
+@pytest.mark.long
 async def test_a_required_recording_gives_the_same_scores_without_the_provider(granting: Granting, name: str) -> None:
     """Tried with every real client of Python and that of Node; over Docker with JavaScript, and with Python for a
     provider that is gone (below)."""

@@ -126,6 +126,7 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
         assert granting.service.pool.capacity.running == 0
 
 
+@pytest.mark.long
 async def test_a_workspace_with_many_requests_leaves_room_for_those_of_others(tmp_path: Path) -> None:
     """It was the first to ask, and its model never answers."""
     async with held_on("bubblewrap", tmp_path, waiting_rows=5, max_running_sandboxes=2) as (granting, held):

@@ -99,6 +99,7 @@ def host_of(client: httpx.Client, evaluator: Evaluator) -> int:
     return int(client.get("/v1/evaluate", headers=dict(evaluator_headers(evaluator))).json())
 
 
+@pytest.mark.long
 def test_evaluators_keep_their_hosts_when_one_goes_and_a_hot_one_spills(tmp_path: Path) -> None:
     hosts = [Host(number) for number in (1, 2, 3)]
     with balanced(tmp_path, hosts) as client:

@@ -105,6 +105,7 @@ async def test_a_forker_that_rests_starts_again_for_the_next_worker(
     assert not caplog.records
 
 
+@pytest.mark.long
 async def test_a_reader_that_hangs_is_replaced_and_one_that_computes_is_not() -> None:
     supervisor = Supervisor()
     async with LimitedProcesses(most=1, supervisor=supervisor) as processes:

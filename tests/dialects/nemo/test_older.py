@@ -110,6 +110,7 @@ def test_jobs_of_one_metric_by_reference(client: httpx.Client) -> None:
     assert client.get(f"{metrics}/cities").status_code == 404
 
 
+@pytest.mark.long
 def test_a_judge_is_a_metric_like_any_other(client: httpx.Client, model: ModelServer) -> None:
     levels = [{"label": "rude", "value": 0}, {"label": "kind", "value": 1}]
     judge = {

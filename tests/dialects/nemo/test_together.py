@@ -74,6 +74,7 @@ def test_what_goes_wrong_with_rows_together_leaves_the_job_completed(server: Ser
     assert (found.together.error.code.value, found.together.error.message) == ("user_exception", "too few")
 
 
+@pytest.mark.long
 def test_a_killed_host_leaves_the_rows_together_to_the_next_one(tmp_path: Path) -> None:
     home = new_home(tmp_path)
     environment = FORKED | {"EVALUATOR_HOST_DATABASE_URL": f"sqlite:///{home / 'own.db'}"}

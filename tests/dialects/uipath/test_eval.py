@@ -93,6 +93,7 @@ def test_recorded_executions_of_uipaths_own_command_line(project: Path) -> None:
     assert "the execution of 'Test 3 agent fails' is not used" in " ".join(told["notes"])
 
 
+@pytest.mark.long
 def test_on_a_host_it_is_a_job_that_compares_like_any_other(project: Path, url: str) -> None:
     first, second = (
         json.loads(command(project, "eval", "patterns", "--url", url, "--json", code=1).stdout) for _ in range(2)

@@ -52,6 +52,7 @@ def test_a_kept_evaluator_scores_by_its_version_on_the_lock_it_was_kept_with(cli
         assert (result.passed, result.environment.digest) == (passed, made.environment.digest)
 
 
+@pytest.mark.long
 def test_jobs_have_criteria_per_row_and_are_compared_like_any_other(client: Client) -> None:
     client.evaluators.create("compared", Evaluator(LENGTHS))
     client.evaluators.update("compared", Evaluator(LENGTHS, settings=EvaluatorSettings(config={"more": 1})))

@@ -57,6 +57,7 @@ def file(registered: tuple[Path, Path], tmp_path: Path) -> Path:
     return tmp_path / made
 
 
+@pytest.mark.long
 def test_it_scores_here_on_a_host_and_stored(file: Path, tmp_path: Path, url: str) -> None:
     assert raw(local(tmp_path, "eval", "shared", "--json").stdout) == [1.0, 0.5]
     assert raw(local(tmp_path, "eval", "shared", "--json", "--url", url).stdout) == [1.0, 0.5]

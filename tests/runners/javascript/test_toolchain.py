@@ -38,6 +38,7 @@ def test_a_second_call_needs_no_network(esbuild, monkeypatch):
     assert asyncio.run(toolchain.ensure_esbuild(DATA_DIR)) == esbuild
 
 
+@pytest.mark.long
 def test_a_registry_that_does_not_answer_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
     with pytest.raises(IndexUnavailable, match="Check the network"):
