@@ -293,6 +293,7 @@ def test_yaml_is_read_as_version_1_2() -> None:
 @pytest.mark.parametrize(
     "text", ["a: [", "a: &a [*a]", "!!python/name:os.system x", "a: 1\n---\nb: 2", "[" * 5000, "a: !!binary aGk="]
 )
+@pytest.mark.slow
 def test_yaml_that_is_no_data_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         read_yaml(text)

@@ -68,6 +68,7 @@ def document(server: Server) -> Any:
     return server.client.get("/openapi.json").json()
 
 
+@pytest.mark.slow
 def test_every_operation_has_a_name_a_key_and_its_errors() -> None:
     document = described_app().openapi()
     operations = {path: methods for path, methods in document["paths"].items() if path.startswith("/v1/")}

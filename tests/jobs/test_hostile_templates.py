@@ -42,6 +42,7 @@ async def errors(desk: Desk, job: JobReport) -> list[str]:
     return [row.result["error"]["message"] for row in rows if row.result["error"]]
 
 
+@pytest.mark.slow
 async def test_values_of_templates_reach_the_evaluator(desk: Desk) -> None:
     rows = [{"word": "o", "n": n} for n in range(50)] + [{"n": 1}]
     job = await desk.ended(await start(desk, "{{ word ~ 'k' if n is defined }}", rows))

@@ -95,6 +95,7 @@ async def test_rows_of_each_format_arrive(shelf: Shelf) -> None:
     ],
     ids=["shared", "large", "lists", "garbage", "cell", "header", "deep", "digits", "line", "array"],
 )
+@pytest.mark.slow
 async def test_a_hostile_file_is_refused_and_costs_the_host_little(
     shelf: Shelf, content: Callable[[], bytes], format_: Format, refusal: type[Exception], message: str
 ) -> None:

@@ -60,6 +60,7 @@ def bodies(desk: Desk) -> dict[int, dict[str, Any]]:
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_each_row_is_asked_once_and_its_answer_is_scored(desk: Desk) -> None:
     await desk.store.secrets.set_secret(WORKSPACE, "openai", KEY)
     with ModelServer(key=KEY, faults=lambda *_: 0.02) as server:
@@ -90,6 +91,7 @@ async def test_each_row_is_asked_once_and_its_answer_is_scored(desk: Desk) -> No
 
 
 @pytest.mark.parametrize("completes", [True, False])
+@pytest.mark.slow
 async def test_a_prompt_is_gone_on_with_where_the_model_does_that(desk: Desk, completes: bool) -> None:
     with ModelServer(completes=completes) as server:
         job = await desk.ended(await start(desk, target(server, completion=True, concurrency=2), ROWS[:6]))
@@ -98,6 +100,7 @@ async def test_a_prompt_is_gone_on_with_where_the_model_does_that(desk: Desk, co
     assert all(("prompt" in body) is completes for body in server.bodies)
 
 
+@pytest.mark.slow
 async def test_what_passes_is_tried_again_and_what_does_not_is_not(desk: Desk) -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=1), usegmt=True)
     first: dict[str, Fault] = {
@@ -130,6 +133,7 @@ async def test_what_passes_is_tried_again_and_what_does_not_is_not(desk: Desk) -
     ]
 
 
+@pytest.mark.slow
 async def test_retry_after_is_waited_for_and_tries_come_to_an_end(desk: Desk) -> None:
     limited = Reply(429, error_body("slow down"), {"Retry-After": "1"})
     with ModelServer(faults=lambda question, attempt: limited) as server:
@@ -141,6 +145,7 @@ async def test_retry_after_is_waited_for_and_tries_come_to_an_end(desk: Desk) ->
     assert "HTTP 429: slow down (after 3 tries)" in row.result["error"]["message"]
 
 
+@pytest.mark.slow
 async def test_a_key_that_the_model_repeats_is_masked_everywhere(desk: Desk) -> None:
     await desk.store.secrets.set_secret(WORKSPACE, "openai", KEY)
     said = {
@@ -171,6 +176,7 @@ async def test_tool_calls_are_the_output_of_a_model_that_calls_tools(desk: Desk)
     assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("look_up", {"question": "q0"})
 
 
+@pytest.mark.slow
 async def test_a_prompt_that_a_row_cannot_fill_fails_that_row_only(desk: Desk) -> None:
     with ModelServer() as server:
         job = await desk.ended(await start(desk, target(server), [ROWS[0], {"gold": 1}, ROWS[2]]))
@@ -180,6 +186,7 @@ async def test_a_prompt_that_a_row_cannot_fill_fails_that_row_only(desk: Desk) -
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_pausing_stops_asking_and_going_on_asks_for_the_rest_only(desk: Desk) -> None:
     def slowly(question: str, attempt: int) -> Fault:
         return 30.0 if question == "q0" and attempt == 1 else 0.1  # the first row has no answer yet, later ones have
@@ -240,6 +247,7 @@ async def test_a_target_that_cannot_be_asked_is_refused(
     assert await desk.board.list_jobs(WORKSPACE) == []
 
 
+@pytest.mark.slow
 async def test_once_there_are_keys_jobs_ask_the_hosts_that_the_operator_lists(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ def ask(server: ModelServer, *, tools: bool = False, key: str = "sk-right-key", 
         )
 
 
+@pytest.mark.slow
 def test_it_answers_with_text_or_tool_calls_and_counts_tokens(server: ModelServer) -> None:
     said = ask(server)
     assert (said.model, said.choices[0].message.content, said.choices[0].finish_reason) == (

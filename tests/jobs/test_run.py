@@ -71,6 +71,7 @@ async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk,
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_every_evaluator_scores_every_row_once(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"] * 700, evaluators=[OK, "exact@1"]))
     assert (job.status, job.progress.rows, job.progress.done, job.progress.failed) == (
@@ -87,6 +88,7 @@ async def test_every_evaluator_scores_every_row_once(desk: Desk) -> None:
         assert await desk.rows_of(job, position) == list(range(700))
 
 
+@pytest.mark.slow
 async def test_a_failing_row_never_fails_the_job(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["ok", "die", "ok", "garbage", "lost", "ok"] * 5
     monkeypatch.setattr(retries, "_PAUSE_S", 0.01)
@@ -269,6 +271,7 @@ async def test_a_cancelled_job_keeps_what_it_scored_and_stops_at_once(desk: Desk
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_a_paused_job_goes_on_where_it_was(desk: Desk) -> None:
     slow = Evaluator("ok", limits=Limits(timeout_s=0.2))
     job = await desk.start((["ok"] * 10 + ["hang"]) * 12, evaluators=[slow], parallelism=1)

@@ -186,6 +186,7 @@ async def test_a_schedule_that_could_never_run_is_refused(desk: Desk, changes: d
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_an_alert_fires_once_for_a_bad_job_and_tells_when_it_is_good_again(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -337,6 +338,7 @@ async def test_a_name_is_looked_up_for_each_message_and_called_at_the_address_th
     assert (await listed.test_alert(WORKSPACE, "low")).deliveries[0].status == "sent"
 
 
+@pytest.mark.slow
 async def test_webhooks_whose_name_server_is_silent_delay_no_other_alert(
     desk: Desk, receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -400,6 +402,7 @@ async def test_an_alert_calls_nothing_inside_and_watches_what_exists(
     await desk.ended(job)
 
 
+@pytest.mark.slow
 async def test_an_alert_on_several_evaluators_is_good_again_once_all_of_them_are(desk: Desk, tmp_path: Path) -> None:
     alerts = alerts_of(desk, tmp_path)
     await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)

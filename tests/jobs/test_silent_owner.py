@@ -44,6 +44,7 @@ async def owner_elsewhere(desk: Desk, job: JobReport, *, ahead: timedelta) -> as
     [("sqlite", 1), pytest.param("postgresql", -1, marks=pytest.mark.engine)],
     indirect=["database_url"],
 )
+@pytest.mark.slow
 async def test_an_owner_loses_its_job_once_it_is_silent_and_not_before(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:

@@ -37,6 +37,7 @@ async def states(desk: Desk, jobs: list[JobReport]) -> list[JobStatus]:
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_jobs_of_one_workspace_make_room_for_another_and_lose_no_row(desk: Desk) -> None:
     loud = [await desk.start(["hang"] * 12, evaluators=[SLOW], parallelism=1) for _ in range(3)]
     for job in loud:

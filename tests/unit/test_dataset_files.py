@@ -120,6 +120,7 @@ def _dead() -> str:
     return f"{this_instance().rpartition('-')[0]}-1"
 
 
+@pytest.mark.slow
 def test_a_page_ends_at_16_megabytes_and_has_a_row_at_least(tmp_path: Path) -> None:
     rows = [{"text": "x" * (6 << 20)}] * 4 + [{"text": "x" * (20 << 20)}] * 2
     folder = RowsFolder(tmp_path)

@@ -32,6 +32,7 @@ def test_each_summary_is_the_first_sentence_of_its_command(commands: Any) -> Non
     assert help_texts()["summaries"] == found
 
 
+@pytest.mark.slow
 def test_every_example_is_taken_by_its_command(commands: Any) -> None:
     for command, examples in help_texts()["examples"].items():
         for example in examples:

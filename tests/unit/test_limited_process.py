@@ -59,6 +59,7 @@ async def test_a_child_gives_way_to_the_host_also_where_the_kernel_weighs_sessio
         assert (await processes.call("a", Path.read_text, SESSION)).endswith(" nice 5\n")
 
 
+@pytest.mark.slow
 async def test_one_long_computation_in_c_ends_at_its_processor_time(processes: LimitedProcesses) -> None:
     before = time.process_time()
     with pytest.raises(OutOfProcessorTime, match="more than 1 s of processor time"):
@@ -67,6 +68,7 @@ async def test_one_long_computation_in_c_ends_at_its_processor_time(processes: L
     assert await processes.call("a", max, [1, 2]) == 2
 
 
+@pytest.mark.slow
 async def test_processor_time_is_counted_for_each_call(processes: LimitedProcesses) -> None:
     for _ in range(4):
         await processes.call("a", sum, range(10_000_000), limits=ONE_SECOND)

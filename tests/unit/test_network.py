@@ -72,6 +72,7 @@ GRANTING = {
 COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 
+@pytest.mark.slow
 def test_only_the_command_asks_for_it() -> None:
     """Checked in the source: which modules have such a field or parameter, pass it on, or act on it."""
     having, asking, calling = set(), set(), set()

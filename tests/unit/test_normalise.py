@@ -324,6 +324,7 @@ def test_names_of_metrics_cannot_outgrow_the_result() -> None:
     assert codes(same) == ["duplicate_metric"] * 16
 
 
+@pytest.mark.slow
 def test_many_leaves_cost_processor_time_in_proportion() -> None:
     def cpu_s(count: int) -> float:
         value = {"score": 1, "in": {"a": {f"metric {k}": {"x": 1} for k in range(count)}}, "list": [{"y": 1.5}] * count}

@@ -247,6 +247,7 @@ TRACES_OF_ANY_KIND = (
 
 
 @given(TRACES_OF_ANY_KIND)
+@pytest.mark.slow
 def test_no_json_is_an_error_or_is_changed(trace: dict[str, Any]) -> None:
     before = repr(trace)
     converted, notes = convert(trace)

@@ -286,6 +286,7 @@ def test_an_old_workbook_or_one_with_a_password_is_named(format_: Format) -> Non
 
 
 @pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"])
+@pytest.mark.slow
 def test_a_workbook_that_unfolds_is_refused_before_it_is_read(part: str) -> None:
     with pytest.raises(InvalidRequest, match="over 256 MB once it is unpacked"):
         read(packed(parts() | {part: "x" * (257 << 20)}))

@@ -24,12 +24,14 @@ def own(code: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_an_evaluation_prints_and_returns_what_it_does_there(tmp_path: Path) -> None:
     assert own(EVALUATION + "\nresult.print_summary()\n", tmp_path) == SUMMARY
     assert json.loads(own(EVALUATION + "\nprint(result.model_dump_json())\n", tmp_path)) == RESULT
 
 
 @pytest.mark.parametrize("call", ["asyncio.run(main())", "asyncio.run(inside())"])
+@pytest.mark.slow
 def test_built_in_metrics_run_from_async_code_and_from_within_a_loop(call: str, tmp_path: Path) -> None:
     code = f"""
 import asyncio

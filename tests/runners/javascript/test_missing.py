@@ -133,6 +133,7 @@ def test_a_file_may_keep_a_placeholder_that_the_entry_does_not_reach(
 
 
 @pytest.mark.parametrize("code", NOT_NEEDED)
+@pytest.mark.slow
 def test_a_known_package_that_the_entry_does_not_need_is_not_loaded(
     start: Callable[..., RunnerProcess], code: str
 ) -> None:

@@ -47,6 +47,7 @@ def test_a_registry_that_does_not_answer_is_named(tmp_path, monkeypatch):
     assert left == [".lock"]
 
 
+@pytest.mark.slow
 def test_many_at_once_install_once(tmp_path, esbuild):
     async def prepare() -> list[object]:
         return await asyncio.gather(*(toolchain.ensure_esbuild(tmp_path) for _ in range(4)))

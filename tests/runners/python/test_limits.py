@@ -46,6 +46,7 @@ def resident_kb(pid: int) -> int:
 
 
 @pytest.mark.parametrize("fds", [[1], [2], [1, 2]])
+@pytest.mark.slow
 def test_a_gigabyte_of_output(runner: RunnerProcess, fds: list[int]) -> None:
     runner.load(FLOOD)
     runner.call({"text": "x", "fds": fds}, 1, None)
@@ -161,6 +162,7 @@ def evaluate(inputs, outputs, trace):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs a user id that nobody else runs under")
+@pytest.mark.slow
 def test_a_machine_that_lets_nobody_fork_is_not_the_evaluators_fault(anyones_command: list[str]) -> None:
     prlimit = shutil.which("prlimit")
     assert prlimit is not None

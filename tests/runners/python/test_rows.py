@@ -204,12 +204,14 @@ def evaluate(inputs, outputs, trace):
     assert len({number for _, number in rows}) == 4
 
 
+@pytest.mark.slow
 def test_deep_directories_are_removed(loaded: RunnerProcess) -> None:
     code = "import os\nfor _ in range(2000):\n    os.mkdir('d'); os.chdir('d'); open('f', 'w').close()\nvalue = 1"
     assert body(run(loaded, code))["value"] == 1
     assert body(run(loaded, "import os\nvalue = os.listdir('.')"))["value"] == []
 
 
+@pytest.mark.slow
 def test_main_binds_by_name(start: Any) -> None:
     def value(code: str, named: dict[str, Any]) -> Any:
         runner = start()
