@@ -58,7 +58,7 @@ def merge(
         opened = {part.shard.number: stack.enter_context(open_file(part.path)) for part in parts}
         for entry, line in _lines(parts, opened):
             result = _read_result(entry["result"])
-            summary.add(result, line=entry.get("line", entry["index"] + 1))
+            summary.add(result, row=entry["index"], line=entry.get("line", entry["index"] + 1))
             together = together or has_corpus_scores(result.evaluator.contract)
             if merged is not None:
                 merged.write(line)

@@ -17,7 +17,7 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.engine.service.model_grants import ModelTerms
 from evaluator_host.engine.system.files import written_anew
-from evaluator_host.platform.datasets.first_rows import first_rows_of_file
+from evaluator_host.platform.datasets.first_rows import FirstRows, first_rows_of_file
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.notes import Note
 from evaluator_host.platform.datasets.rows import FileRow, RowFile, Shard
@@ -242,6 +242,7 @@ class Run:
     _waiting: dict[int, FileRow] = field(init=False, default_factory=dict)  # rows read that have no result yet
     _summary: Summary = field(init=False, default_factory=Summary)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
+    _first: FirstRows | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._rows = self._open_rows(self._report_bad_line, lambda note: err.print(plain(f"{self.data}: {note}")))
@@ -271,7 +272,9 @@ class Run:
                 await self._evaluate(target, results)
                 await self._score_together(target)
                 failed = self._summary.first_failure
-                pins = "" if failed is None else await pins_to_add(target, self.given.evaluator, failed[1])
+                pins = "" if failed is None else await pins_to_add(target, self.given.evaluator, failed[2])
+                if pins and self._first is not None and self._first.without_outputs:
+                    pins += f"\n{self._first.no_outputs('the evaluator').detail}"
                 seconds = time.perf_counter() - started
             if results is not None and self.shard is not None:
                 results.write(self.shard.closing_line(rows=self._rows.count, bad_lines=self._rows.bad))
@@ -289,6 +292,7 @@ class Run:
         bytes_ = self.settings.body_mb << 20
         first = first_rows_of_file(self.data, self.mapping, max_row_bytes=bytes_, format_=self.format_)
         if first is not None:
+            self._first = first
             first.require_columns()
             await first.require_outputs([("the evaluator", self.given.evaluator)], target.check)
 
@@ -306,7 +310,7 @@ class Run:
             async with aclosing(stream) as answers:
                 async for index, result in answers:
                     source = self._waiting.pop(index)
-                    self._summary.add(result, line=source.line)
+                    self._summary.add(result, row=source.index, line=source.line)
                     self._scored.note_result(index, result)
                     if results is not None:
                         results.write(self._line(source, result))

@@ -140,8 +140,8 @@ def test_a_row_that_fails_is_counted_shown_and_exits_1(folder: Path) -> None:
     ran = cli(folder, "run", "exact.py", "--data", "rows.jsonl")
     assert ran.returncode == 1
     assert re.search(r"failed +1  user_exception 1\n", ran.stdout)
-    assert "row at line 41: user_exception" in ran.stdout
-    assert "(line 2 of the evaluator)" in ran.stdout
+    assert "row 40 (line 41): user_exception" in ran.stdout
+    assert "(line 2, column 30 of the evaluator)" in ran.stdout
 
 
 def test_bad_lines_are_named_and_left_out_unless_strict(folder: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from evaluator_host.platform.terminal.summary import Summary
+from evaluator_host.types.outcome import ErrorCode, EvaluationError, Note
 from tests.unit.test_warnings import SCORED
 
 
@@ -14,7 +15,7 @@ def summary(order: tuple[int, ...]) -> Summary:
     made = Summary()
     for row in order:
         exact, close = float(row == 1), 0.1 * row
-        made.add(replace(SCORED, score=None, metrics={"exact": exact, "close": close}), line=row + 1)
+        made.add(replace(SCORED, score=None, metrics={"exact": exact, "close": close}), row=row, line=row + 1)
     return made
 
 
@@ -37,13 +38,27 @@ def shown(made: Summary) -> str:
 def test_metrics_are_shown_and_the_score_only_once() -> None:
     assert "exact: mean 0.25, min 0, max 1" in shown(summary((0, 1, 2, 3)))
     made = Summary()
-    made.add(replace(SCORED, score=0.5, metrics={"score": 0.5, "length": 3}), line=1)
+    made.add(replace(SCORED, score=0.5, metrics={"score": 0.5, "length": 3}), row=0, line=1)
     assert "length: mean 3, min 3, max 3" in shown(made)
     assert "score: " not in shown(made)
 
 
 def test_a_run_of_many_metrics_stays_small() -> None:
     made = Summary()
-    made.add(replace(SCORED, metrics={f"m{n}": n for n in range(500)}), line=1)
+    made.add(replace(SCORED, metrics={f"m{n}": n for n in range(500)}), row=0, line=1)
     assert len(made.to_json(bad_lines=0, seconds=1)["metrics"]) == 200
     assert "and 180 more" in shown(made)
+
+
+def test_rows_are_numbered_from_0_with_their_line_beside() -> None:
+    made = Summary()
+    fault = EvaluationError(ErrorCode.SYNTAX_ERROR, "no", line=3, column=7)
+    for row, result in enumerate((replace(SCORED, passed=False), SCORED, replace(SCORED, passed=False))):
+        made.add(replace(result, warnings=(Note("coerced", "it was text"),)), row=row, line=row + 2)
+    made.add(replace(SCORED, error=fault), row=3, line=5)
+    text = shown(made)
+    assert "2, rows 0, 2 (lines 2, 4); --out FILE" in text
+    assert "row 3 (line 5): syntax_error: no (line 3, column 7 of the evaluator)" in text
+    found = made.to_json(bad_lines=0, seconds=1)
+    assert (found["first_failure"]["row"], found["first_failure"]["line"]) == (3, 5)
+    assert found["warnings"][0].rows == (0, 1, 2)

@@ -103,8 +103,8 @@ def test_it_is_said_why_no_score_of_some_rows_can_be_relied_on(
 ) -> None:
     assert RowWarnings.of(results).doubt() == why
     summary = Summary()
-    for line, result in enumerate(results, 1):
-        summary.add(result, line=line)
+    for row, result in enumerate(results):
+        summary.add(result, row=row, line=row + 1)
     assert summary.doubt == why
     failed = any(one.error for one in results)
     assert summary.exit_code(bad_lines=0, fail_under=None, strict=False) == int(failed or why is not None)
@@ -114,7 +114,7 @@ def test_it_is_said_why_no_score_of_some_rows_can_be_relied_on(
 
 def test_scores_over_all_rows_make_up_for_rows_without_any() -> None:
     summary = Summary()
-    summary.add(LABELLED, line=1)
+    summary.add(LABELLED, row=0, line=1)
     assert summary.doubt == "0 of 1 rows have a score"
     summary.together = SCORED
     assert summary.doubt is None

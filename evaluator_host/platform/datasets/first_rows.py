@@ -74,6 +74,13 @@ class FirstRows:
     def _field(self, field: str) -> str:
         return "--map" if self.for_command else field
 
+    @property
+    def without_outputs(self) -> bool:
+        """Whether no row has outputs, and the mapping does not say that this is meant."""
+        if not self.rows or self.mapping.without_outputs or any(row.has_output for row in self.rows):
+            return False
+        return all(field != "outputs" for field, _ in self.mapping.templates)
+
     async def require_outputs(self, evaluators: Iterable[tuple[str, Evaluator]], check: Check) -> None:
         """Check that the rows have outputs if an evaluator reads them; each is given with its name for messages.
 
@@ -82,16 +89,15 @@ class FirstRows:
         Raises:
           InvalidRequest: an evaluator reads outputs, and none of the rows has any.
         """
-        if not self.rows or self.mapping.without_outputs or any(row.has_output for row in self.rows):
-            return
-        if any(field == "outputs" for field, _ in self.mapping.templates):
+        if not self.without_outputs:
             return
         for name, evaluator in evaluators:
             report = await check(evaluator)
             if report is not None and lack_outputs(self.rows, report, evaluator.language):
-                raise self._no_outputs(name)
+                raise self.no_outputs(name)
 
-    def _no_outputs(self, name: str) -> InvalidRequest:
+    def no_outputs(self, name: str) -> InvalidRequest:
+        """Return the error of an evaluator, called so, that reads outputs."""
         if (empty := self._output_column()) is not None:
             return self._is_empty(empty, name)
         output = output_column(self.columns, self.records)

@@ -15,7 +15,7 @@ from evaluator_host.types.json_values import InvalidJson, decode_json, encode_js
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.warnings import RowWarnings, WarningCount
 
-_LINES_SHOWN: Final = 5  # lines that are shown of those whose rows did not pass
+_ROWS_SHOWN: Final = 5  # rows that are shown of those that did not pass
 _METRICS_KEPT: Final = 200  # metrics of a run, by name
 _METRICS_SHOWN: Final = 20
 _NAME_CHARS: Final = 60
@@ -73,28 +73,28 @@ class Summary:
 
     def __init__(self) -> None:
         self.rows = 0  # number of rows with a result
-        # `(line, result)` of the first row of the file that failed, or None
-        self.first_failure: tuple[int, EvaluationResult] | None = None
+        # `(row, line, result)` of the first row of the file that failed, or None
+        self.first_failure: tuple[int, int, EvaluationResult] | None = None
         self.together: EvaluationResult | None = None  # corpus scores of the rows, for an evaluator that has them
         self.errors: Counter[str] = Counter()
         self.statuses: Counter[Status] = Counter()
         self._warnings = RowWarnings()
         self._verdicts: Counter[bool] = Counter()
-        self._not_passed: list[int] = []  # the first lines whose row did not pass
+        self._not_passed: list[tuple[int, int]] = []  # `(row, line)` of the first rows that did not pass
         self._score = _Figures()
         self._metrics: dict[str, _Figures] = {}
         self._run_ms = Percentiles()
 
-    def add(self, result: EvaluationResult, *, line: int) -> None:
-        """Count one row's result; `line` is the row's line in the data file."""
+    def add(self, result: EvaluationResult, *, row: int, line: int) -> None:
+        """Count one row's result; `row` is its number from 0, `line` its line in the data file."""
         self.rows += 1
         self.statuses[result.status] += 1
         self._run_ms.add(result.timing_ms.run)
-        self._warnings.add(line, result)
+        self._warnings.add(row, result)
         if result.passed is not None:
             self._verdicts[result.passed] += 1
         if result.passed is False:
-            self._not_passed = sorted([*self._not_passed, line])[:_LINES_SHOWN]
+            self._not_passed = sorted([*self._not_passed, (row, line)])[:_ROWS_SHOWN]
         if result.score is not None:
             self._score.add(result.score)
         for name, value in result.metrics.items():
@@ -104,8 +104,8 @@ class Summary:
                 self._metrics.setdefault(name, _Figures()).add(value)
         if result.error is not None:
             self.errors[result.error.code.value] += 1
-            if self.first_failure is None or line < self.first_failure[0]:
-                self.first_failure = (line, result)
+            if self.first_failure is None or row < self.first_failure[0]:
+                self.first_failure = (row, line, result)
 
     @property
     def mean(self) -> float | None:
@@ -176,7 +176,7 @@ class Summary:
                 ("score", None if self.mean is None else _scores(found)),
                 ("metrics", _metrics_text(found["metrics"]) or None),
                 ("passed", None if self.pass_rate is None else f"{self.pass_rate:.1%}"),
-                ("not passed", self._not_passed_text()),
+                ("not passed", self._not_passed_text() if self._not_passed else None),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
                 ("speed", None if found["rows_per_s"] is None else f"{found['rows_per_s']} rows/s"),
@@ -185,17 +185,18 @@ class Summary:
             ),
         )
 
-    def _not_passed_text(self) -> str | None:
+    def _not_passed_text(self) -> str:
         count = self._verdicts[False]
         more = ", …" if count > len(self._not_passed) else ""
-        lines = ", ".join(map(str, self._not_passed))
-        return f"{count}, line{'s' * (count > 1)} {lines}{more}; --out FILE writes each result" if count else None
+        rows, lines = (", ".join(map(str, numbers)) + more for numbers in zip(*self._not_passed, strict=True))
+        many = "s" * (count > 1)
+        return f"{count}, row{many} {rows} (line{many} {lines}); --out FILE writes each result"
 
     def _first_failure(self) -> dict[str, Any] | None:
         if self.first_failure is None:
             return None
-        line, result = self.first_failure
-        return {"line": line, "error": result.error, "logs": result.logs}
+        row, line, result = self.first_failure
+        return {"row": row, "line": line, "error": result.error, "logs": result.logs}
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:
@@ -234,9 +235,10 @@ def _counts(counter: Counter[str]) -> str:
 
 def _failure(failure: dict[str, Any]) -> str:
     error = failure["error"]
-    place = f" (line {error.line} of the evaluator)" if error.line else ""
+    column = f", column {error.column}" if error.column else ""
+    place = f" (line {error.line}{column} of the evaluator)" if error.line else ""
     hint = f"\n{in_options(error.hint)}" if error.hint else ""
-    return f"row at line {failure['line']}: {error.code.value}: {message_of(error)}{place}{hint}"
+    return f"row {failure['row']} (line {failure['line']}): {error.code.value}: {message_of(error)}{place}{hint}"
 
 
 def parse_row(texts: dict[str, str | None]) -> Row:
