@@ -243,8 +243,9 @@ def rows(
         "evaluator": evaluator, "status": status, "passed": None if passed is None else str(passed).lower(),
         "min_score": min_score, "max_score": max_score, "text": text, "sort": sort,
     }  # fmt: skip
-    found = client.jobs.first_rows(named_job(client, job).id, limit, **filters)
-    print_found(found, rows_table, as_json=as_json)
+    of = named_job(client, job)
+    found = client.jobs.first_rows(of.id, limit, **filters)
+    print_found(found, lambda rows: rows_table(rows, of.mapping), as_json=as_json)
 
 
 @app.command()

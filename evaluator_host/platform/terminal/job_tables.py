@@ -1,6 +1,6 @@
 """Shows jobs, their results and comparisons as tables in a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -9,7 +9,9 @@ from evaluator_host.platform.terminal.console import counted, facts, format_time
 from evaluator_host.platform.terminal.summary import corpus_scores_text, usage_text, warnings_text
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.alerts import ScheduleReport
+from evaluator_host.types.evaluator import Json
 from evaluator_host.types.jobs import JobEstimate, JobNode, JobReport, JobScore, ScoreHistory, ScoreLine
+from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.results import (
     Agreement,
     Comparison,
@@ -24,6 +26,7 @@ SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
+_SAID_CHARS = 40  # characters of a row's outputs, and of its inputs, in a table
 
 
 def jobs_table(jobs: Sequence[JobReport]) -> Text:
@@ -191,17 +194,38 @@ def _metric(metric: Any) -> tuple[object, ...]:
     )
 
 
-def rows_table(rows: Sequence[JobRow]) -> Text:
-    """Return a table of rows."""
-    return table(("ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "WHY"), [_row(row) for row in rows])
+def rows_table(rows: Sequence[JobRow], mapping: Mapping[str, str]) -> Text:
+    """Return a table of rows; `mapping` is that of their job."""
+    header = ("ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY")
+    return table(header, [_row(row, mapping.get("outputs")) for row in rows])
 
 
-def _row(row: JobRow) -> tuple[object, ...]:
+def _row(row: JobRow, answers: str | None) -> tuple[object, ...]:
     result = row.result
     why = result["reason"]
     if result["error"]:
         why = f"{result['error']['code']}: {result['error']['message']}"
-    return row.index, row.evaluator, result["status"], result["score"], result["passed"], why
+    outputs, inputs = _said(row, answers)
+    return row.index, row.evaluator, result["status"], result["score"], result["passed"], outputs, inputs, why
+
+
+def _said(row: JobRow, answers: str | None) -> tuple[str | None, str]:
+    """Return the start of a row's outputs, which are in the column `answers` if that is mapped, and of all else."""
+    record = dict(row.row)
+    answer = next((record.pop(name) for name in (answers, "outputs", "output") if name in record), None)
+    answer = answer if row.request is None else row.output
+    inputs = record.get("inputs")
+    others = inputs if isinstance(inputs, dict) else record
+    shown = ", ".join(f"{name}: {_text(value)}" for name, value in others.items() if value is not None)
+    return None if answer is None else _brief(_text(answer)), _brief(shown)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else encode_json(value).decode("utf-8", "replace")
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _SAID_CHARS else f"{text[: _SAID_CHARS - 1]}…"
 
 
 def failures_table(groups: Sequence[FailureGroup]) -> Text:

@@ -1,0 +1,29 @@
+"""Tables of jobs in a terminal: a row shows what it says."""
+
+from typing import Any
+
+from evaluator_host.platform.terminal.job_tables import rows_table
+from evaluator_host.types.results import JobRow
+
+RESULT = {"status": "scored", "score": 0.5, "passed": False, "reason": "near", "error": None}
+
+
+def shown(row: dict[str, Any], mapping: dict[str, str], **more: Any) -> list[str]:
+    return rows_table([JobRow(7, "exact@1", row, RESULT, **more)], mapping).plain.split("\n")
+
+
+def test_a_row_shows_the_start_of_its_outputs_and_inputs() -> None:
+    row = {"question": "Capital of France?", "answer": "Paris, " * 20, "n": 3, "none": None}
+    header, line = shown(row, {"outputs": "answer"})
+    assert header.split() == ["ROW", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY"]
+    assert "Paris, Paris, Paris, Paris, Paris, Pari…" in line
+    assert "question: Capital of France?, n: 3" in line
+    assert line.startswith("7  ")
+    assert line.endswith("near")
+
+
+def test_the_answer_of_the_job_s_model_is_shown_and_rows_of_the_api_s_form() -> None:
+    assert "Rome" in shown({"question": "?", "output": "Paris"}, {}, output="Rome", request={})[1]
+    line = shown({"inputs": {"question": "?"}, "outputs": {"a": 1}}, {})[1]
+    assert '{"a":1}' in line
+    assert "question: ?" in line
