@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,7 +95,17 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     (tmp_path / "exact.py").write_text(EXACT)
     (tmp_path / "kind.py").write_text(KIND)
     (tmp_path / "capitals.csv").write_text(ROWS)
-    made = command(url, "evaluators", "create", "capital-check", str(tmp_path / "exact.py"), "--sampling", "0.25")
+    made = command(
+        url,
+        "evaluators",
+        "create",
+        "capital-check",
+        str(tmp_path / "exact.py"),
+        "--sampling",
+        "0.25",
+        "--threshold",
+        "1",
+    )
     assert made.stdout.startswith("capital-check@1  evaluate  sha256:")
     uploaded = command(url, "datasets", "upload", str(tmp_path / "capitals.csv"))
     assert uploaded.stdout == "capitals: 3 rows, columns question, gold, answer\n"
@@ -106,9 +117,9 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     first = command(url, "jobs", "create", "-e", "capital-check@1", "-d", "capitals", *mapped, "--wait")
     assert "completed" in first.stdout
     assert "capital-check@1: 3 rows, 3 scored, 0 failed, 33.3% passed" in first.stdout
-    assert command(url, "evaluators", "update", "capital-check", str(tmp_path / "kind.py")).stdout.startswith(
-        "capital-check@2"
-    )
+    updated = command(url, "evaluators", "update", "capital-check", str(tmp_path / "kind.py"))
+    assert updated.stdout.startswith("capital-check@2")
+    assert "kept from capital-check@1: threshold 1.0; --fresh leaves out what you do not give" in updated.stderr
     second = command(url, "jobs", "create", "-e", "capital-check", "-d", "capitals", *mapped, "--wait", "--json")
     job = json.loads(second.stdout)
     assert (job["status"], job["evaluators"]) == ("completed", ["capital-check@2"])
@@ -116,7 +127,9 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     assert "capital-check@1 -> capital-check@2: 1 row better, 0 worse" in compared.stdout
     assert "better: row 1, 0 -> 1" in compared.stdout
     rows = command(url, "jobs", "rows", job["id"], "--sort", "-score", "--not-passed")
-    assert rows.stdout.splitlines()[1].split() == ["2", "capital-check@2", "scored", "0", "False", "-"]
+    cells = re.split(r" {2,}", rows.stdout.splitlines()[1])
+    assert cells[:-2] == ["2", "capital-check@2", "scored", "0", "False", "Bergen"]
+    assert (cells[-2].startswith("question: "), "gold: " in cells[-2], cells[-1]) == (True, True, "-")
     assert "0.25 of live traces" in command(url, "evaluators", "show", "capital-check@1").stdout
     command(url, "jobs", "download", "last", str(tmp_path / "rows.csv"))
     with (tmp_path / "rows.csv").open(newline="") as file:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from evaluator_host.client import Client
 from evaluator_host.platform.evaluators.cases import case_text
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
@@ -13,7 +14,7 @@ from evaluator_host.platform.terminal.job_tables import OWN_ROWS, SCORE_HEADER, 
 from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.entry_point import EntryPoint
 from evaluator_host.types.errors import InvalidRequest, NotFound
-from evaluator_host.types.evaluator import Contract, Policy
+from evaluator_host.types.evaluator import Contract, Evaluator, Policy
 from evaluator_host.types.jobs import EvaluatorScore
 from evaluator_host.types.names import what_was_meant
 from evaluator_host.types.stored import EvaluatorReport, TraceReport
@@ -68,6 +69,9 @@ def store(
         bool, typer.Option("--require-cases", help="Store it only if the cases beside FILE (NAME.cases.jsonl) hold.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Store it even if it does not load.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="update: keep no pins, limits, grants or settings of the version before.")
+    ] = False,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -91,7 +95,8 @@ def store(
     how: dict[str, Any] = {"force": force, "cases": cases or None, "require_cases": require_cases, "message": message}
     if context.info_name == "update":
         how |= {"description": description, "sampling": sampling, "tags": tag}
-        made = client.evaluators.update(name, given.evaluator, **how)
+        evaluator = given.evaluator if fresh else _with_what_it_had(client, name, given.evaluator)
+        made = client.evaluators.update(name, evaluator, **how)
     else:
         how |= {"description": description or "", "sampling": 1.0 if sampling is None else sampling}
         made = client.evaluators.create(name, given.evaluator, tags=tag or (), **how)
@@ -231,11 +236,25 @@ def delete(name: _NameArgument, *, force: options.ForceOption = False, client: C
     err.print(plain(f"deleted {name}"))
 
 
+def _with_what_it_had(client: Client, name: str, evaluator: Evaluator) -> Evaluator:
+    """Return the next version of an evaluator, with what was given for the one before; say what that is."""
+    from evaluator_host.platform.evaluators import evaluator_files  # noqa: PLC0415 - as above
+
+    before = client.evaluators.get(name)
+    made, kept = evaluator_files.kept_from(before.evaluator, evaluator)
+    if kept:
+        what = ", ".join(kept)
+        err.print(plain(f"kept from {name}@{before.version}: {what}; --fresh leaves out what you do not give"))
+    return made
+
+
 def _say(made: EvaluatorReport, *, as_json: bool) -> None:
     if as_json:
         print_json(made)
         return
     out.print(plain(f"{made.name}@{made.version}  {made.contract or 'does not load'}  {made.digest}"))
+    if made.evaluator.packages:
+        err.print(plain(f"its packages: {', '.join(made.evaluator.packages)}"))
     if made.problem is not None:
         err.print(plain(f"it does not load: {made.problem.message}"))
     for one in made.failing_cases or ():

@@ -6,7 +6,7 @@ import json
 import os.path
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -31,11 +31,29 @@ from evaluator_host.platform.plugins import plugins
 from evaluator_host.platform.terminal.console import err, plain
 from evaluator_host.platform.terminal.data_files import split_files
 from evaluator_host.types.errors import InvalidPin, InvalidRequest, Problem
-from evaluator_host.types.evaluator import ROW_FIELDS, Evaluator, Language, Policy
-from evaluator_host.types.json_values import InvalidJson, decode_json
+from evaluator_host.types.evaluator import (
+    ROW_FIELDS,
+    Evaluator,
+    EvaluatorSettings,
+    Language,
+    Limits,
+    ModelBudget,
+    Policy,
+)
+from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
 
 _Body = TypeVar("_Body", bound=pydantic.BaseModel)
 EXPECT: Final = "expect"
+_KEPT: Final = (
+    *("contract", "packages", "threshold", "settings", "limits", "policy", "python"),
+    *("models", "budget", "network", "secrets"),
+)  # fmt: skip
+"""What `evaluators update` keeps of the version before."""
+_DEFAULTS: Final[dict[str, Any]] = {
+    one.name: getattr(made, one.name)
+    for made in (Evaluator(""), EvaluatorSettings(), Limits(), ModelBudget())
+    for one in fields(made)
+}
 _SHOWN_FILES: Final = 10
 _OPTIONS: Final = {"packages": "--package"}  # fields whose option has another name
 
@@ -115,6 +133,32 @@ def tell_files(given: LoadedEvaluator) -> None:
     """Say on standard error which files go along with an evaluator, and which do not."""
     for line in given.told:
         err.print(plain(line))
+
+
+def kept_from(before: Evaluator, evaluator: Evaluator) -> tuple[Evaluator, list[str]]:
+    """Return an evaluator with what the version before has and it does not say itself, and what that is, as text.
+
+    Code, files and data are those of the new version, and nothing is kept of a judge or for another language.
+    """
+    if before.judge is not None or evaluator.judge is not None or before.language is not evaluator.language:
+        return evaluator, []
+    kept: list[str] = []
+    made = {name: _kept(name, getattr(before, name), getattr(evaluator, name), kept) for name in _KEPT}
+    return replace(evaluator, **made), kept
+
+
+def _kept(name: str, before: Any, now: Any, kept: list[str]) -> Any:
+    """Return a value of the version before where there is no other than the default now; add it to `kept`, as text."""
+    if is_dataclass(now) and not isinstance(now, type):
+        parts = {
+            one.name: _kept(one.name, getattr(before, one.name), getattr(now, one.name), kept) for one in fields(now)
+        }
+        return replace(now, **parts)
+    if now != _DEFAULTS[name] or before == now:
+        return now
+    value = before if isinstance(before, str) else encode_json(before).decode()
+    kept.append(f"{name} {', '.join(before) if isinstance(before, tuple) else value}")
+    return before
 
 
 def read_judge(file: Path, language: Language | None, **fields: Any) -> LoadedEvaluator:  # noqa: ARG001 - as below
