@@ -139,6 +139,7 @@ UNDEFINED = "Cannot read properties of undefined (reading 'trim')"
         (Row({}, {"answer": 1}), "user_exception", "AttributeError", "'NoneType' object has no attribute 'lower'", "`said` has no `anser`: is `answer` meant?"),
         (Row({"meta": {"language": "en"}}), "user_exception", "KeyError", "'lang'", "`inputs['meta']` has no `lang`: is `language` meant?"),
         (Row({}, {"calls": [{"name": "f"}]}), "user_exception", "KeyError", "'nam'", "`outputs['calls'][0]` has no `nam`: is `name` meant?"),
+        (Row({"length": 1, "id": 2}), "user_exception", "TypeError", UNDEFINED, "`row` has no `lenght`: is `length` meant? It also has id"),
         (Row({"lenght": 1}, {"anser": 1}), "user_exception", "TypeError", UNDEFINED, None),
         (Row({"width": 1}, {"text": 1}), "user_exception", "TypeError", UNDEFINED, None),
         (Row({"length": 1}, {"answer": 1}), "user_exception", "ZeroDivisionError", "division by zero", None),

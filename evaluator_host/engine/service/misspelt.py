@@ -29,6 +29,7 @@ _OF_TEXT: Final = {
 }
 _OF_OBJECTS: Final = frozenset({*dir(dict), "hasOwnProperty", "toString", "valueOf", "toJSON", "constructor"})
 _TOPS: Final = 3
+_SHOWN: Final = 12  # other keys of an object that a hint lists
 _NODES: Final = 300  # values of a row that are searched for a key whose place is not known
 
 
@@ -42,7 +43,7 @@ def misspelt_key(error: EvaluationError, row: Row, loaded: Loaded, language: Lan
         if read in known or (isinstance(value, dict) and read in _OF_OBJECTS) or (key is not None and read != key):
             continue
         if (meant := nearest_name(read, known)) is not None:
-            return f"`{place}` has no `{read}`: is `{meant}` meant?"
+            return _meant(place, read, meant, value)
     return None if key is None else _deeper(key, row)
 
 
@@ -66,7 +67,7 @@ def _known(value: Json, language: Language) -> tuple[str, ...]:
 def _deeper(key: str, row: Row) -> str | None:
     """Return the hint for a key of an object inside of the row, which facts do not tell."""
     left: list[tuple[str, Json]] = [("inputs", row.inputs), ("outputs", row.outputs), ("variables", row.variables)]
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, Json]] = {}
     for at, (place, value) in enumerate(left):
         if isinstance(value, list) and value:
             left.append((f"{place}[0]", value[0]))
@@ -74,6 +75,14 @@ def _deeper(key: str, row: Row) -> str | None:
             continue
         left.extend([(f"{place}['{name}']", one) for name, one in value.items()][: max(0, _NODES - len(left))])
         if at >= _TOPS:
-            found.update((name, place) for name in value if name not in found)
+            found.update((name, (place, value)) for name in value if name not in found)
     meant = None if key in found else nearest_name(key, found)
-    return None if meant is None else f"`{found[meant]}` has no `{key}`: is `{meant}` meant?"
+    return None if meant is None else _meant(found[meant][0], key, meant, found[meant][1])
+
+
+def _meant(place: str, read: str, meant: str, value: Json) -> str:
+    """Return the hint; an object's other keys are listed, for the nearest one may not be the one that is meant."""
+    others = [one for one in value if one != meant] if isinstance(value, dict) else []
+    more = ", …" if len(others) > _SHOWN else ""
+    listed = f" It also has {', '.join(map(str, others[:_SHOWN]))}{more}" if others else ""
+    return f"`{place}` has no `{read}`: is `{meant}` meant?{listed}"

@@ -231,7 +231,9 @@ def _column(record: dict[str, Any], column: str) -> Any:
     """Return a column by its name, or by a dotted path into nested objects."""
     value = value_at(record, column, _MISSING)
     if value is _MISSING:
-        raise BadRow(f"there is no column {column!r}; there are: {', '.join(list(record)[:_SHOWN]) or 'none'}")
+        meant = nearest(column, record)
+        guess = f"; did you mean {meant}?" if meant is not None else ""
+        raise BadRow(f"there is no column {column!r}; there are: {', '.join(list(record)[:_SHOWN]) or 'none'}{guess}")
     return value
 
 

@@ -127,8 +127,10 @@ def _wants_debug(arguments: Sequence[str]) -> bool:
 def print_error(error: HostError) -> None:
     """Print an error to standard error, and those of its problems and hints that its message does not contain."""
     err.print(plain(f"error: {in_options(error.detail)}"))
+    shown: set[str] = set()
     for problem in error.problems:
-        hint = problem.hint if problem.hint and problem.hint not in error.detail else None
+        hint = problem.hint if problem.hint and problem.hint not in error.detail and problem.hint not in shown else None
+        shown.add(problem.hint or "")
         if problem.message not in error.detail and (hint or not problem.hint):
             err.print(plain(f"  {in_options(problem.field)}: {in_options(problem.message)}"))
         if hint:
