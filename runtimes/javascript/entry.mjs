@@ -300,7 +300,7 @@ function infer(candidate, name, code) {
 function inferDefault(candidate, code) {
   const { parameters } = parametersOf(candidate);
   if (!OWN_NAMES.includes(candidate.name) && parameters.length === 1 && !parameters[0].rest) {
-    return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'name the function evaluate or main, or set `contract`');
+    return refuse('entry_ambiguous', 'the default export takes one parameter: evaluate(inputs) or main(variables)', 'write its parameter as { output, expected }, with what it reads, name the function evaluate or main, or set `contract`');
   }
   return infer(candidate, candidate.name, code);
 }
@@ -331,6 +331,9 @@ function notFound(offers, names, code) {
     return refuse('entry_not_found', `${wrongKind.name} is ${what}, not a function`, `define function ${wrongKind.name}(…), or export an instance with such a method`);
   }
   const near = nearMisses(offers, code);
+  if (near.length === 0 && offers.some((one) => one.name === 'default' && one.kind === 'object')) {
+    return refuse('entry_not_found', `no function ${wanted} was found; the default export is an object without it`, 'name the function of the object in `settings.entry`, or export the function by itself');
+  }
   const seen = near.length ? `; the code defines ${near.join(', ')}` : '';
   return refuse('entry_not_found', `no function ${wanted} was found${seen}`, near.length > 1 ? `name the evaluator in \`settings.entry\`, for example ${near[0]}` : near.length ? `rename it to ${names[0]}, or name it in \`settings.entry\`` : 'define function evaluate(inputs, outputs, trace) or main(variables)');
 }
