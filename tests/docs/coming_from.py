@@ -27,7 +27,7 @@ def _row(contract: str, languages: frozenset[Language]) -> str:
     platform, _, what = text.partition("\n")[0].removeprefix("# ").partition(": ")
     (paste,) = re.findall(r"^- Paste: (.*)$", text, re.MULTILINE)
     assert re.search(r"^- Recognised by: ", text, re.MULTILINE), file
-    also = "" if languages == {Language.PYTHON} else "; JavaScript and TypeScript too"
+    also = "" if languages == {Language.PYTHON} else "; JS, TS too"
     assert languages in ({Language.PYTHON}, set(Language)), contract
     return f"| [{platform}]({file}), {what} | {paste.rstrip('.')}{also} | `{contract}` |"
 
