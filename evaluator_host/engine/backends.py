@@ -99,7 +99,9 @@ async def choose_backend(settings: Settings, supervisor: Supervisor | None = Non
       SandboxUnavailable: no backend can; the detail says what to install.
     """
     if settings.sandbox is SandboxChoice.NONE:
-        _log.warning("sandbox=none: user code runs as this user, with this user's files and network. Own code only!")
+        _log.warning(
+            "sandbox=none: user code runs as this user, with this user's files and network. Run only your own code!"
+        )
     if settings.sandbox is not SandboxChoice.AUTO:
         return await _tried(settings.sandbox, settings, supervisor)
     tried = []

@@ -158,7 +158,7 @@ class DataFiles:
             size += len(chunk)
             if size > most:
                 raise TooLarge(
-                    f"a data file has at most {most >> 20} MB; the operator may raise EVALUATOR_HOST_DATA_MB"
+                    f"the data file is over {most >> 20} MB; ask the operator to raise EVALUATOR_HOST_DATA_MB"
                 )
             self._require_room(held, size)
             digest.update(chunk)
@@ -197,7 +197,7 @@ class DataFiles:
         most = self._most_bytes
         if held + size > most:
             raise OverQuota(
-                f"the data files of the workspace have {held >> 20} MB, and may have {most >> 20} MB; remove some "
+                f"the data files of the workspace take {held >> 20} MB of at most {most >> 20} MB; remove some "
                 "(`evaluator-host data list`), or ask the operator for a higher EVALUATOR_HOST_DATA_MB"
             )
 

@@ -44,7 +44,7 @@ _EXHAUSTED: Final = frozenset(
 
 DISK_FULL: Final = "make room on that disk (`df -h` says how full it is, `df -i` whether it has inodes left)"
 _RIGHTS: Final = "give the user of this host the right to it; a program cannot run on a file system mounted noexec"
-_IN_THE_WAY: Final = "something else is in the place of a folder or file of this host: move it away"
+_IN_THE_WAY: Final = "something else is at the path of a folder or file of this host: move it away"
 _FILES: Final = "raise the limit of open files (`ulimit -n`, LimitNOFILE= in systemd)"
 _TO_DO: Final = {
     errno.EACCES: _RIGHTS,

@@ -118,6 +118,6 @@ def test_doctor_says_what_the_sandboxes_of_a_host_weigh(tmp_path: Path) -> None:
         shares = [int((home / "cpu.shares").read_text()) / 1024 for home in homes if (home / "cpu.shares").exists()]
         weights = [int((home / "cpu.weight").read_text()) / 100 for home in homes if (home / "cpu.weight").exists()]
     (weight,) = shares or weights
-    said = re.search(r"together the sandboxes weigh ([\d.]+) x an ordinary process", told)
+    said = re.search(r"gives all sandboxes together ([\d.]+) times the share of an ordinary process", told)
     assert said is not None, told
     assert float(said[1]) == pytest.approx(weight, rel=0.02)

@@ -16,7 +16,7 @@ def test_a_quarter_is_left_for_small_requests() -> None:
     budget = MemoryBudget(160 * MB)
     with budget.hold("a") as first, budget.hold("a") as second, budget.hold("b") as small:
         first.reserve(300 * MB)  # a workspace alone may have more than its share
-        with pytest.raises(Busy, match="come back in 2 s"):
+        with pytest.raises(Busy, match="try again in 2 s"):
             second.reserve(20 * MB)
         small.reserve(9 * MB)
         small.reserve(5 * MB)

@@ -137,9 +137,9 @@ def test_links_within_the_project_go_along_and_no_others(root: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"x = '\0'\n", r"broken\.py holds a null byte"),
+        (b"x = '\0'\n", r"broken\.py contains a null byte"),
         (b"x = '\xff'\n", r"broken\.py is not UTF-8"),
-        (b"# coding: nonsense\n", r"broken\.py is not UTF-8, nor what it says it is"),
+        (b"# coding: nonsense\n", r"broken\.py is neither UTF-8 nor in the encoding that it declares"),
         (b"#" * (1 << 20) + b"#", r"broken\.py is over 1 MB"),
     ],
 )

@@ -20,6 +20,7 @@ from evaluator_host.types.warnings import remedy_of
 
 __all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "parsed", "read", "terms", "text_as_number"]
 
+FINITE: Final = "return a finite number; look for a division by zero or the mean of nothing"
 _SCORE_NAMES: Final = frozenset(("score", "value", "result", "rating", "scores", "grade", "accuracy"))
 _KEYS_READ: Final = 50
 _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
@@ -116,7 +117,9 @@ def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = F
     except NotFinite as refused:
         return _non_finite((refused.path,), language)
     except TooDeep:
-        return EvaluationError(ErrorCode.CRASHED, f"the sandbox sent a value deeper than {VALUE_DEPTH} levels")
+        return EvaluationError(
+            ErrorCode.CRASHED, f"the returned value nests deeper than {VALUE_DEPTH} levels; return a flatter one"
+        )
     label = _label(value.get("label"))
     if score is None:
         skipped = "score" in value and not metrics and label is None
@@ -133,7 +136,9 @@ def _verdict(value: dict[str, Json], language: Language) -> Verdict:
 
 
 def _skipped(language: Language) -> Note:
-    message = f"the score is {terms(language).null}, so the row is skipped, and in no mean; return a number to score it"
+    message = (
+        f"the score is {terms(language).null}, so the row is skipped and left out of means; return a number to score it"
+    )
     return Note("no_score", message)
 
 
@@ -227,7 +232,7 @@ def _non_finite(paths: tuple[str, ...], language: Language) -> EvaluationError:
     return EvaluationError(
         ErrorCode.NON_FINITE,
         f"the value at {where} is {terms(language).non_finite}, or too large for a float",
-        hint="return a finite number; look for a division by zero or the mean of nothing",
+        hint=FINITE,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
-from evaluator_host.engine.contracts.interpret import Scored, contradiction
+from evaluator_host.engine.contracts.interpret import FINITE, Scored, contradiction
 from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.words import names_truth
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Row
@@ -114,8 +114,8 @@ def _read_in_two_ways(inner: str, others: list[str]) -> EvaluationError:
     beside = ", ".join(map(repr, others))[:_SHOWN]
     return EvaluationError(
         ErrorCode.BINDING_ERROR,
-        f"variables can be read in two ways: as the platform's row, whose {inner!r} has the fields, without {beside}; "
-        f"or as the fields themselves, of which one is {inner!r}",
+        f"`variables` can be read in two ways: as the platform's row, which keeps its fields in {inner!r} and knows no "
+        f"{beside}; or as the fields themselves, one of which is {inner!r}",
         hint=f'put {beside} into {inner!r}, or send {{"{inner}": …}} with all fields in it',
     )
 
@@ -132,7 +132,8 @@ def scored(
             continue
         number = finite(float(one.value) if isinstance(one.value, bool) else one.value)
         if number is None:
-            return EvaluationError(ErrorCode.NON_FINITE, f"score {one.name[:_SHOWN]!r} is not a finite number")
+            message = f"the score {one.name[:_SHOWN]!r} is not a finite number"
+            return EvaluationError(ErrorCode.NON_FINITE, message, hint=FINITE)
         if first is None:
             first = one
             metrics["score"] = number
@@ -141,7 +142,9 @@ def scored(
     reasons = [one.reason for one in ([first] if first else found) if one.reason]
     if first is None and not notes:
         notes = (
-            Note("no_score", "the evaluator returned no number and no bool; score is null", remedy_of("no_score")),
+            Note(
+                "no_score", "the evaluator returned neither a number nor a bool; score is null", remedy_of("no_score")
+            ),
         )
     passed = first.passed if first else None
     if first is not None and passed is None and isinstance(first.value, bool):
@@ -169,7 +172,8 @@ def unreadable(returned: Returned) -> EvaluationError | None:
         return invalid(f"the value at {path} is of type {kind}, which cannot be written as JSON")
     if returned.nonfinite:
         where = ", ".join(returned.nonfinite)
-        return EvaluationError(ErrorCode.NON_FINITE, f"the value at {where[:_SHOWN]} is not a finite number")
+        message = f"the value at {where[:_SHOWN]} is not a finite number"
+        return EvaluationError(ErrorCode.NON_FINITE, message, hint=FINITE)
     return None
 
 

@@ -103,7 +103,9 @@ def _unfitting_output(loaded: Loaded, row: Row) -> tuple[Note, ...]:
     if not destructured or isinstance(row.outputs, dict):
         return ()
     message = f"`{parameters[1]}` takes properties of the output, which is {type(row.outputs).__name__} here"
-    return (Note(_CODE, f"{message}: each of them is undefined", "give an object as `outputs`, or take it undivided"),)
+    return (
+        Note(_CODE, f"{message}: each of them is undefined", "give an object as `outputs`, or do not destructure it"),
+    )
 
 
 def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:

@@ -307,7 +307,7 @@ def _hex(name: str) -> str:
     """Return the hexadecimal part of a digest; refuse a text that could name a path elsewhere."""
     text = name.removeprefix(_PREFIX)
     if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
-        raise ValueError(f"no digest: {name[:80]!r}")
+        raise ValueError(f"{name[:80]!r} is not the digest of a package set")
     return text
 
 

@@ -116,13 +116,13 @@ class Record:
         try:
             stored: dict[str, Any] = json.loads(text)
             if stored.pop("format") != _FORMAT:
-                raise ValueError("a record of another version")
+                raise ValueError("the record of the package set was written by another version")
             stored["language"] = Language(stored["language"])
             stored["packages"] = tuple(Package(**package) for package in stored["packages"])
             stored["notes"] = tuple(stored["notes"])
             return cls(**stored)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"no record ({type(error).__name__})") from error
+            raise ValueError(f"this is not the record of a package set ({type(error).__name__})") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,9 +247,7 @@ class Environments:
         if record is not None and not await self._remove(record.digest):
             await self._release_elsewhere(record.digest)
             if not await self._remove(record.digest):
-                raise InUse(
-                    "another process uses the set (for a row that runs, or it is another host); try again later"
-                )
+                raise InUse("another process is using the set (a running row, or another host); try again later")
         self._folder.forget_lock(record.key if record else name)
         await self._prune_backend()
 

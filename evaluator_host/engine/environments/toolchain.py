@@ -356,8 +356,8 @@ def _raise_npm_failure(output: str, binary: Path) -> None:
     if _UNREACHABLE.search(output):
         raise IndexUnavailable(
             f"{binary} is missing or damaged, and npm could not fetch it from its registry: {reason}\n"
-            "JavaScript and TypeScript evaluators need it once. Check the network, or point npm to a registry or proxy "
-            "that answers (`npm config set registry …`, HTTPS_PROXY), and start again"
+            "A host needs it before it can run JavaScript and TypeScript. Check the network, or point npm to a "
+            "registry or proxy that answers (`npm config set registry …`, HTTPS_PROXY), and start again"
         )
     raise SandboxUnavailable(f"npm could not install esbuild: {reason}")
 

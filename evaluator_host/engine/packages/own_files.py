@@ -271,7 +271,7 @@ class _Collected:
         """
         real, root = path.resolve(), self.project.root
         if not real.is_relative_to(root):
-            raise InvalidRequest(f"{path} is not in the project {root}; copy it there, and name it so")
+            raise InvalidRequest(f"{path} is not in the project {root}; copy it there, and name the copy")
         self._keep(real.relative_to(root).as_posix(), _text(real, str(path)))
 
     def _keep(self, path: str, text: str) -> None:
@@ -279,7 +279,7 @@ class _Collected:
         if len(self.texts) == MOST_FILES or self._bytes > 4 * MOST_BYTES:
             raise _TooLargeError(
                 f"the project {self.project.root} has more than {MOST_FILES} files or {4 * MOST_BYTES >> 10} KB of "
-                "them for its evaluator; import fewer, or name a smaller folder"
+                "them for its evaluator; import fewer files, or name a smaller folder"
             )
         self.texts[path] = text
 
@@ -531,7 +531,11 @@ def _text(path: Path, shown: str) -> str:
     try:
         text = decode_source(raw) if path.suffix == ".py" else raw.decode()
     except (UnicodeDecodeError, SyntaxError, LookupError) as error:
-        raise InvalidRequest(f"{shown} is not UTF-8, nor what it says it is; save it as UTF-8 ({error})") from error
+        raise InvalidRequest(
+            f"{shown} is neither UTF-8 nor in the encoding that it declares ({error}); save it as UTF-8"
+        ) from error
     if "\0" in text:
-        raise InvalidRequest(f"{shown} holds a null byte, so that it is not text; an evaluator needs it")
+        raise InvalidRequest(
+            f"{shown} contains a null byte, so it is not text, and the evaluator needs it as text; save it again"
+        )
     return text

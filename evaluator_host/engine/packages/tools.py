@@ -119,7 +119,9 @@ class Resolver:
         except TimeoutError as error:
             raise unreachable(f"resolving took longer than {timeout_s:g} s", self.index) from error
         except OutputFlood as error:
-            raise PackagesFailed("The set resolves to more than a host can keep; pin fewer packages.") from error
+            raise PackagesFailed(
+                "The packages have more dependencies than this host can keep; pin fewer packages."
+            ) from error
         except LimitReached as error:
             raise PackagesFailed(f"The packages cannot be installed here: {error}.") from error
         except OSError as error:

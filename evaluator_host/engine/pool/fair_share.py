@@ -210,8 +210,8 @@ class FairShare:
         if not self._may_wait(own):
             retry_after_s = own.retry_after_s
             raise Busy(
-                f"{own.waiting} calls of this workspace wait already; send fewer at once, or several rows per call, "
-                f"and come back in {retry_after_s:.0f} s",
+                f"{own.waiting} calls of this workspace are waiting already; send fewer at once, or several rows "
+                f"per call, and try again in {retry_after_s:.0f} s",
                 retry_after_s=retry_after_s,
             )
         since = time.monotonic()

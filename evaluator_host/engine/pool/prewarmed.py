@@ -63,7 +63,7 @@ class Preimporter:
 
     def avoid(self, spec: SandboxSpec, reason: str) -> None:
         """Do not prepare sandboxes of this spec for half an hour; `reason` goes to the log."""
-        _log.info("packages of %s are not imported ahead: %s", spec.environment.digest[:19], reason)
+        _log.info("packages of %s are not imported in advance: %s", spec.environment.digest[:19], reason)
         self._avoided_until[spec] = time.monotonic() + _AGAIN_AFTER_S
         self._avoided_until.move_to_end(spec)
         while len(self._avoided_until) > _REMEMBERED:

@@ -17,7 +17,7 @@ _ABORTS: Final = frozenset({signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signa
 _RUNNER_STARVED: Final = 72  # the machine refused the runner what it needs, not through its evaluator (PROTOCOL.md)
 _NODE_ABORTED: Final = 134  # 128 + SIGABRT: a shell, or a runner that passes on the exit code of its child
 
-_LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost, not through the evaluator; try again")
+_LOST: Final = (ErrorCode.SANDBOX_LOST, "the sandbox was lost through no fault of the evaluator; try again")
 
 
 @dataclass(frozen=True, slots=True)

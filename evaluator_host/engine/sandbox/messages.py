@@ -260,7 +260,7 @@ def memory_error(memory_mb: int) -> EvaluationError:
 def _error(raw: dict[str, Any]) -> EvaluationError:
     code = raw["code"]
     if code in (ErrorCode.SANDBOX_LOST, ErrorCode.HOST_BUSY, ErrorCode.TARGET_FAILED):
-        raise ValueError("whether a sandbox or a model failed is for the host to say")
+        raise ValueError("the runner reported the failure of a sandbox or model, which only the host can know")
     return EvaluationError(
         code=ErrorCode.CRASHED if code == "cancelled" else ErrorCode(code),
         message=_plain(_text(raw["message"])).strip("\r\n"),
@@ -284,7 +284,7 @@ def _fix(raw: dict[str, Any]) -> Fix:
 def _fix_text(raw: object) -> str:
     text = _whole_text(raw)
     if len(text) > _FIX_CHARS:
-        raise ValueError("a fix is too long")
+        raise ValueError("the corrected code is too long")
     return text
 
 

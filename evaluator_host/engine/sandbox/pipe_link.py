@@ -277,7 +277,7 @@ class PipeLink:
             child.kill()
             dead = await _within(_KILL_S, child.exited.wait()) and await _within(_KILL_S, self._scope.gone())
             if not dead:
-                _log.error("sandbox %s: a process does not die", self._id)
+                _log.error("sandbox %s: a process was killed, but does not end", self._id)
             exit_status = self._exit_status(by_itself=by_itself)
             await self._scope.remove()
         except OSError as error:

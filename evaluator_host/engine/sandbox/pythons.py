@@ -181,6 +181,8 @@ def _facts(said: dict[str, Any]) -> PythonFacts:
     if not executable.is_relative_to(prefix) or not executable.is_file():
         executable = Path(said["executable"]).resolve()
     if not executable.is_relative_to(prefix):
-        raise Misconfigured(f"the interpreter {executable} does not lie in its own prefix {prefix}")
+        raise Misconfigured(
+            f"the interpreter {executable} lies outside its own prefix {prefix}; install that Python again, or another"
+        )
     folders = tuple(sorted({Path(folder).resolve() for folder in said["folders"]}))
     return PythonFacts(said["version"], prefix, executable, folders, said["library"], bool(said["shared"]))

@@ -89,7 +89,7 @@ async def _aside(frame: Frame, read: Callable[[Frame], _Read]) -> _Read:
     if len(frame.body) <= LARGE_BYTES:
         return read(frame)
     if takes_more_memory(frame.body, _DECODED_BYTES + _DECODED_PER_BYTE * len(frame.body)):
-        raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than a host decodes")
+        raise ProtocolError(f"a body of {len(frame.body)} bytes has more values than a host reads")
     return await asyncio.to_thread(read, frame)
 
 
@@ -111,7 +111,7 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
       _NoAnswer: it had not begun, because its runner or the engine was late.
     """
     if cancelled.run_ms < 1000 * _BEGUN * timeout_s:
-        raise _NoAnswer("a row did not begin in time", starved=True)
+        raise _NoAnswer("the sandbox did not begin a row in time", starved=True)
     return replace(cancelled, error=messages.timeout_error(timeout_s))
 
 
@@ -243,8 +243,8 @@ class Sandbox:
             words = exit_status.stderr_tail.strip() or no_answer.reason
             if no_answer.timed_out or no_answer.starved:
                 raise SandboxSlow(
-                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s, which takes less than one "
-                    f"where the machine is not busy: {words[-500:]}"
+                    f"a {self.backend} sandbox did not start within {HELLO_TIMEOUT_S:g} s; on a machine that is not "
+                    f"busy it takes less than one: {words[-500:]}"
                 ) from no_answer
             raise SandboxUnavailable(
                 f"a {self.backend} sandbox did not start: {words[-500:]}. {SEE_DOCTOR}"
@@ -419,7 +419,7 @@ class Sandbox:
         """Give the bytes of a connection to the gate of the row that runs: the first one without an answer."""
         connection, position = frame.header.get("connection"), len(self._frames)
         if not isinstance(connection, int) or isinstance(connection, bool):
-            raise ProtocolError("bytes of no connection")
+            raise ProtocolError("the sandbox sent bytes that belong to no connection")
         call_id = self._unanswered[position] if position < len(self._unanswered) else ""
         if (gate := self._gates.get(call_id)) is not None:
             gate.receive(connection, frame.body, end=frame.header.get("end") is True)

@@ -158,7 +158,7 @@ async def answered(
         )
     if len(row.answers) + len(asks) > _ANSWERS:
         return _failed(
-            f"the evaluator asks models more than {_ANSWERS} times for one row", "combine questions, or ask about less"
+            f"the evaluator asks models more than {_ANSWERS} times for one row", "combine questions, or ask fewer"
         )
     try:
         found = await asyncio.gather(

@@ -34,12 +34,16 @@ def file_problems(evaluator: Evaluator) -> Iterator[Problem]:
         if not own.endswith(SUFFIXES[evaluator.language]):
             ends = ", ".join(SUFFIXES[evaluator.language])
             problem = f"{own} does not end like a file of {evaluator.language}"
-            yield Problem("evaluator.path", problem, f"it is the path of the code, which ends in {ends}")
+            yield Problem("evaluator.path", problem, f"this is the path of the code: end it in {ends}")
     yield from _data_problems(evaluator)
     if not evaluator.files:
         return
     if evaluator.policy is Policy.RESTRICTED:
-        yield Problem("evaluator.files", "restricted code has no files of its own", "use policy none, or one file")
+        yield Problem(
+            "evaluator.files",
+            "code under the restricted policy cannot have further files",
+            "use policy none, or one file",
+        )
     folders = {above for path in (*evaluator.files, own) for above in _above(path)}
     for path, text in evaluator.files.items():
         field = f"evaluator.files.{path[:_PATH_CHARACTERS]}"
@@ -114,7 +118,7 @@ def _size_problems(evaluator: Evaluator) -> Iterator[Problem]:
     size = sum(len(text.encode("utf-8", "replace")) for text in evaluator.files.values())
     most = (evaluator.limits.disk_mb << 20) // 2
     if size > most:
-        problem = f"{size >> 10} KB are more than half of limits.disk_mb, which a row's folder has"
+        problem = f"the files have {size >> 10} KB, more than half of limits.disk_mb, the disk space of a row"
         yield Problem("evaluator.files", problem, "raise limits.disk_mb, or send fewer files")
 
 

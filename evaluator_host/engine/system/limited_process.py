@@ -263,9 +263,9 @@ def _result(kind: bytes, body: bytes, limits: CallLimits) -> Any:
                 f"the data would take more than {limits.result_bytes >> 20} MB once it is read; send less at once"
             )
         case Kind.CRASH:
-            limit = f"it may take {limits.memory_mb} MB of memory"
             raise LimitExceeded(
-                f"the data makes the program that reads it crash; {limit}; check that it is whole, or send less at once"
+                f"the program that reads the data crashed on it ({limits.memory_mb} MB of memory); check that the data "
+                "is whole, or send less at once"
             )
         case _:
             raise RuntimeError(f"a function failed in a limited process: {body.decode(errors='replace')}")

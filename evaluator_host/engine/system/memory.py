@@ -73,7 +73,7 @@ class MemoryBudget:
             self._part(before).change(workspace, before)
             raise Busy(
                 "the requests under way use the memory that this host has for them; send smaller requests, or fewer at "
-                f"once, and come back in {_RETRY_S:.0f} s",
+                f"once, and try again in {_RETRY_S:.0f} s",
                 retry_after_s=_RETRY_S,
             )
         part.change(workspace, after)

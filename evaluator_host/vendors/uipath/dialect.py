@@ -11,7 +11,7 @@ from typing import Final
 
 from evaluator_host.engine.contracts.base import PYTHON_ONLY, Dialect, Sdk
 from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
-from evaluator_host.engine.contracts.interpret import Scored, contradiction
+from evaluator_host.engine.contracts.interpret import FINITE, Scored, contradiction
 from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row, StandIn
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
@@ -72,7 +72,7 @@ def interpret(
         return EvaluationError(
             ErrorCode.NON_FINITE,
             f"the value at {where[:200]} is nan or inf",
-            hint="return a finite number; look for a division by zero or the mean of nothing",
+            hint=FINITE,
         )
     ignored = value.get("ignored", ())
     notes = (Note("ignored", f"the criteria have no {', '.join(ignored)[:200]}"),) if ignored else ()

@@ -222,7 +222,9 @@ class Builder:
                 if 0 <= finished.code <= _SIGNALLED:
                     break
             else:
-                raise MachineExhausted("each trial of the sandbox that installs packages was killed; try again")
+                raise MachineExhausted(
+                    "something killed every trial start of the sandbox that installs packages; try again"
+                )
         except (OSError, LimitReached) as error:  # TimeoutError is an OSError
             _require_lasting(error)
             return f"{_TRIAL}: {refusal_of(error) if isinstance(error, OSError) else error}"
@@ -241,7 +243,7 @@ class Builder:
                 if has_abandoned(folder.name, folder):
                     remove(folder)
         except Exception:  # noqa: BLE001 - leftovers must not keep a host from building
-            _log.exception("leftovers of builds of dead hosts stay")
+            _log.exception("files that hosts left behind when they died during builds could not be removed")
 
 
 def build_view(

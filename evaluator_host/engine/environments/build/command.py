@@ -298,6 +298,6 @@ async def _remove(child: Child, group: BubblewrapProcesses) -> None:
             await child.exited.wait()
             await group.gone()
     except TimeoutError:
-        _log.error("a process of a build does not die")  # the kernel does not let it end
+        _log.error("a process of a build was killed, but does not end")  # the kernel does not let it end
     await group.remove()
     child.close()

@@ -67,7 +67,10 @@ async def push(environment: Environment, reference: str, *, record: Record, prog
       IndexUnavailable: the registry does not answer.
     """
     if environment.path is None or "@" in reference:
-        raise InvalidRequest("push a set with packages, to a tag: registry.example:5000/team/scoring:1")
+        raise InvalidRequest(
+            "an empty set cannot be pushed, nor a set to a digest; push one with packages to a tag: "
+            "registry.example:5000/team/scoring:1"
+        )
     check_lock(record, digest=environment.digest)
     where, tell = split_reference(reference), in_loop(progress)
     pinned = await asyncio.to_thread(_push, where, environment.path, record, tell)
@@ -220,8 +223,7 @@ class _Registry:
         found = _object(answer.content)
         if not isinstance(found.get("layers"), list):
             raise PackagesFailed(
-                f"{self._name}:{reference} is an image for several platforms, and so not a package set; look "
-                "whether the name is right"
+                f"{self._name}:{reference} is an image for several platforms, and so not a package set; check the name"
             )
         return found, digest
 
@@ -233,7 +235,7 @@ class _Registry:
                 content += piece
                 if len(content) > _DOCUMENT_BYTES:
                     raise PackagesFailed(
-                        "the configuration of the image is too large for a package set; look whether the name is right"
+                        "the configuration of the image is too large for a package set; check the name"
                     )
         return _object(content)
 
@@ -331,7 +333,7 @@ class _Registry:
         if status >= httpx.codes.INTERNAL_SERVER_ERROR or status == httpx.codes.TOO_MANY_REQUESTS:
             raise IndexUnavailable(said)
         if status == httpx.codes.NOT_FOUND:
-            raise PackagesFailed(f"{said}: it has no such image; look whether the name is right")
+            raise PackagesFailed(f"{said}: it has no such image; check the name")
         denied = status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
         raise PackagesFailed(f"{said}; run `docker login` for it" if denied else said)
 

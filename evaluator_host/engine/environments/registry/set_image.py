@@ -63,7 +63,7 @@ def split_reference(reference: str) -> tuple[str, str]:
     if not repository or re.search(r"\s", reference.strip()):
         raise InvalidRequest(f"{reference!r} is not an image name; one looks like registry.example:5000/team/scoring:1")
     if repository.removeprefix("docker.io/") == LAYER_REPOSITORY:
-        raise InvalidRequest(f"{LAYER_REPOSITORY} is the name of this host's own images; take another")
+        raise InvalidRequest(f"{LAYER_REPOSITORY} is reserved for this host's own images; choose another name")
     return repository, tag or "latest"
 
 
@@ -101,9 +101,7 @@ def check_lock(record: Record, *, digest: str) -> None:
     except ValueError as error:
         raise PackagesFailed(f"the record of the package set has no valid lock: {error}; push the set again") from error
     if not digest == record.digest == lock.digest:
-        raise PackagesFailed(
-            f"this is the package set {lock.digest}, not {digest}; look whether the name of the image is right"
-        )
+        raise PackagesFailed(f"this is the package set {lock.digest}, not {digest}; check the name of the image")
     locked = {(package.name, package.version) for package in lock.packages}
     recorded = {(package.name, package.version) for package in record.packages}
     key = set_key(lock.pins, lock.language, lock.target)
@@ -116,7 +114,7 @@ def _read_record(content: bytes) -> tuple[Record, str]:
         stored: dict[str, Any] = json.loads(content)
         if stored["format"] != FORMAT:
             raise PackagesFailed(
-                "the package set was pushed by another version of this program; push it again with this one"
+                "the package set was pushed by another version of this program; push it again with this version"
             )
         return Record.from_json(stored["record"]), str(stored["tree"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -92,7 +92,7 @@ def _decide(text: str, answer: dict[str, Any]) -> Pin | Refusal:
 def _tag(tag: str) -> Refusal:
     if tag[:1].isdigit():
         return Refusal(f"`{tag[:40]}` is not a semantic version; write name@1.2.3")
-    return Refusal(f"`{tag[:40]}` is a tag, not a version: it would be another one tomorrow; write name@1.2.3")
+    return Refusal(f"`{tag[:40]}` is a tag, not a version, and can mean another version tomorrow; write name@1.2.3")
 
 
 def _range(text: str, answer: dict[str, Any]) -> Refusal:

@@ -140,7 +140,7 @@ def read_requirements(text: str, requested: set[str]) -> tuple[LockedPackage, ..
         elif name and (via := _VIA.fullmatch(line)):
             needed.setdefault(canonicalize_name(via["name"] or ""), set()).add(name)
         else:
-            raise PackagesFailed(f"The set resolves to a line that pins no package: {line.strip()[:120]}")
+            raise PackagesFailed(f"uv resolved the packages to a line that this host cannot read: {line.strip()[:120]}")
     if unhashed := [name for name in versions if not hashes[name]]:
         raise PackagesFailed(
             f"The index has no files with hashes of {', '.join(unhashed)}. Pin another version or package."

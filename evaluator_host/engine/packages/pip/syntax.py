@@ -17,7 +17,7 @@ _PATH: Final = re.compile(r"^[./~\\]|^[A-Za-z]:\\|\.(whl|zip|tar|gz|tgz|bz2|egg|
 _NPM_PIN: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*@\s*[v=^~]*\s*(?P<version>\d[\w.+!-]*)")
 _SINGLE_EQUALS: Final = re.compile(r"(?P<name>[^=<>!~\s]+)\s*=\s*(?P<version>\d[^=<>!~\s]*)")
 _LOOSE: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<extras>\[[\w\s,.-]*\])?\s*(?P<rest>[@=^~\s].*|)")
-_LATEST: Final = "`latest` is not a version: it would be another one tomorrow; write name==1.2.3"
+_LATEST: Final = "`latest` is not a version, and can mean another version tomorrow; write name==1.2.3"
 
 _FIRST_YEAR: Final = 1990  # a release number from here on is a calendar version
 

@@ -128,9 +128,9 @@ def confinement_findings() -> list[Finding]:
 def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
     """Return the finding about limits of memory, processes and CPU: by cgroups, or by rlimits and the watchdog."""
     weight = (
-        f"together the sandboxes weigh {host_weight():g} x an ordinary process"
+        f"a busy processor gives all sandboxes together {host_weight():g} times the share of an ordinary process"
         if CPU in controllers
-        else "each process of a sandbox weighs as much as any other"
+        else "a busy processor gives each process of a sandbox the same share as any other process"
     )
     if version is not None and {MEMORY, PIDS} <= set(controllers):
         return Finding("limits", ok=True, detail=f"cgroup v{version}: {', '.join(controllers)}; {weight}")

@@ -79,7 +79,7 @@ class Template:
           OSError: this process has no descriptor left, or may not open a folder.
         """
         if self.silent:
-            raise TemplateLost("a template made no sandbox: it still does not answer")
+            raise TemplateLost("the process from which sandboxes are copied still does not answer")
         number, child = secrets.token_hex(6).encode(), ForkedChild()  # a count would reveal a guest's neighbours
         answer = asyncio.get_running_loop().create_future()
         try:
@@ -91,14 +91,16 @@ class Template:
             async with asyncio.timeout(_START_S):
                 await answer
             if child.pid == 0:  # its process is gone; the kernel takes 0 for this process
-                raise TemplateLost("it ended at once")
+                raise TemplateLost("the copy ended at once")
         except BaseException as error:
             child.close()
             answer.cancel()
             self._drop(child, number)
             self.silent |= isinstance(error, TimeoutError)
             if isinstance(error, TimeoutError | BlockingIOError | ConnectionError | TemplateLost):
-                raise TemplateLost(f"a template made no sandbox: {str(error) or 'no answer'} {self._said()}") from error
+                raise TemplateLost(
+                    f"the process from which sandboxes are copied made none: {str(error) or 'no answer'} {self._said()}"
+                ) from error
             raise
         finally:
             child.hand_over()

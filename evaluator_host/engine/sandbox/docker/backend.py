@@ -263,11 +263,13 @@ class DockerBackend:
         try:
             end = await self._engine.run(remove_container, container, output_ended=output_ended)
         except ENGINE_ERRORS as error:
-            _LOG.warning("container %s is left to the next sweep: %s", container, error)
+            _LOG.warning("container %s stays until the next look for leftovers: %s", container, error)
             self._unremoved.add(container)
             return None
         if not end.gone:
-            _LOG.warning("container %s is left to the next sweep: the engine does not remove it", container)
+            _LOG.warning(
+                "container %s stays until the next look for leftovers: the engine does not remove it", container
+            )
             self._unremoved.add(container)
         return end
 

@@ -166,7 +166,7 @@ class EnvironmentImages:
 
     def _build_now(self, client: docker.APIClient, tag: str, *, layer: _Layer) -> None:
         if not layer.folder.is_dir():
-            raise SandboxUnavailable(f"{layer.name} of {layer.digest} is not at {layer.folder} any more; call again")
+            raise SandboxUnavailable(f"{layer.name} of {layer.digest} is no longer at {layer.folder}; try again")
         below = _runtime_id(client, layer.below)
         runtime = _runtime_id(client, self._image)
         before = find_image(client, tag)

@@ -146,7 +146,7 @@ async def _run(command: list[str]) -> None:
     try:
         finished = await run(Command(tuple(command), Path("/"), _ENV), _BOOTSTRAP_S)
     except OSError as error:  # TimeoutError is an OSError
-        raise SandboxUnavailable(f"{command[0]} did not work: {str(error) or 'it took too long'}") from error
+        raise SandboxUnavailable(f"{command[0]} failed: {str(error) or 'it took too long'}") from error
     if finished.code != 0:
         raise SandboxUnavailable(f"{command[0]} failed: {(finished.stdout + finished.stderr)[-1000:].strip()}")
 
