@@ -87,13 +87,13 @@ def _read_part(path: Path) -> _Part:
             if "shard" in entry:
                 closing = entry
             elif entry["index"] in places or closing is not None:
-                raise InvalidRequest(f"{path}:{number} is a second result of a row; run that shard again")
+                raise InvalidRequest(f"{path}:{number} is a second result for the same row; run that shard again")
             else:
                 places[entry["index"]] = place
             place += len(line)
     if closing is None:
         raise InvalidRequest(
-            f"{path} has {number} lines and no last one that names its shard: its run did not end, or had no --shard; "
+            f"the last of the {number} lines of {path} does not name a shard: the run did not end, or had no --shard; "
             "run that shard again"
         )
     return _Part(path, Shard.parse(closing["shard"]), closing["rows"], closing["bad_lines"], places)

@@ -160,7 +160,7 @@ class CallOwners(Peers):
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:
     """Refuse every call: the owner of an evaluator never calls the process that called it."""
-    raise HostError(f"nobody answers {name} here")
+    raise HostError(f"this process of the host does not answer calls of {name!r}")
 
 
 class _OwnCalls:

@@ -42,7 +42,7 @@ def plain_fields(text: Octets) -> dict[str, Octets]:
     """
     _require_utf_8(text)
     if may_have_lone_surrogate(text):
-        raise NotPlain("half of a surrogate pair")
+        raise NotPlain("the text has half of a surrogate pair")
     fields = field_texts(text)
     for value in fields.values():
         for inner in field_texts(value).values() if value[:1] == b"{" else (value,):
@@ -67,7 +67,7 @@ def item_texts(text: Octets) -> list[dict[str, Octets]]:
       NotPlain: it is not such a list, or has over 2,000 objects.
     """
     if sum(piece.count(b"{") for piece in _pieces(text)) > _MOST_ITEMS:
-        raise NotPlain("it has too many objects")
+        raise NotPlain("the list has too many objects")
     return list(map(_parts, _cut(text, items=True)))
 
 
@@ -135,6 +135,6 @@ def _levels_after(kinds: bytes, levels: int) -> int:
     for start in range(0, len(brackets), _LEVELS_AT_ONCE):
         some = brackets[start : start + _LEVELS_AT_ONCE]
         if levels + len(some) > _MOST_LEVELS:
-            raise NotPlain("it nests too deeply")
+            raise NotPlain("the text nests too deeply")
         levels = max(0, levels + 2 * some.count(b"[") - len(some))
     return levels

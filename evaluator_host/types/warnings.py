@@ -102,7 +102,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "one of several evaluators in the code failed, and the score is that of the others",
             doubtful=True,
             mend=Mend.CODE,
-            remedy="mend this evaluator, or name the one that counts in `settings.entry`",
+            remedy="fix this evaluator, or name the one that counts in `settings.entry`",
         ),
         "scoring_failed": WarningKind(
             "one of several scores says itself that it failed",

@@ -342,7 +342,7 @@ def test_cases_are_kept_with_a_version_and_run(client: Client, url: str, tmp_pat
     assert (made.version, list(made.cases), made.failing_cases) == (1, CASES, ())
     assert client.check("kept-cases").ok
     broken = Evaluator("def evaluate(inputs, outputs, trace):\n    return 0.5\n", threshold=0.5)
-    with pytest.raises(InvalidRequest, match="3 of its cases do not hold") as refused:
+    with pytest.raises(InvalidRequest, match="3 of the evaluator's cases do not hold") as refused:
         client.evaluators.update("kept-cases", broken, require_cases=True)
     assert [one.field for one in refused.value.problems] == ["cases.right", "cases.wrong", "cases.none"]
     updated = client.evaluators.update("kept-cases", broken)  # keeps the cases, and reports which fail

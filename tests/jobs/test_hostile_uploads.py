@@ -91,7 +91,7 @@ async def test_rows_of_each_format_arrive(shelf: Shelf) -> None:
         (lambda: b"[" * (7 * _MB), Format.JSONL, InvalidRequest, "not JSON"),
         (lambda: b'{"a": ' + b"9" * (7 * _MB) + b"}", Format.JSONL, InvalidRequest, "not JSON"),
         (lambda: b"x" * (60 * _MB), Format.JSONL, InvalidRequest, "longer than 8 MB"),
-        (lambda: b"[" * _MB, Format.JSON, InvalidRequest, "ends within the array"),
+        (lambda: b"[" * _MB, Format.JSON, InvalidRequest, "ends before the array does"),
     ],
     ids=["shared", "large", "lists", "garbage", "cell", "header", "deep", "digits", "line", "array"],
 )

@@ -116,7 +116,7 @@ class TestOnAHost:
             assert [(one.human, one.judged, one.rows) for one in found.confusion] == [
                 ("polite", "polite", 2), ("rude", "polite", 1), ("rude", "rude", 2)
             ]  # fmt: skip
-            with pytest.raises(InvalidRequest, match="no row has a label"):
+            with pytest.raises(InvalidRequest, match="no row has both a label in"):
                 client.jobs.agreement(job.id, label="nobody")
         shown = command(host, "jobs", "agreement", job.id, "--label", "human")
         assert "accuracy 0.800" in shown

@@ -71,7 +71,7 @@ def test_shards_merge_into_the_figures_of_one_run(folder: Path) -> None:
 
     assert "1 of 3 shards are missing: 1/3" in cli(folder, "merge", *parts[:2], code=2)
     assert "are both shard 0/3" in cli(folder, "merge", *parts, "part-0.jsonl", code=2)
-    assert "names its shard" in cli(folder, "merge", "whole.jsonl", code=2)
+    assert "does not name a shard" in cli(folder, "merge", "whole.jsonl", code=2)
     lines = (folder / "part-1.jsonl").read_text().splitlines(keepends=True)
     (folder / "part-1.jsonl").write_text("".join(lines[:-1]))
     assert "run that shard again" in cli(folder, "merge", *parts, code=2)

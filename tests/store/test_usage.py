@@ -86,7 +86,7 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     other = (await store.workspaces.ensure_workspace("other")).id
     usage = StorageUsage(store.database, Quota(workspace_bytes=MB, data_dir=tmp_path))
     job = await ended(store, value="x" * (MB // 3))
-    with pytest.raises(OverQuota, match=r"stores 1\.0 MB, and may store 1 MB; delete"):
+    with pytest.raises(OverQuota, match=r"stores 1\.0 MB of at most 1 MB; delete"):
         await usage.require_room(WORKSPACE)
     await usage.require_room(other, MB)
     with pytest.raises(OverQuota):

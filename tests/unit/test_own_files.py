@@ -138,7 +138,7 @@ def test_links_within_the_project_go_along_and_no_others(root: Path, tmp_path: P
     ("content", "said"),
     [
         (b"x = '\0'\n", r"broken\.py contains a null byte"),
-        (b"x = '\xff'\n", r"broken\.py is not UTF-8"),
+        (b"x = '\xff'\n", r"broken\.py is neither UTF-8"),
         (b"# coding: nonsense\n", r"broken\.py is neither UTF-8 nor in the encoding that it declares"),
         (b"#" * (1 << 20) + b"#", r"broken\.py is over 1 MB"),
     ],

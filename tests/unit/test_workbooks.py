@@ -102,9 +102,9 @@ def text(inner: str) -> str:
         ('<c r="A2"><v>abc</v></c>', "cell A2 should hold a number, and holds 'abc'"),
         ('<c r="A2"><v>1_000</v></c>', "cell A2 should hold a number, and holds '1_000'"),
         (f'<c r="A2"><v>{"9" * 200_000}</v></c>', f"cell A2 should hold a number, and holds '{'9' * 40}'"),
-        ('<c r="ZZZZZZ2"><v>1</v></c>', "a sheet has no cell 'ZZZZZZ2'"),
-        ('<c r="XFE2"><v>1</v></c>', "a sheet has no cell 'XFE2'"),
-        ('<c r="1A"><v>1</v></c>', "a sheet has no cell '1A'"),
+        ('<c r="ZZZZZZ2"><v>1</v></c>', "'ZZZZZZ2' is not the name of a cell"),
+        ('<c r="XFE2"><v>1</v></c>', "'XFE2' is not the name of a cell"),
+        ('<c r="1A"><v>1</v></c>', "'1A' is not the name of a cell"),
         ('<c r="D2"><v>1</v></c>', "it has 4 cells, and the header has 2"),
     ],
 )  # fmt: skip

@@ -46,7 +46,7 @@ _KEPT: Final = 20  # newest messages that are kept, even if they are sent
 _WAITING: Final = 100  # messages kept in all, with those that wait to be sent
 _WAITS_S: Final = (10, 60, 300, 1800, 7200)  # seconds between two attempts to send a message
 _SEND_S: Final = 10.0
-_NOT_SENT: Final = "the host ended before it was sent"
+_NOT_SENT: Final = "the host ended before it sent the message"
 _RUN_OVERLAP: Final = timedelta(seconds=_LOOK_EVERY_S)  # a run counts by its time, which is before the look
 _OVERLAP: Final = timedelta(minutes=1)  # a job is stored a moment after it ended
 _AT_ONCE: Final = 8
@@ -244,7 +244,7 @@ class Alerts:
                     for key, alerts in self.due(every).items():
                         begin(sends, (*key, "send"), partial(self.send, key, alerts))
                 except StoreUnavailable as error:
-                    _log.warning("alerts are not looked at: %s", error)
+                    _log.warning("alerts are not checked: %s", error)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S)
                 self._wake.clear()
@@ -258,7 +258,9 @@ class Alerts:
         if new == kept or not await self._objects.swap_object(stored, _json(new)):
             return
         if dropped := new.unsent - kept.unsent:
-            _log.warning("alert %s: %d messages are dropped unsent, as %d wait", stored.name, dropped, _WAITING)
+            _log.warning(
+                "alert %s: dropped %d messages before they were sent, as %d are waiting", stored.name, dropped, _WAITING
+            )
         if new.deliveries != kept.deliveries:
             self._wake.set()
 

@@ -41,7 +41,7 @@ def array_items(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:
             if rest.strip(_BLANK):
                 raise NotAnArray("something follows the array")
             return
-    raise NotAnArray("it ends within the array")
+    raise NotAnArray("it ends before the array does")
 
 
 def object_texts(file: BinaryIO, *, max_item_bytes: int) -> Iterator[bytes]:

@@ -74,12 +74,14 @@ class OrphanFiles:
             self._note(known, identity, address)
             others = self._others(identity)
         except OSError as error:
-            _log.warning("what %s does not know in %s stays: %s", address, self._data_dir, error)
+            _log.warning(
+                "rows and files in %s that the database %s does not know stay: %s", self._data_dir, address, error
+            )
             return
         if others:
             _log.warning(
-                "other databases use %s too, or did (%d): what %s does not know there stays; `evaluator-host doctor` "
-                "says what to do",
+                "other databases use %s too, or did (%d): rows and files there that the database %s does not "
+                "know stay; `evaluator-host doctor` says what to do",
                 self._data_dir,
                 len(others),
                 address,
@@ -112,11 +114,11 @@ class OrphanFiles:
         return Finding(
             _FINDING,
             ok=False,
-            detail=f"other databases use {self._data_dir} too, or did ({'; '.join(listed)}). What {address} does not "
-            f"know there, {len(rows)} data sets and {len(files)} files ({sum(rows + files) / 1e6:.1f} MB), stays",
-            fix="see that EVALUATOR_HOST_DATABASE_URL is right, and give every database a data directory of its own. "
-            f"Once nobody needs another one's rows and files, remove its note from {self._notes}: where no other is "
-            "noted, the next host that starts removes what its database does not know",
+            detail=f"other databases use {self._data_dir} too, or did ({'; '.join(listed)}). {len(rows)} data sets and "
+            f"{len(files)} files ({sum(rows + files) / 1e6:.1f} MB) stay there, because {address} does not know them",
+            fix="check EVALUATOR_HOST_DATABASE_URL, and give every database its own data directory. Once nobody needs "
+            f"the rows and files of another database, remove its note from {self._notes}: when no other database is "
+            "noted there, the next host that starts removes the rows and files that its own database does not know",
         )
 
 

@@ -47,8 +47,8 @@ def parquet_records(file: BinaryIO) -> Iterator[dict[str, Any] | BadRow]:
             for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False):
                 if batch.nbytes > _BATCH_BYTES:
                     raise InvalidRequest(
-                        f"{_ROWS_AT_ONCE} rows of the Parquet file have {batch.nbytes >> 20} MB, of at most "
-                        f"{_BATCH_BYTES >> 20} MB; send them as JSONL"
+                        f"{_ROWS_AT_ONCE} rows of the Parquet file take {batch.nbytes >> 20} MB, more than the "
+                        f"{_BATCH_BYTES >> 20} MB that are read at once; send them as JSONL"
                     )
                 # rows may share a value, and each of them repeats it as JSON
                 large = batch.nbytes * _ROWS_AT_ONCE > _BATCH_BYTES

@@ -150,7 +150,7 @@ class _Recoded(io.RawIOBase):
         try:
             self._rest = self._rest or self._text.read(_CHUNK_BYTES).encode("utf-8", "replace")
         except UnicodeDecodeError as error:
-            raise InvalidRequest(f"the file is damaged {error.encoding}: {error.reason}; save it as UTF-8") from error
+            raise InvalidRequest(f"the file is not valid {error.encoding}: {error.reason}; save it as UTF-8") from error
         count = min(len(buffer), len(self._rest))
         buffer[:count], self._rest = self._rest[:count], self._rest[count:]
         return count
@@ -175,7 +175,7 @@ def _jsonl(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator
             continue
         text = line.removeprefix(_BOM).strip()
         if text.endswith(b",") and text[:-1].rstrip().endswith(b"}"):
-            note.once("comma", f"line {number} ends in a comma, which JSON Lines does not have; it was read without")
+            note.once("comma", f"line {number} ends in a comma, which JSON Lines does not have; the comma was ignored")
             text = text[:-1]
         if text:
             yield number, _decoded(text, f"line {number}", note)
@@ -199,7 +199,9 @@ def _json(file: io.BufferedReader, max_row_bytes: int, note: Notes) -> Iterator[
         for number, text in enumerate(items, start=1):
             yield number, _decoded(text, f"item {number}", note)
     except NotAnArray as error:
-        raise InvalidRequest(f"a .json data file is an array of rows, but {error}; one row a line is .jsonl") from error
+        raise InvalidRequest(
+            f"a .json data file is an array of rows, but {error}; name a file with one row a line .jsonl"
+        ) from error
     except ItemTooLong as error:
         raise InvalidRequest(f"item {number + 1} is longer than {max_row_bytes >> 20} MB") from error
 
@@ -213,7 +215,9 @@ def _wrapped(text: bytes, note: Notes) -> list[Any]:
         document = row_document(body)
         if document is not None:
             return document.rows(body)
-        raise InvalidRequest('a .json data file is an array of rows, or {"rows": […]}; one row a line is .jsonl')
+        raise InvalidRequest(
+            'a .json data file is an array of rows, or {"rows": […]}; name a file with one row a line .jsonl'
+        )
     rows: list[Any] = body["rows"]
     return rows
 
@@ -239,7 +243,7 @@ def _csv(file: io.BufferedReader, max_row_bytes: int, note: Notes, *, delimiter:
                 yield line + lines_before, record
         except csv.Error as error:
             line = reader.line_num + lines_before
-            message = f"the header in line {line} is not CSV: {error}; a name with quotes has them doubled"
+            message = f"the header in line {line} is not CSV: {error}; double the quotes within a name"
             raise InvalidRequest(message) from error
         except UnicodeDecodeError as error:
             line = reader.line_num + lines_before + 1

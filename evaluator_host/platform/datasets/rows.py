@@ -43,7 +43,7 @@ class Shard:
         """
         found = re.fullmatch(r"(\d{1,7})/(\d{1,7})", text.strip(), re.ASCII)
         if found is None or not int(found[1]) < int(found[2]):
-            raise InvalidRequest(f"{text!r} is not a shard; those of three are 0/3, 1/3 and 2/3")
+            raise InvalidRequest(f"{text!r} is not a shard; write 0/3, 1/3 and 2/3 for three shards")
         return cls(int(found[1]), int(found[2]))
 
     def has(self, index: int) -> bool:

@@ -138,7 +138,7 @@ class RecordTemplate:
 
     def __init__(self, text: str) -> None:
         if len(text) > _TEMPLATE_CHARS:
-            raise BadTemplate(f"a template may have at most {_TEMPLATE_CHARS >> 10} KB")
+            raise BadTemplate(f"the template is longer than {_TEMPLATE_CHARS >> 10} KB")
         self._environment = _Environment()
         try:
             tree = self._environment.parse(text)
@@ -238,7 +238,7 @@ def _require_bounded(tree: nodes.Template) -> None:
             _refuse(node, "tojson takes no argument in a template")
     joined = sum(len(node.nodes) if isinstance(node, nodes.Concat) else 1 for node in tree.find_all(_JOINS))
     if joined > _JOINED_VALUES:
-        raise BadTemplate(f"`~`, `+` and `-` may take {_JOINED_VALUES} values in a template, not {joined}")
+        raise BadTemplate(f"`~`, `+` and `-` may join at most {_JOINED_VALUES} values in a template, not {joined}")
     for node in _within(tree.body):
         if isinstance(node, nodes.For):
             _require_inner_loops(node, frozenset())
@@ -249,14 +249,14 @@ def _require_inner_loops(loop: nodes.For, outer: frozenset[str]) -> None:
     if loop.recursive:
         _refuse(loop, "a recursive loop is not allowed in a template")
     if outer and _root(loop.iter) not in outer:
-        _refuse(loop, "a loop in a loop must go through something of the outer loop's item")
+        _refuse(loop, "an inner loop must go through a value of the outer loop's item")
     bound = {name.name for name in (loop.target, *loop.target.find_all(nodes.Name)) if isinstance(name, nodes.Name)}
     inner = frozenset({*bound, *outer, "loop"})
     for node in _within((*loop.body, *loop.else_)):
         if isinstance(node, nodes.For):
             _require_inner_loops(node, inner)
         elif (costly := _costly(node)) is not None and _root(costly) not in inner:
-            _refuse(node, "within a loop, filters, `in`, `~`, `+` and slices are for the loop's item")
+            _refuse(node, "within a loop, filters, `in`, `~`, `+` and slices work on the loop's item only")
 
 
 def _within(parts: Iterable[nodes.Node]) -> Iterator[nodes.Node]:

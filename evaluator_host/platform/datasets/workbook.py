@@ -362,7 +362,7 @@ class _SheetReading:
             for letter in letters:
                 column = 26 * column + ord(letter) - ord("A") + 1
             if not 0 < column <= _COLUMNS:
-                raise BadRow(f"a sheet has no cell {place[:_SHOWN_CHARS]!r}")
+                raise BadRow(f"{place[:_SHOWN_CHARS]!r} is not the name of a cell")
             self._columns[letters] = column
         return column
 

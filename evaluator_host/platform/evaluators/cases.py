@@ -72,7 +72,7 @@ def _read_words(text: str) -> dict[str, Any]:
     names = {"label": "label", "fails": "error"}
     if rest and word.lower() in names:
         return {names[word.lower()]: rest.strip()}
-    raise ValueError(f"{text[:40]!r} says nothing that is known; {_HELP}")
+    raise ValueError(f"{text[:40]!r} is not an expectation; {_HELP}")
 
 
 def _is_number(value: Json) -> bool:
@@ -160,6 +160,6 @@ async def check_cases(
 def failing_request(failing: Sequence[CaseProblem]) -> InvalidRequest:
     """Return the error for an evaluator that is not stored because cases fail."""
     return InvalidRequest(
-        f"{len(failing)} of its cases do not hold: {failing[0].case}: {failing[0].problem}",
+        f"{len(failing)} of the evaluator's cases do not hold: {failing[0].case}: {failing[0].problem}",
         problems=tuple(Problem(f"cases.{one.case}", one.problem, "change the code or the case") for one in failing),
     )

@@ -200,7 +200,7 @@ async def check_evaluator(service: Service, evaluator: Evaluator, cases: Sequenc
 
 def _does_not_load(problem: EvaluationError) -> InvalidRequest:
     place = f" (line {problem.line})" if problem.line is not None else ""
-    hint = problem.hint or "fix it, or keep it as it is with force"
+    hint = problem.hint or "fix the code, or store it as it is with force"
     return InvalidRequest(
         f"the evaluator does not load: {problem.message}{place}",
         problems=(Problem("evaluator.code", f"{problem.code}: {problem.message}{place}", hint),),

@@ -79,7 +79,9 @@ class Wire(BaseModel):
     def _few_fields(cls, data: Any) -> Any:
         """Refuse an object of a million unknown fields with one message instead of one for each."""
         if isinstance(data, dict) and len(data) > _MANY:
-            raise PydanticCustomError("too_many_fields", "there are {count} fields", {"count": len(data)})
+            raise PydanticCustomError(
+                "too_many_fields", "the object has {count} fields, more than any request has", {"count": len(data)}
+            )
         return data
 
 

@@ -194,7 +194,7 @@ def _problem(fault: Mapping[str, Any], *, bare: bool) -> Problem:
     if kind == "extra_forbidden":
         above, _, name = path.rpartition(".")
         if path == "evaluator.name" and isinstance(given := fault.get("input"), str):
-            hint = f'a stored evaluator is meant by its name alone: {{"evaluator": {json.dumps(given[:80])}}}'
+            hint = f'give the name of a stored evaluator alone: {{"evaluator": {json.dumps(given[:80])}}}'
             return Problem(path, "unknown field", hint)
         return Problem(path, "unknown field", _inner_field(above, name) or _meant_field(name) or _HINTS[kind])
     if kind in ("model_attributes_type", "dict_type", "model_type") and not path:

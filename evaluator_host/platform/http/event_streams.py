@@ -50,8 +50,8 @@ class EventStreams:
         """
         if self._open[key_id] >= self._most:
             raise Busy(
-                f"this key has {self._most} streams of events open, and may have no more "
-                "(EVALUATOR_HOST_EVENT_STREAMS); end one, or ask for the state now and then",
+                f"this key has {self._most} event streams open, as many as it may have "
+                "(EVALUATOR_HOST_EVENT_STREAMS); close one, or ask for the state from time to time",
                 retry_after_s=2,
             )
         self._open[key_id] += 1
@@ -71,7 +71,7 @@ class EventStreams:
                         return
                     yield b"event: " + event[0].encode() + b"\ndata: " + encode_json(event[1]) + b"\n\n"
             except HostError as error:  # an error response is no longer possible; the reader asks again
-                _log.warning("a stream of events ends: %s", error.detail)
+                _log.warning("an event stream was ended: %s", error.detail)
             finally:
                 for wait in waits:
                     wait.cancel()

@@ -120,7 +120,7 @@ class AccessMiddleware:
 
     async def _answer(self, error: HostError, scope: Scope, receive: Receive, sending: "_Sending") -> None:
         if sending.started:  # another response is no longer possible
-            _log.warning("%s %s: the answer ends early: %s", scope["method"], scope["path"], error.detail)
+            _log.warning("%s %s: the response was cut off: %s", scope["method"], scope["path"], error.detail)
             raise CutOff from error
         await error_response(scope, error)(scope, receive, sending)
 

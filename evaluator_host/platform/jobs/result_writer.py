@@ -124,7 +124,7 @@ class ResultWriter:
                 try:
                     await self._write()
                 except StoreUnavailable as error:
-                    _log.warning("job %s waits for the store: %s", self._job_id, error.detail)
+                    _log.warning("job %s waits for the database: %s", self._job_id, error.detail)
                     await asyncio.sleep(pause_s)
                     pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
                     self._unsure = True

@@ -139,7 +139,7 @@ class JobIn(Wire):
                 document = dict(self.dataset)
                 reader = row_document(document)
                 if reader is None:
-                    raise InvalidRequest("no dialect of this host reads such an eval set")
+                    raise InvalidRequest("this host cannot read an eval set of this form; send rows instead")
                 dataset = reader.rows(document)
                 evaluators = evaluators or list(reader.evaluators(document))
             case InlineRowsIn():

@@ -40,8 +40,8 @@ _TRIES: Final = 2  # hosts that died in a row while they ran a job, without stor
 _STOP_S: Final = 1.0  # seconds to store the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (
     f"{_TRIES} hosts ended one after the other while they ran this job, and nothing was stored for it in between, so "
-    "it is not run again. Its results so far are kept. The log of the host may say why it ended; if that was not the "
-    "job, `jobs resume` runs it on, else make a new job without the rows or the evaluator that ended it"
+    "it is not run again. Its results so far are kept. The log of the host may say why the hosts ended. If the job was "
+    "not the cause, continue it with `jobs resume`; otherwise make a new job without the row or evaluator that was"
 )
 
 _log = logging.getLogger(__name__)
@@ -195,7 +195,7 @@ class Scheduler:
             return
         for job, run, _ in self._running.values():  # the job that was claimed first comes first
             if at_work[job.workspace_id] == most and run.had_its_turn(TURN_S, LONG_TURN_S):
-                _log.info("job %s waits: other workspaces' jobs have their turn", job.id)
+                _log.info("job %s waits while jobs of other workspaces run", job.id)
                 run.put_back()
                 return
 

@@ -121,7 +121,7 @@ def require_url(base_url: str, *, field: str = "base_url", path_only: bool = Tru
 def _require_inference(target: Target) -> None:
     taken = sorted(_OURS & set(target.inference))
     if taken:
-        message = f"{', '.join(taken)} cannot be set there: one answer per row, as a whole"
+        message = f"{', '.join(taken)} cannot be set there: the host asks for one whole answer per row"
         raise InvalidRequest.of("target.inference", message, what="target")
 
 

@@ -83,8 +83,8 @@ class Schedules:
         if first is None:
             raise _refused(
                 "cron",
-                f"no date ever fits {cron!r}, as none fits 31 February",
-                "write a time that comes, such as '0 7 * * 1'",
+                f"no date ever fits {cron!r}, just as no date is 31 February",
+                "write a time that exists, such as '0 7 * * 1'",
             )
         await self._jobs.require_job(spec, workspace_id)
         made = _Schedule(spec, cron, timezone, first)

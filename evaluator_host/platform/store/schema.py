@@ -214,7 +214,9 @@ def _check_references(connection: Connection, address: Address) -> None:
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:
             tables = ", ".join(sorted({str(row[0]) for row in broken}))
-            raise Misconfigured(f"rows of {tables} in {address} refer to rows that do not exist; nothing was changed")
+            raise Misconfigured(
+                f"rows of {tables} in {address} refer to rows that do not exist; nothing was changed; restore a backup"
+            )
 
 
 def blocking_url(address: Address) -> Any:

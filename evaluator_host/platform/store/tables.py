@@ -54,7 +54,7 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 def _refuse() -> datetime:
-    raise ValueError("a time without a time zone")
+    raise ValueError("the time has no time zone")
 
 
 class Size(NamedTuple):

@@ -103,7 +103,7 @@ class StorageUsage:
                 self._measured[workspace_id] = at, held
         if held + more_bytes > most:
             raise OverQuota(
-                f"the workspace stores {held / _MB:.1f} MB, and may store {most / _MB:g} MB; delete jobs, data sets or "
+                f"the workspace stores {held / _MB:.1f} MB of at most {most / _MB:g} MB; delete jobs, data sets or "
                 "files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask the operator "
                 "for a higher EVALUATOR_HOST_WORKSPACE_MB"
             )

@@ -146,7 +146,7 @@ class WireRequest:
                 self._signature = headers[header.lower()]  # `require_signature` compares it once the body has arrived
                 return await self._caller_with_secret()
             if not keyring.required:
-                raise Unauthorized("this wire needs its secret, and the request has none or another one")
+                raise Unauthorized("this wire needs its secret, and the request has no secret or a wrong one")
         return await keyring.admit(None if token is None else f"Bearer {token}")
 
     async def _caller_with_secret(self) -> KeyHolder:

@@ -59,7 +59,9 @@ def agreement(evaluator: str, column: str, pairs: Counter[tuple[str, str]], *, u
     if not pairs:
         return None
     if len(classes) > CLASSES:
-        raise InvalidRequest(f"{column!r} and the results have over {CLASSES} classes; agreement is counted by class")
+        raise InvalidRequest(
+            f"{column!r} and the results have over {CLASSES} classes, too many to compare; name a column with fewer"
+        )
     total = pairs.total()
     human, said = Counter[str](), Counter[str]()
     for (one, other), count in pairs.items():

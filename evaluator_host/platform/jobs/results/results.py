@@ -262,7 +262,9 @@ class JobResults:
         every = [await self._agreement(job, one, name, labels) for one in evaluators]
         if found := [one for one in every if one is not None]:
             return found
-        raise InvalidRequest(f"no row has a label in {name!r} and a result of its kind: a text needs a `label`")
+        raise InvalidRequest(
+            f"no row has both a label in {name!r} and a result to compare it with: a text is compared with `label`"
+        )
 
     async def _evaluators(self, workspace_id: str, job_id: str, wanted: str | None) -> tuple[Job, list[JobEvaluator]]:
         job = await self._jobs.get_job(workspace_id, job_id)

@@ -103,7 +103,7 @@ class RequestReader:
                         self._proceed()
                 case h11.Data():
                     if len(self._body) + len(event.data) > BODY_BYTES:
-                        raise Refused(413, f"a request may have at most {BODY_BYTES >> 20} MB")
+                        raise Refused(413, f"the request is over {BODY_BYTES >> 20} MB; send a smaller one")
                     if not self._room(len(event.data)):
                         raise Refused(413, "the requests of this row are too large together; send less at once")
                     self._body += event.data

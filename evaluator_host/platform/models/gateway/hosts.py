@@ -129,5 +129,7 @@ def granted_hosts(entries: Iterable[str], *, allowed: Iterable[str]) -> list[Hos
             raise refused(f"evaluators may not reach {named}", hint)
         found.append(named)
     if len(found) > _MOST:
-        raise refused(f"an evaluator may be granted {_MOST} hosts", "grant *.example.com:443 for names of one domain")
+        raise refused(
+            f"an evaluator may be granted at most {_MOST} hosts", "grant *.example.com:443 for names of one domain"
+        )
     return found

@@ -25,7 +25,7 @@ export function JobWarnings({ job, figures }: { job: string; figures: EvaluatorF
           )}
           {mends.has("code") && first(shown, others) !== undefined && (
             <Link to={`/?job=${job}&row=${first(shown, others)}&evaluator=${encodeURIComponent(figures.evaluator)}`} class="button button-plain button-small">
-              Mend the code in the workbench
+              Fix the code in the workbench
             </Link>
           )}
         </p>
