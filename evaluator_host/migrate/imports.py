@@ -144,7 +144,7 @@ def _read_module(code: str, path: str, name: str) -> Found:
     for one in slices if len(slices) > 1 else ():
         entry = one["entry"]
         if entry == "main" and "__main__" in code:
-            found.leave_out(entry, "it is the program's own start, no evaluator", one["code"])
+            found.leave_out(entry, "it starts the program, and is not an evaluator", one["code"])
             continue
         made = FoundEvaluator(names.give(name, entry), one["code"], entry, language, file=path, entry=entry)
         found.evaluators.append(replace(made, packages=pins))

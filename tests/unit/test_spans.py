@@ -113,9 +113,9 @@ def test_no_spans_are_no_error(trace: Any) -> None:
         ({"steps": []}, "the trace has neither `spans` nor `resourceSpans`, only steps"),
         ({"spans": "x"}, "trace.spans is a str, neither a list nor an object of spans"),
         ({"spans": [{"attributes": {}}]}, "trace.spans[0] has no name, so it is not a span"),
-        ({"spans": [{"name": "a", "children": [None]}]}, "trace.spans[0].children[0] is null, no span"),
-        ({"spans": [{"name": "a", "events": ["x"]}]}, "trace.spans[0].events holds a str, no event"),
-        ({"spans": [{"name": "a", "events": 3}]}, "trace.spans[0].events is a int, no list"),
+        ({"spans": [{"name": "a", "children": [None]}]}, "trace.spans[0].children[0] is null, not a span"),
+        ({"spans": [{"name": "a", "events": ["x"]}]}, "trace.spans[0].events holds a str, not an event"),
+        ({"spans": [{"name": "a", "events": 3}]}, "trace.spans[0].events is an int, not a list"),
     ],
 )
 def test_what_is_no_trace_is_said_with_its_place(trace: Any, message: str) -> None:

@@ -92,7 +92,7 @@ async def _import(wish: ImportWish, root: Path, settings: Settings, url: str | N
             return _remote(wish, texts, url)
         async with open_evaluation_service(settings, None) as service, open_store(settings) as store:
             if not isinstance(service, Service):
-                raise TypeError("a service without a URL is one in this process")
+                raise TypeError("without a URL the service must run in this process")
             datasets = DatasetService(
                 Datasets(store.database),
                 RowsFolder(settings.data_dir / "datasets"),

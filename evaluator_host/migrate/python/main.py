@@ -174,7 +174,7 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
     read, key, default = _column(use)
     if key is None or read is None or not key.isidentifier() or keyword.iskeyword(key) or key in _OUTPUTS:
         raise refuse(
-            use.node, "main gets columns as named parameters; this does not read a column whose name can be one"
+            use.node, "main gets columns as named parameters, but this code does not read a column by such a name"
         )
     if key in defaults and defaults[key] != default:
         raise refuse(use.node, f"{key} is read with two different defaults; a parameter of main has one")

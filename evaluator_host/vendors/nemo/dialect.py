@@ -96,7 +96,9 @@ def _number(name: str, raw: Json, notes: list[Note]) -> float | int | None:
         if number is not None:
             return number
     what = "NaN" if raw == "NaN" else "infinite"
-    notes.append(Note("non_finite", f"output {name[:60]!r} is {what}; it is in no figure", remedy_of("non_finite")))
+    notes.append(
+        Note("non_finite", f"output {name[:60]!r} is {what}; it is left out of all results", remedy_of("non_finite"))
+    )
     return None
 
 

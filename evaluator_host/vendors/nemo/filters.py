@@ -74,7 +74,7 @@ def read_filter(query: Iterable[tuple[str, str]], known: Fields) -> Filter | Non
         elif key.startswith("filter"):
             parts = _BRACKETS.fullmatch(key)
             if parts is None:
-                raise _wrong(key[:_SHOWN], "write filter[name]=… or filter[name][$like]=…")
+                raise _wrong(key[:_SHOWN], "this is not a filter: write filter[name]=… or filter[name][$like]=…")
             wanted.append(_condition(parts[1], parts[2] or "$eq", value, known))
     return _all(wanted) if wanted else None
 
@@ -105,7 +105,7 @@ def _object(text: str) -> dict[str, Any]:
     except InvalidJson:
         value = None
     if not isinstance(value, dict):
-        raise _wrong("filter", 'write it as a JSON object: {"name": {"$like": "sum"}}')
+        raise _wrong("filter", 'it is not a JSON object: write {"name": {"$like": "sum"}}')
     return value
 
 

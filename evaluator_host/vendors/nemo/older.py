@@ -136,7 +136,7 @@ def aggregate_fields(asked: Sequence[str]) -> tuple[str, ...]:
     """
     known = {*FIELDS, "std_dev", "variance", "score_type", "percentiles", "histogram", "count", "name"}
     if odd := [one for one in asked if one not in known]:
-        message = f"there is no figure {odd[0][:60]!r}; there are {', '.join(sorted(known))}"
+        message = f"there is no aggregate {odd[0][:60]!r}; there are {', '.join(sorted(known))}"
         raise InvalidRequest.of("aggregate_fields", message)
     return tuple(asked) or FIELDS
 

@@ -32,7 +32,7 @@ _REASONS: Final = {
     "providers": "the host calls no providers of promptfoo: give a job a target, or rows with outputs",
     "targets": "the host calls no providers of promptfoo: give a job a target, or rows with outputs",
     "derivedMetrics": "it is computed from the means of several asserts: compute it from the job's summary, or "
-    "return all of them, and it, from one python assert, in namedScores",
+    "return all of them and it as namedScores of one python assert",
     "extensions": "hooks of promptfoo's own run",
     "transform": "outputs are not transformed: do it in the evaluator, or before they become rows",
     "postprocess": "outputs are not transformed: do it in the evaluator, or before they become rows",

@@ -56,7 +56,7 @@ def interpret(
             ):
                 return invalid(f"verl takes the reward from `score`, which is {shown(reward.get('score'))} here")
             if not isinstance(reward, dict | bool | None) and not is_number(reward):
-                return invalid(f"the reward of `{one['name']}` is {shown(reward)}, no number")
+                return invalid(f"the reward of `{one['name']}` is {shown(reward)}, not a number")
     return _scored(rewards, value)
 
 

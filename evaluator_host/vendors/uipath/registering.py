@@ -120,7 +120,9 @@ def _name_problems(classes: Iterable[EvaluatorClass]) -> list[Problem]:
     problems = []
     for one in classes:
         if not one.name.isidentifier() or len(one.name) > _NAME:
-            problems.append(Problem(one.name[:_NAME], "no class can be called so, and its files are named after it"))
+            problems.append(
+                Problem(one.name[:_NAME], "a class cannot have this name, and its files are named after it")
+            )
         elif (other := seen.setdefault(kebab(one.name), one.name)) != one.name:
             problems.append(Problem(one.name, f"its files would have the names of those of {other}", "rename one"))
     return problems

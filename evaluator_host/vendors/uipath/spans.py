@@ -76,7 +76,7 @@ def _below(spans: Json, where: str, depth: int) -> Iterator[tuple[str, dict[str,
         place = f"{where}.{key}" if isinstance(spans, dict) else f"{where}[{key}]"
         for raw in value if isinstance(spans, dict) and isinstance(value, list) else [value]:
             if not isinstance(raw, dict):
-                raise NotATrace(f"{place} is {_named(raw)}, no span")
+                raise NotATrace(f"{place} is {_named(raw)}, not a span")
             known = {"span_name": key, "span_id": raw.get("id", key)} if isinstance(spans, dict) else {}
             yield place, {**known, **raw}
             for tree in _TREES:
@@ -110,13 +110,13 @@ def _span(raw: dict[str, Any], where: str, place: int) -> dict[str, Json]:
 
 def _events(raw: Json, where: str) -> list[dict[str, Json]]:
     if not isinstance(raw, list | None):
-        raise NotATrace(f"{where}.events is {_named(raw)}, no list")
+        raise NotATrace(f"{where}.events is {_named(raw)}, not a list")
     return [_event(event, where) for event in raw or ()]
 
 
 def _event(raw: Json, where: str) -> dict[str, Json]:
     if not isinstance(raw, dict):
-        raise NotATrace(f"{where}.events holds {_named(raw)}, no event")
+        raise NotATrace(f"{where}.events holds {_named(raw)}, not an event")
     return {
         "name": as_text(raw.get("name")) or "",
         "attributes": attributes(raw.get("attributes")),
@@ -180,4 +180,5 @@ def _nanoseconds(value: Any) -> int | None:
 
 
 def _named(value: Any) -> str:
-    return "null" if value is None else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return "null" if value is None else f"{'an' if name == 'int' else 'a'} {name}"

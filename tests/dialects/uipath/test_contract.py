@@ -179,7 +179,7 @@ async def test_an_execution_has_every_field_under_both_names(service: Service) -
 async def test_rows_that_are_no_execution_name_the_field(service: Service) -> None:
     given = {
         "outputs is [1]; the output of an agent is an object or a text": Row(outputs=[1]),
-        "trace.spans[0] is a int, no span": Row(trace={"spans": [3]}),
+        "trace.spans[0] is an int, not a span": Row(trace={"spans": [3]}),
         "variables.expected is not a part of an execution": Row(variables={"expected": "x"}),
     }
     results = await service.evaluate_batch(Evaluator(PATTERN), list(given.values()))

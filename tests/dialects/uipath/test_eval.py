@@ -59,7 +59,7 @@ def test_the_agent_runs_and_one_failing_test_case_takes_nothing_from_the_others(
         "Test 2     1                           -",
         "Test 3     failed                      -",
         "mean       0.75                        1",
-        "score 0.8125, 1 of 4 results failed and are in no mean",
+        "score 0.8125, 1 of 4 results failed and are left out of the means",
     ]
     assert "Test 3: RuntimeError: agent boom (main.py:22 in main)" in done.stderr
     assert "note: PatternComparisonEvaluator: " in done.stderr

@@ -32,7 +32,7 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         usable_classes(report(one("Good"), one(name, "x")), FILE)
     assert [problem.message for problem in caught.value.problems] == [
-        "no class can be called so, and its files are named after it"
+        "a class cannot have this name, and its files are named after it"
     ]
 
 

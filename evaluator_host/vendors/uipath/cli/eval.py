@@ -58,7 +58,9 @@ def eval_table(run: EvalRun) -> Text:
     made = table(header, [*rows, ("mean", *(one.mean for one in found))])
     total = overall(found)
     failed = sum(one.failed for one in found)
-    lost = f", {failed} of {sum(one.rows for one in found)} results failed and are in no mean" if failed else ""
+    lost = (
+        f", {failed} of {sum(one.rows for one in found)} results failed and are left out of the means" if failed else ""
+    )
     return made.append(f"\nscore {'none' if total is None else f'{total:.4g}'}{lost}")
 
 
