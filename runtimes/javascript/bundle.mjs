@@ -179,7 +179,7 @@ const LEGACY_CONFIG = 'send `files`: {"tsconfig.json": "{\\"compilerOptions\\": 
 function mixed({ legacy, standard }) {
   return {
     message: `the code has decorators of two kinds: ${some(legacy)} for TypeScript's own rules (experimentalDecorators), ${some(standard)} for those of the standard`,
-    hint: `if TypeScript's own hold for all, ${LEGACY_CONFIG}; if not, write all for the standard: (value, context)`, module: null, line: null, column: null, file: null,
+    hint: `if all are for TypeScript's own rules, ${LEGACY_CONFIG}; otherwise write all for the standard: (value, context)`, module: null, line: null, column: null, file: null,
   };
 }
 

@@ -101,7 +101,7 @@ function findEvery(offers, contract, code) {
     const candidate = /** @type {Candidate} */ (lookUp(offers, name));
     if (usersOf(name, functionsOf(offers)).length > 0) continue;
     const answer = contract === 'auto' ? mostCertain(candidate, name, code) : declaredAs(candidate, contract);
-    if ('code' in answer) notes.push({ code: 'not_an_entry', message: `${name} is not called, it is not an evaluator: ${answer.message}` });
+    if ('code' in answer) notes.push({ code: 'not_an_entry', message: `${name} is not called, because it is not an evaluator: ${answer.message}` });
     else every.push({ name, found: answer });
   }
   return every.length === 0 ? notFound(offers, ['evaluate'], code) : together(every, notes);

@@ -65,7 +65,7 @@ export class Evaluator {
           void this.#load(header, JSON.parse(body.toString('utf8')));
           break;
         case 'call':
-          if (this.#rows === null) throw new Error('call before load');
+          if (this.#rows === null) throw new Error('a row came before the evaluator was loaded');
           this.#rows.add(header, body);
           break;
         case 'bytes':

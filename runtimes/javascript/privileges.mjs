@@ -33,13 +33,13 @@ function verify(uid, gid) {
   const own = posix();
   const groups = own.getgroups().filter((group) => group !== gid);
   if (own.getuid() !== uid || own.geteuid() !== uid || own.getgid() !== gid || own.getegid() !== gid || groups.length) {
-    throw new Error('the identity did not change');
+    throw new Error('the user and group did not change');
   }
   for (const thread of fs.readdirSync('/proc/self/task')) {
     const status = fs.readFileSync(`/proc/self/task/${thread}/status`, 'utf8');
-    if (/^Cap(Prm|Eff|Amb):\s*0*[1-9a-f]/m.test(status)) throw new Error('a capability is left');
+    if (/^Cap(Prm|Eff|Amb):\s*0*[1-9a-f]/m.test(status)) throw new Error('the runner still has a capability');
     if (!new RegExp(`^Uid:\\s+${uid}\\s+${uid}\\s+${uid}\\s+${uid}$`, 'm').test(status)) {
-      throw new Error('a thread kept its identity');
+      throw new Error('a thread kept its user');
     }
   }
 }

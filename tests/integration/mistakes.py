@@ -93,7 +93,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
         PY + "import pickle, copy; x = []\n    for _ in range(9000): x = [x]\n    return len(repr(x))",
         "nested too deeply",
     ),
-    ("import functools\n@functools.lru_cache\n" + PY + "return 1", "a cache around the function takes no dict"),
+    ("import functools\n@functools.lru_cache\n" + PY + "return 1", "a cached function cannot take a dict"),
     (PY + "return {inputs: 1}", "json.dumps(…, sort_keys=True)"),
     (
         "import asyncio\nasync def judge(): return 1\nasync " + PY + "return asyncio.run(judge())",

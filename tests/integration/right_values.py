@@ -165,9 +165,9 @@ CASES: Final = [
     py("arguments", "import sys; return float(sys.argv[1])", said="nothing is passed on a command line"),
     Case("arguments", "const text = process.argv[2].trim();\n" + JS + "return 1 }", language="javascript", said="nothing is passed on a command line"),
     # caches
-    Case("cache", "import functools\n@functools.lru_cache\n" + PY + "return 1", said="a cache around the function"),
-    Case("cache", "from functools import cache\n@cache\n" + PY + "return 1", said="a cache around the function"),
-    Case("cache", "import functools\n@functools.lru_cache(maxsize=None)\n" + PY + "return 1", said="a cache around the function"),
+    Case("cache", "import functools\n@functools.lru_cache\n" + PY + "return 1", said="a cached function cannot take a dict"),
+    Case("cache", "from functools import cache\n@cache\n" + PY + "return 1", said="a cached function cannot take a dict"),
+    Case("cache", "import functools\n@functools.lru_cache(maxsize=None)\n" + PY + "return 1", said="a cached function cannot take a dict"),
     Case("cache", "import functools\n@functools.cache\ndef parts(row):\n    return len(row)\n" + PY + "return parts(inputs)", said="an argument of a function with a cache"),
     # scores that rounding puts slightly outside 0..1
     py("bound", "return sum([0.1] * 3) + 0.7000000000000002", sum([0.1] * 3) + 0.7000000000000002, unsaid="outside"),

@@ -34,7 +34,7 @@ V8_RESERVE = "#\n# Fatal process out of memory: Failed to reserve virtual memory
         # the program printed that text and ended by itself
         (ExitStatus(exit_code=1, stderr_tail=V8_HEAP), ErrorCode.CRASHED),
         (ExitStatus(exit_code=1, pids_hit=True), ErrorCode.PROCESS_LIMIT),
-        (ExitStatus(exit_code=72, stderr_tail="runner: no process may fork"), ErrorCode.SANDBOX_LOST),
+        (ExitStatus(exit_code=72, stderr_tail="runner: no process may start another one"), ErrorCode.SANDBOX_LOST),
         (ExitStatus(exit_code=72, pids_hit=True), ErrorCode.PROCESS_LIMIT),
         (ExitStatus(signal=signal.SIGKILL, oom_killed=True, pids_hit=True), ErrorCode.MEMORY_LIMIT),
         (ExitStatus(lost=True), ErrorCode.SANDBOX_LOST),

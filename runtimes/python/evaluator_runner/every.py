@@ -67,7 +67,7 @@ def _one_of(found: dict[str, Entry], refused: dict[str, Failure], lines: list[st
     made.reason = f"{len(found)} evaluators: {', '.join(found)}; {first.reason}"
     made.notes = [note for one in found.values() for note in one.notes if note["code"] != "several_entries"]
     for name, failure in refused.items():
-        message = f"`{name}` is not called, it is not an evaluator of {first.contract}: {failure.message}"
+        message = f"`{name}` is not called, because it is not an evaluator of {first.contract}: {failure.message}"
         made.notes.append({"code": "not_an_entry", "message": message})
     return made
 

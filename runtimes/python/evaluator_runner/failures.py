@@ -102,7 +102,7 @@ def _hint_on_place(raised: BaseException, lines: list[str], line: int | None) ->
     """Return a hint that depends on where an exception was raised."""
     kind = type(raised)
     if line is None and issubclass(kind, TypeError) and tracebacks.text_of(raised).startswith("unhashable type"):
-        return "a cache around the function takes no dict, which rows are: cache a function that takes text or numbers"
+        return "a cached function cannot take a dict, and rows have dicts: cache a function that takes text or numbers"
     if (
         issubclass(kind, FileNotFoundError)
         and (frame := tracebacks.raising_frame(raised, "/subprocess.py")) is not None

@@ -138,7 +138,7 @@ class RowHandle:
         while len(buffer) >= row.ANSWER_BYTES:
             length = int.from_bytes(buffer[1:5], "big")
             if bytes(buffer[:1]) not in {row.RESULT, row.FAILED, row.READY} or length > self._answer_bytes:
-                raise ValueError("not an answer")
+                raise ValueError("the message is not an answer")
             end = row.ANSWER_BYTES + length
             if len(buffer) < end:
                 break
@@ -201,7 +201,7 @@ class Listener:
             try:
                 fd, _ = self._socket._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - `accept` is the method of `socket.socket`
             except BlockingIOError:
-                raise Lost("the zygote made no connection") from None
+                raise Lost("the process that loaded the evaluator made no connection") from None
             except OSError as error:
                 raise refused(error, "no connection can be accepted") from error
             connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
@@ -255,7 +255,7 @@ class ZygoteHandle:
         except OSError:
             data = b""
         if not data:
-            raise Lost("the zygote ended")
+            raise Lost("the process that loaded the evaluator ended")
         buffer = self._buffer
         buffer += data
         if len(buffer) < 9:
@@ -266,7 +266,7 @@ class ZygoteHandle:
             or head > _DESCRIPTION_BYTES
             or body > _REPORT_BYTES
         ):
-            raise Lost("the zygote sent no report")
+            raise Lost("the process that loads the evaluator sent no report")
         if len(buffer) < 9 + head + body:
             return None
         end = 9 + head + body
@@ -307,7 +307,7 @@ class ZygoteHandle:
         try:
             self._control.send(command)
         except OSError as error:
-            raise Lost("the zygote is gone") from error
+            raise Lost("the process that loaded the evaluator is gone") from error
         try:
             pid = self._forked()
         except BlockingIOError:
@@ -323,7 +323,7 @@ class ZygoteHandle:
             self._control.sendmsg([zygote.SOCKET], [rights])
             self._control.send(command)
         except OSError as error:
-            raise refused(error, "the zygote takes no socket") from error
+            raise refused(error, "the process that loaded the evaluator takes no socket") from error
         pid = self._forked()
         ours.setblocking(False)  # noqa: FBT003 - positional in _socket
         return ours.detach(), pid
@@ -339,7 +339,7 @@ class ZygoteHandle:
         try:
             self._control.send(command)
         except OSError as error:
-            raise Lost("the zygote is gone") from error
+            raise Lost("the process that loaded the evaluator is gone") from error
         return self._reply()[1:]
 
     def _reply(self) -> tuple[bytes, int, int]:
@@ -348,7 +348,7 @@ class ZygoteHandle:
             if not self._arrived(_NUDGE_MS):
                 nudges += 1
                 if nudges > _NUDGES:
-                    raise Lost("the zygote does not answer")
+                    raise Lost("the process that loaded the evaluator does not answer")
                 os.kill(self.pid, _SIGCONT)  # a row may have sent SIGSTOP to the zygote
                 continue
             try:
@@ -356,7 +356,7 @@ class ZygoteHandle:
             except OSError:
                 chunk = b""
             if not chunk:
-                raise Lost("the zygote ended")
+                raise Lost("the process that loaded the evaluator ended")
             data += chunk
         return data[:1], int.from_bytes(data[1:9], "big"), int.from_bytes(data[9:17], "big")
 

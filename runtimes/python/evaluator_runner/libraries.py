@@ -33,7 +33,7 @@ def _writable_bytes(path: str) -> int:
     with open(path, "rb") as file:
         header = file.read(_HEADER_BYTES)
         if not header.startswith(_MAGIC):
-            raise ValueError("no library of 64 bits")
+            raise ValueError("the file is not a 64-bit library")
         file.seek(_number(header, 32, 8))
         size, count = _number(header, 54, 2), _number(header, 56, 2)
         entries = [file.read(size) for _ in range(count)]

@@ -39,7 +39,7 @@ class Loading:
         try:
             return ZygoteHandle(lambda control: zygote.run(self._job, control))
         except OSError as error:
-            raise refused(error, "the zygote could not be started") from error
+            raise refused(error, "the process that loads the evaluator could not be started") from error
 
     def _watch(self) -> None:
         self._supervisor.zygote = self._zygote

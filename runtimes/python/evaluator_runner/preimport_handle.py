@@ -58,7 +58,7 @@ class Preparing:
     def take(self, header: dict[str, Any], body: bytes) -> ZygoteHandle | None:
         """Start a load in this process; return its zygote, or None when the load should use a new process."""
         if not self._answered:
-            self._give_up("the load came first")
+            self._give_up("the evaluator came before the packages were imported")
         if self._supervisor.zygote is None:
             return None
         self._supervisor.logs.discard()  # discarded, because the output of the load is meant for the author
@@ -88,12 +88,12 @@ class Preparing:
                 return
             kind, description, _ = report
             if self._answered or kind != zygote.PREPARED:
-                raise Lost("it said what it was not asked")
+                raise Lost("the process that imports packages sent an answer to nothing")
             odd = jsontext.decode(description.decode())["odd"]
         except Lost:
             self._ended()
         except (ValueError, RecursionError, KeyError, TypeError):
-            self._give_up("importing spoke in the runner's place")
+            self._give_up("an imported package wrote to the channel of the runner")
         else:
             self._judge(str(odd) if odd is not None else None)
 

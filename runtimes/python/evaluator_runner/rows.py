@@ -272,7 +272,7 @@ class Rows:
         if not handle.calls:
             self._early_deaths += 1
             if self._early_deaths >= _EARLY_DEATHS:
-                raise Lost("row processes die before they get a row")
+                raise Lost("the processes for rows end before they get a row")
             self._retire()
             return
         call = handle.calls.popleft()
@@ -334,11 +334,15 @@ class Rows:
                 return master.fork(self._listener, warm=not self._supervisor.queue)
             except BlockingIOError:
                 time.sleep(_TICK_S)
-        raise Lost("the zygote may not fork") if _may_fork() else Starved("no process may fork")
+        raise (
+            Lost("the process that loaded the evaluator may not start processes")
+            if _may_fork()
+            else Starved("no process may start another one")
+        )
 
     def _zygote(self) -> ZygoteHandle:
         if self._supervisor.zygote is None:
-            raise Lost("there is no zygote")
+            raise Lost("no process has loaded the evaluator")
         return self._supervisor.zygote
 
 

@@ -169,7 +169,7 @@ def test_a_machine_that_lets_nobody_fork_is_not_the_evaluators_fault(anyones_com
     two_processes = [prlimit, "--nproc=2"]  # the runner and the loaded evaluator
     with RunnerProcess([*two_processes, *anyones_command, "--drop-to", "54322:54322"]) as runner:
         assert runner.load("def evaluate(a, b, c):\n    return 0.5\n").type == "loaded"
-        with pytest.raises(RunnerEnded, match="no process may fork"):
+        with pytest.raises(RunnerEnded, match="no process may start another one"):
             runner.call({}, 1, None)
         assert runner.process.wait(5) == 72
 

@@ -175,7 +175,9 @@ def _identity(kind: Any) -> str:
         message = f"Error getting evaluator ID: `{kind.__name__}.get_evaluator_id()` raised {text_of(error)}"
         raise Failure("load_error", message, hint=_ID_HINT) from None
     if not isinstance(identity, str) or not identity:
-        message = f"Error getting evaluator ID: `{kind.__name__}.get_evaluator_id()` returned {identity!r:.60}, no text"
+        message = (
+            f"Error getting evaluator ID: `{kind.__name__}.get_evaluator_id()` returned {identity!r:.60}, not a text"
+        )
         raise Failure("load_error", message, hint=_ID_HINT)
     return str.__str__(identity)
 
@@ -242,7 +244,7 @@ def _plain(value: Any) -> Any:
         read = jsontext.decode(encode_result(value, limit=_DESCRIPTION_BYTES).decode())
     except TooLarge:
         size_kb = _DESCRIPTION_BYTES >> 10
-        raise Failure("load_error", f"what the class says of itself is larger than {size_kb} kB") from None
+        raise Failure("load_error", f"the description of the class is larger than {size_kb} kB") from None
     if read["kind"] != "object" or read["unsupported"] is not None:
-        raise Failure("load_error", f"what the class says of itself cannot be written as JSON: {read['unsupported']}")
+        raise Failure("load_error", f"the description of the class cannot be written as JSON: {read['unsupported']}")
     return read["value"]

@@ -52,7 +52,8 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     chosen = name or (candidates.the_only(namespace, names, "scorers") if names else None)
     if chosen is None or chosen not in own:
         hint = "write `@weave.op` above a function of output and columns, or a class of `weave.Scorer`"
-        raise Failure("entry_not_found", f"`{chosen or 'a scorer'}` is not there", hint=hint)
+        what = f"`{chosen}` is not a scorer" if chosen else "the code defines no scorer"
+        raise Failure("entry_not_found", what, hint=hint)
     scorer = entry.object_of(namespace, chosen, config) if chosen in kinds else None
     found = entry.Entry(chosen, own[chosen] if scorer is None else scorer.score)
     found.bind = _Binder(chosen, found.signature, getattr(scorer, "column_map", None) or {}).bind
