@@ -51,11 +51,11 @@ def is_built(route: Any) -> bool:
     return hasattr(route, "dependant")
 
 
-def test_a_start_builds_the_routes_of_evaluations_alone() -> None:
+def test_a_start_builds_no_route() -> None:
     routes = [route for route in describe_app(Settings()).routes if isinstance(route, APIRoute)]
     assert len(routes) > 200
     assert [route for route in routes if not isinstance(route, LateRoute)] == []
-    assert [route.path for route in routes if is_built(route)] == ["/v1/evaluate", "/v1/evaluate/batch"]
+    assert [route.path for route in routes if is_built(route)] == []
 
 
 def test_readers_of_json_are_late() -> None:

@@ -1,15 +1,12 @@
 """Routes that migrate pasted or stored evaluators, and that import files of other platforms."""
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, FailFast, Field
 from starlette.routing import BaseRoute
 
 from evaluator_host.engine.system.limited_process import LimitedProcesses
-from evaluator_host.migrate.imports import ImportContext, ImportWish, run_import
-from evaluator_host.migrate.migrate import migrate, migration_context
-from evaluator_host.migrate.stored import StoredWish, migrate_stored
 from evaluator_host.platform.datasets.mapping import BadRow, Mapping
 from evaluator_host.platform.datasets.rendering import mapped_rows
 from evaluator_host.platform.datasets.resource import DatasetResource
@@ -27,6 +24,9 @@ from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Contract, Row
 from evaluator_host.types.migrations import Import, Migration, StoredMigration
+
+if TYPE_CHECKING:
+    from evaluator_host.migrate.imports import ImportWish
 
 LEGACY: Final = (
     "def evaluate(app_params, inputs, output, correct_answer):\n    return 1.0 if output == correct_answer else 0.0\n"
@@ -143,8 +143,10 @@ class ImportIn(Wire):
     force: bool = Field(default=False, description="Also store evaluators that do not load.")
     dry_run: bool = Field(default=False, description="Check everything, and store nothing.")
 
-    def to_wish(self) -> ImportWish:
+    def to_wish(self) -> "ImportWish":
         """Return the request as an `ImportWish`."""
+        from evaluator_host.migrate.imports import ImportWish  # noqa: PLC0415 - seldom used, a tenth of a start
+
         given = {name: getattr(self, name) for name in type(self).model_fields if name != "files"}
         return ImportWish(**{**given, "packages": tuple(self.packages), "models": tuple(self.models)})
 
@@ -158,6 +160,8 @@ def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
     @router.post("/v1/migrate", response_model=Migration, responses=ERRORS, tags=["evaluate"])
     async def migrate_(body: MigrateIn, request: Request) -> Response:
         """Rewrite a legacy evaluator to `evaluate(inputs, outputs, trace)`, and prove that its scores stay the same."""
+        from evaluator_host.migrate.migrate import migrate, migration_context  # noqa: PLC0415 - as above
+
         caller, evaluator = caller_of(request.scope), body.to_model()
         rows = await body.to_rows(datasets, job_rows, service.processes, caller.workspace)
         context = migration_context(service, caller.workspace)
@@ -168,6 +172,8 @@ def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
     @router.post("/v1/evaluators/migrate", response_model=list[StoredMigration], responses=ERRORS, tags=["evaluators"])
     async def migrate_named(body: MigrateStoredIn, request: Request) -> Response:
         """Migrate stored legacy evaluators: report the result for each, or create new versions of those proven."""
+        from evaluator_host.migrate.stored import StoredWish, migrate_stored  # noqa: PLC0415 - as above
+
         caller = caller_of(request.scope)
         rows = await body.to_rows(datasets, job_rows, service.processes, caller.workspace)
         wish = StoredWish(tuple(body.names), rows, body.dry_run, body.force, body.adapt, caller.key_id)
@@ -177,6 +183,8 @@ def migration_routes(host: Host, access: Access) -> list[BaseRoute]:
     @router.post("/v1/import", response_model=Import, responses={**ERRORS, **_TAKEN}, tags=["evaluators"])
     async def import_(body: ImportIn, request: Request) -> Response:
         """Import evaluators and rows from a platform's configuration or export, or from a module of evaluators."""
+        from evaluator_host.migrate.imports import ImportContext, run_import  # noqa: PLC0415 - as above
+
         caller = caller_of(request.scope)
         context = ImportContext(service, service.processes, registry, datasets, caller.workspace, caller.key_id)
         return await respond(

@@ -5,7 +5,7 @@ Rows that every JSON decoder reads alike are kept as they were sent; a child pro
 
 import asyncio
 import mmap
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -171,7 +171,3 @@ class RowsRoute(JsonRoute):
     """A route whose body is an `EvaluateIn` or a `BatchIn`; a child process reads a large one."""
 
     request_class = _RowsRequest
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, endpoint, **options)
-        self.build()  # done now, because otherwise the first caller would wait 20 ms more

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +34,6 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy import Engine as SyncEngine
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -328,7 +328,7 @@ def clock(connection: AsyncConnection, *, before: timedelta = timedelta()) -> Co
 
 def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase]) -> Any:
     """Return an INSERT that does nothing where the row exists already (`ON CONFLICT DO NOTHING`)."""
-    dialect = postgresql if connection.dialect.name == Engine.POSTGRESQL else sqlite
+    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the one that the engine loaded
     return dialect.insert(table).on_conflict_do_nothing()
 
 
