@@ -8,7 +8,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Final
 
-from ..types.errors import HostError
+from ..types.errors import HostError, InvalidRequest
 from ..types.evaluator import Evaluator, Isolation, Json, ModelBudget, Replay
 from ..types.formats import Format
 from ..types.jobs import Executor, Failures, JobEstimate, JobReport, JobStatus, Target
@@ -27,6 +27,7 @@ from ..types.results import (
     RowDiff,
 )
 from .calls import Call, decode, encode, evaluator_body, path_part, query
+from .kept_rows import KeptRows, kept_rows
 from .transport import TransportT, Verbs, stream, verb
 
 _EVENT_DATA: Final = b"data:"
@@ -355,30 +356,40 @@ class JobVerbs(Verbs[TransportT]):
                 yield row.record()
 
     @verb
-    async def download(self, job_id: str, file: Path | str, *, evaluator: str | None = None) -> int:
+    async def download(
+        self, job_id: str, file: Path | str, *, evaluator: str | None = None, resume: bool = False
+    ) -> int:
         """Write every row with its result to a file, and return the size of the file in bytes.
 
         Args:
           job_id: Id of the job.
           file: Path of the file; its suffix is the format: .jsonl, .csv or .parquet.
           evaluator: Label of one of the job's evaluators; None for every one.
+          resume: Whether to go on with the `<name>.part` of an earlier call with the same arguments.
 
         Raises:
-          InvalidRequest: there is no such format.
+          InvalidRequest: there is no such format, or its files cannot be resumed.
           NotFound: there is no such job or evaluator.
 
         After an error the file is as it was; what had arrived by then is beside it, as `<name>.part`.
         """
-        path = _path(job_id, f"rows.{Format.of_name(str(file))}") + query(evaluator=evaluator)
+        format_, part, blocking = Format.of_name(str(file)), Path(f"{file}.part"), self._transport.call_blocking
+        kept = await blocking(kept_rows, part, format_) if resume else KeptRows()
+        path = _path(job_id, f"rows.{format_}") + query(evaluator=evaluator, first=kept.next_row or None)
         async with aclosing(self._transport.download(Call("GET", path, NoneType))) as pieces:
-            piece = await anext(pieces, b"")
-            part = Path(f"{file}.part")
-            with await self._transport.call_blocking(part.open, "wb") as written:
-                while piece:
-                    await self._transport.call_blocking(written.write, piece)
-                    piece = await anext(pieces, b"")
+            begun = await anext(pieces, b"")
+            while len(begun) < len(kept.header) and (piece := await anext(pieces, b"")):
+                begun += piece
+            if not begun.startswith(kept.header):
+                raise InvalidRequest(f"the job has other columns than {part}; download all of it")
+            with await blocking(part.open, "r+b" if kept.size else "wb") as written:
+                await blocking(written.truncate, kept.size)
+                await blocking(written.seek, kept.size)
+                await blocking(written.write, begun[len(kept.header) :])
+                async for piece in pieces:
+                    await blocking(written.write, piece)
                 size = written.tell()
-            await self._transport.call_blocking(part.replace, file)
+            await blocking(part.replace, file)
             return size
 
     @verb

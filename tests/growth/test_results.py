@@ -121,6 +121,18 @@ async def test_a_download_is_one_pass(jobs: Jobs, which: Filter) -> None:
     assert many.read <= WITH_THE_ROWS * few.read
 
 
+async def test_a_download_from_a_row_on_does_not_read_those_before(jobs: Jobs) -> None:
+    async def rest(job: Job) -> None:
+        results = tables(jobs.store).results
+        page, cursor = await results.page(job.id, _EVERY, cursor=results.after_row(job.rows - _LIMIT - 1), limit=1000)
+        assert [one.row for one in page[::EVALUATORS]] == list(range(job.rows - _LIMIT, job.rows))
+        assert cursor is None
+
+    few, many = await jobs.of_both(rest)
+    assert many.statements <= few.statements
+    assert many.read <= SAME * few.read
+
+
 @pytest.mark.parametrize("which", [_EVERY, Filter(1), _FAILED, Filter(2, status="scored")])
 async def test_a_count_by_status_reads_tallies(jobs: Jobs, which: Filter) -> None:
     counts = [sum([1 async for _ in tables(jobs.store).results.every(job.id, which)]) for job in (jobs.few, jobs.many)]

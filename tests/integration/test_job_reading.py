@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.types.errors import NotFound
+from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from tests import forked
 from tests.both_clients import FLAVOURS, open_client
@@ -114,6 +114,30 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     every = list(client.jobs.changes(*jobs, evaluator="evaluator 1"))  # read in pages of 1,000
     assert sorted(one.row for one in (*better, *worse)) == [one.row for one in every]
     assert [row.index for row in client.jobs.first_rows(jobs[0], 2, sort="row")] == [0, 1]
+
+
+def test_a_download_goes_on_where_it_broke_off(client: Client, url: str, tmp_path: Path) -> None:
+    rows = [{"n": n, "outputs": f'line "{n}"\nand, more'} for n in range(1200)]
+    job = client.jobs.wait(client.jobs.create([Evaluator(KIND), Evaluator(KIND)], rows, isolation=Isolation.BATCH).id)
+    for suffix in ("jsonl", "csv"):
+        file, part = tmp_path / f"rows.{suffix}", tmp_path / f"rows.{suffix}.part"
+        client.jobs.download(job.id, file)
+        whole = file.read_bytes()
+        for size in (0, 10, len(whole) // 2, len(whole) - 1, len(whole)):
+            part.write_bytes(whole[:size])
+            assert client.jobs.download(job.id, file, resume=True) == len(whole)
+            assert (file.read_bytes() == whole, part.exists()) == (True, False)
+        part.write_bytes(whole[: len(whole) // 2])
+        done = forked.run(["jobs", "download", job.id, str(file), "--resume", "--url", url])
+        assert (done.returncode, file.read_bytes() == whole) == (0, True), done.stderr
+    part.write_bytes(whole.replace(b"row.n", b"row.m"))
+    with pytest.raises(InvalidRequest, match="other columns"):
+        client.jobs.download(job.id, file, resume=True)
+    assert file.read_bytes() == whole
+    with Client(url) as plain:
+        rest = plain._transport.http.get(f"/v1/jobs/{job.id}/rows.jsonl?first=1199").text.splitlines()
+        assert [json.loads(line)["index"] for line in rest] == [1199, 1199]
+        assert plain._transport.http.get(f"/v1/jobs/{job.id}/rows.jsonl?first=1200").text == ""
 
 
 def test_commands_read_the_same(url: str, jobs: list[str]) -> None:

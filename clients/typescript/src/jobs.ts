@@ -128,8 +128,8 @@ export class Jobs {
     return this.#http.json("GET", path(id, `compare/${segment(other)}/pairs`), { query });
   }
 
-  /** Return all rows as a file, as a stream of bytes. */
-  async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string } = {}): Promise<ReadableStream<Uint8Array>> {
+  /** Return all rows as a file, from the row `first` on, as a stream of bytes. */
+  async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string; first?: number } = {}): Promise<ReadableStream<Uint8Array>> {
     const response = await this.#http.send("GET", path(id, `rows.${format}`), { query });
     return response.body ?? new Blob([]).stream();
   }

@@ -25,7 +25,7 @@ from evaluator_host.platform.terminal.job_tables import (
     schedule_facts,
 )
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
-from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
+from evaluator_host.types.errors import HostUnreachable, InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.types.jobs import Executor, Failures, JobReport, JobStatus, Target
 from evaluator_host.types.json_values import InvalidJson, decode_json
@@ -295,10 +295,18 @@ def download(
     ],
     *,
     evaluator: _EvaluatorOption = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with FILE.part, which an interrupted download has left.")
+    ] = False,
     client: ClientOption,
 ) -> None:
     """Write all rows with their results to a file."""
-    written = client.jobs.download(named_job(client, job).id, file, evaluator=evaluator)
+    try:
+        written = client.jobs.download(named_job(client, job).id, file, evaluator=evaluator, resume=resume)
+    except HostUnreachable as error:
+        if not Path(f"{file}.part").exists():
+            raise
+        raise HostUnreachable(f"{error.detail}; `--resume` goes on with {file}.part") from error
     err.print(plain(f"wrote {written} bytes to {file}"))
 
 

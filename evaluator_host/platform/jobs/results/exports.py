@@ -38,15 +38,15 @@ class JobExports:
     rows: RowReader
 
     async def write(
-        self, workspace_id: str, job_id: str, format_: Format, *, evaluator: str | None = None
+        self, workspace_id: str, job_id: str, format_: Format, *, evaluator: str | None = None, first: int = 0
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes of a file with a job's rows.
+        """Yield the bytes of a file with a job's rows, from the row `first` on.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
           InvalidRequest: the format is not one of JSONL, CSV and Parquet, or this host was installed without Parquet.
         """
-        chunks = self.rows.every(workspace_id, job_id, Filter(), evaluator=evaluator)
+        chunks = self.rows.every(workspace_id, job_id, Filter(), evaluator=evaluator, first=first)
         if format_ is Format.JSONL:
             async for rows in chunks:
                 yield await asyncio.to_thread(lambda: b"".join(encode_json(row) + b"\n" for row in rows))  # noqa: B023

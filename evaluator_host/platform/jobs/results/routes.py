@@ -142,14 +142,15 @@ def job_results_api(results: JobResults, rows: RowReader, exports: JobExports) -
         evaluator: Annotated[
             str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
         ] = None,
+        first: Annotated[int, Query(ge=0, le=2**53, description="Number of the first row of the file.")] = 0,
     ) -> Response:
         """Download all rows with their results: complete as JSONL, as flat columns in CSV and Parquet."""
         memory_of(request.scope).reserve(_DOWNLOAD_BYTES)
         format_ = Format(file_format)
-        pieces = exports.write(workspace, job_id, format_, evaluator=evaluator)
-        first = await anext(pieces, b"")  # an error here is still an error response, not a truncated file
+        pieces = exports.write(workspace, job_id, format_, evaluator=evaluator, first=first)
+        piece = await anext(pieces, b"")  # an error here is still an error response, not a truncated file
         headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
-        return StreamingResponse(_whole(first, pieces), media_type=format_.media_type, headers=headers)
+        return StreamingResponse(_whole(piece, pieces), media_type=format_.media_type, headers=headers)
 
     router.routes.extend(_comparisons(results, rows).routes)
     return router

@@ -213,9 +213,9 @@ class RowReader:
         return rows, cursor
 
     async def every(
-        self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None
+        self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None, first: int = 0
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows with a result that matches `which`, in order, some MB at a time.
+        """Yield all rows from `first` on with a result that matches `which`, in order, some MB at a time.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
@@ -223,7 +223,7 @@ class RowReader:
         job = await self.jobs.get_job(workspace_id, job_id)
         evaluators = await self.jobs.evaluators(job_id)
         which = _at(which, evaluators, evaluator)
-        cursor: str | None = None
+        cursor = self.results.after_row(first - 1) if first else None
         while True:
             found, cursor = await self.results.page(job_id, which, cursor=cursor, limit=500, most_bytes=PART_BYTES)
             rows = await self._rows(job, evaluators, found, most_bytes=PART_BYTES)

@@ -1,6 +1,7 @@
 """Reads stored results of jobs and answers of models: in pages, all of them, or only the values for statistics."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
@@ -118,6 +119,10 @@ class Results(Repository):
     def after(self, result: StoredResult, sort: Sort) -> str:
         """Return the cursor of the page that starts after a result."""
         return _Order(sort).cursor(result)
+
+    def after_row(self, row: int) -> str:
+        """Return the cursor of the page, in the order of rows, that starts after all results of a row."""
+        return _Order(Sort.ROW).cursor(_Place(row, sys.maxsize))
 
     async def count(self, job_id: str, which: Filter) -> int:
         """Return how many results match the filter; of a filter by status the tallies of the job know it."""
@@ -242,7 +247,7 @@ class _Order:
         """Return the value by which a result is sorted first."""
         return None if self.column is None else getattr(one, self._name)
 
-    def cursor(self, last: StoredResult) -> str:
+    def cursor(self, last: StoredResult | _Place) -> str:
         return orjson.dumps([self._sort, self.value(last), last.row, last.position]).hex()
 
     def place(self, cursor: str) -> _Place:

@@ -1,0 +1,64 @@
+"""Reads what an interrupted download of a job's rows has left, so that the next one goes on from there."""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..types.errors import InvalidRequest
+from ..types.formats import Format
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """The beginning of a file that need not be sent again.
+
+    Attributes:
+      size: Its length in bytes.
+      next_row: Number of the row that follows it; earlier ones are complete, with the results of all evaluators.
+      header: First line of a CSV file, which every answer has.
+    """
+
+    size: int = 0
+    next_row: int = 0
+    header: bytes = b""
+
+
+def kept_rows(part: Path, format_: Format) -> KeptRows:
+    """Return what can be kept of an interrupted download; nothing if there is no such file.
+
+    Raises:
+      InvalidRequest: the format has an end without which the rows cannot be read, or the file is not of that format.
+    """
+    if format_ not in (Format.JSONL, Format.CSV):
+        raise InvalidRequest(f"a download as {format_} cannot be resumed: download all of it, or as .jsonl or .csv")
+    try:
+        return _whole_rows(part, format_)
+    except ValueError as error:
+        raise InvalidRequest(f"{part} is not what a download as {format_} has left; remove it") from error
+
+
+def _whole_rows(part: Path, format_: Format) -> KeptRows:
+    kept, size, record, within_cell = KeptRows(), 0, bytearray(), False
+    with suppress(FileNotFoundError), part.open("rb") as lines:
+        for line in lines:
+            record += line
+            within_cell ^= format_ is Format.CSV and line.count(b'"') % 2 == 1
+            if within_cell or not line.endswith(b"\n"):
+                continue
+            if format_ is Format.CSV and not kept.header:
+                kept = KeptRows(len(record), 0, bytes(record))
+            elif (row := _number(record, format_)) is None:
+                break  # what follows the last row of a shard
+            elif row != kept.next_row:
+                kept = KeptRows(size, row, kept.header)
+            size, record = size + len(record), bytearray()
+    return kept
+
+
+def _number(record: bytes | bytearray, format_: Format) -> int | None:
+    """Return the number of the row that a line of a download has."""
+    if format_ is Format.CSV:
+        return int(record.partition(b",")[0])
+    found: int | None = json.loads(record).get("index")
+    return found
