@@ -15,6 +15,7 @@ from evaluator_host.types.jobs import JobStatus
 from tests.jobs.test_job_process import SLOW, job_process
 from tests.keyed import eventually
 from tests.over_http import calling_processes
+from tests.processes import is_running
 from tests.server import Server, new_home
 
 pytestmark = pytest.mark.long("it waits a minute for each; unit/test_child_watch.py has the same with shorter periods")
@@ -71,6 +72,10 @@ def test_processes_that_hang_are_named_and_replaced(host: Server) -> None:
     forker = next(pid for pid in child_pids(host.process.pid) if calls[0] in child_pids(pid))
     os.kill(forker, signal.SIGSTOP)
     eventually(lambda: "the process that starts the others" in asked(host, "/readyz").text, within_s=HANGS_S)
+    eventually(lambda: not is_running(forker), within_s=HANGS_S)
+    eventually(lambda: asked(host, "/readyz").status_code == 200)
+    assert is_running(calls[0]), "the others stay"
+    os.kill(calls[0], signal.SIGKILL)
     eventually(lambda: calling_processes(host) not in ([], calls), within_s=HANGS_S)
     eventually(lambda: asked(host, "/readyz").status_code == 200)
     assert host.stop() == 0

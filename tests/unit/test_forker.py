@@ -67,12 +67,15 @@ async def test_calls_answers_errors_and_the_end(forker: Forker) -> None:
         await channel.call("add", 1)
 
 
-async def test_workers_end_with_the_process_that_forks_them() -> None:
+async def test_workers_outlive_the_process_that_forked_them_and_end_with_the_host() -> None:
     forker = await asyncio.to_thread(Forker)
-    _, end = await forker.fork(worker, "sum")
+    pid, end = await forker.fork(worker, "sum")
     channel = await Channel(nothing).over(end)
     running = asyncio.create_task(channel.ended.wait())
+    os.kill(forker.pid, signal.SIGKILL)
+    await asyncio.to_thread(os.waitid, os.P_PID, forker.pid, os.WEXITED | os.WNOWAIT)
     assert await channel.call("add", 1, 2) == ("sum", 3)
+    os.kill(pid, signal.SIGSTOP)  # the kernel ends it, even if it hangs
     forker.close()
     await asyncio.wait_for(running, 10)
     with pytest.raises(ForkerEnded):

@@ -2,15 +2,17 @@
 
 The process that forks them is itself forked from the host before the host has an event loop or threads, because a fork
 of a process with threads may find their locks held. A worker shares the memory of modules that the host has imported,
-and starts in milliseconds. All workers end with the host, however it ends. The processes trust each other.
+and starts in milliseconds. All workers end with the host, however it ends, but not with the process that forked them.
+The processes trust each other.
 """
 
 import asyncio
-import ctypes
+import fcntl
 import importlib
 import logging
 import os
 import pickle
+import select
 import signal
 import socket
 import sys
@@ -22,7 +24,6 @@ from typing import Any, Final, NoReturn, Self, cast
 from evaluator_host.engine.system.processes import start_process
 from evaluator_host.types.errors import HostError, MachineExhausted
 
-_PR_SET_PDEATHSIG: Final = 1
 _REQUEST_BYTES: Final = 1 << 17
 _PID_BYTES: Final = 32
 _HEAD_BYTES: Final = 8
@@ -43,7 +44,7 @@ class ForkerEnded(Exception):
 class Forker:
     """Starts worker processes, which end when this is closed or the host ends. Create it before any thread.
 
-    When the process that forks them is lost, its workers end with it; the next one is a new interpreter.
+    When the process that forks them is lost, the workers stay; the next one is a new interpreter.
 
     Attributes:
       pid: Its process id.
@@ -55,12 +56,13 @@ class Forker:
         self._closed = False
         self._reaped = 0
         self._again: asyncio.subprocess.Process | None = None
-        host = os.getpid()
+        self._host_lives, self._lifeline = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             self._socket.close()
+            os.close(self._lifeline)
             try:
-                _fork_workers(theirs, host)
+                _fork_workers(theirs, self._host_lives)
             finally:
                 os._exit(1)  # this process must never continue as a second host
         theirs.close()
@@ -68,6 +70,9 @@ class Forker:
 
     def close(self) -> None:
         """End all workers that have not ended."""
+        if not self._closed:
+            os.close(self._lifeline)
+            os.close(self._host_lives)
         self._closed = True
         self._socket.close()
 
@@ -90,7 +95,7 @@ class Forker:
             raise
 
     async def rest(self) -> None:
-        """End the process that forks workers, and these; the next one starts when it is needed, in about a second."""
+        """End the process that forks workers; the next one starts when it is needed, in about a second."""
         async with self._turn:
             self._end_lost()
 
@@ -146,11 +151,12 @@ class Forker:
             self._socket.settimeout(0)
             program = (
                 f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import fork_workers; "
-                f"fork_workers({theirs.fileno()}, {os.getpid()}, {module!r})"
+                f"fork_workers({theirs.fileno()}, {self._host_lives}, {module!r})"
             )
             argv, null = (sys.executable, "-P", "-c", program), asyncio.subprocess.DEVNULL
             with theirs, MachineExhausted.refused("start the process that starts the others"):
-                self._again = await start_process(*argv, stdin=null, pass_fds=(theirs.fileno(),))
+                passed = (theirs.fileno(), self._host_lives)
+                self._again = await start_process(*argv, stdin=null, pass_fds=passed)
             self.pid = self._again.pid
             if not rested:
                 _log.warning("the process that starts the others was lost; the next one is process %d", self.pid)
@@ -172,19 +178,19 @@ def _drop(forking: "asyncio.Future[tuple[int, socket.socket]]") -> None:
         forking.result()[1].close()
 
 
-def fork_workers(requests: int, host: int, module: str) -> NoReturn:
+def fork_workers(requests: int, host_lives: int, module: str) -> NoReturn:
     """Fork workers in a new interpreter, over a socket's descriptor, once a module that they need is imported."""
     importlib.import_module(module)
-    _fork_workers(socket.socket(fileno=requests), host)
+    _fork_workers(socket.socket(fileno=requests), host_lives)
 
 
-def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
+def _fork_workers(requests: socket.socket, host_lives: int) -> NoReturn:
     """Fork a worker for each request, until the host ends."""
     os.setsid()  # Ctrl-C in a terminal is for the host alone
     # A service manager may send these to all processes; programs started here get them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _ignore)
-    _end_with(host)
+    _end_with_host(host_lives)
     while True:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps ended workers
         request, channel, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
@@ -193,14 +199,13 @@ def _fork_workers(requests: socket.socket, host: int) -> NoReturn:
         if request == _PING:
             requests.send(b"0")
             continue
-        forker = os.getpid()
         try:
             pid = os.fork()
         except OSError as error:
             pid = -(error.errno or 1)
         if pid == 0:
             requests.close()
-            _end_with(forker)
+            _end_with_host(host_lives)
             _work(request, *channel)
         os.close(*channel)
         requests.send(str(pid).encode())
@@ -222,11 +227,14 @@ def _work(request: bytes, channel: int) -> NoReturn:
         os._exit(code)
 
 
-def _end_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends; end it now if that has happened."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(0)
+def _end_with_host(host_lives: int) -> None:
+    """Have the kernel kill this process when the host ends: then the pipe `host_lives` has nobody who could write."""
+    own = os.open(f"/proc/self/fd/{host_lives}", os.O_RDONLY | os.O_NONBLOCK)  # opened anew: signals have one receiver
+    fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    if select.select([own], [], [], 0)[0]:
+        os._exit(0)  # it has ended already
 
 
 def _ignore(*_: object) -> None:
