@@ -4,6 +4,7 @@ Credentials reach uv and npm by environment variables or by a file that only thi
 all messages before anybody sees those.
 """
 
+import asyncio
 import base64
 import json
 import re
@@ -90,22 +91,27 @@ async def uv_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
       Misconfigured: the CA file cannot be read.
     """
     async with work_folder(index.work_dir, _PREFIX) as path:
-        environment = _proxy(index) | {
-            "HOME": str(path),
-            "UV_CACHE_DIR": str(index.cache_dir / "uv"),
-            "UV_PYTHON_DOWNLOADS": "never",
-            "UV_HTTP_RETRIES": _RETRIES,
-            "NO_COLOR": "1",
-        }
-        if index.ca_file is not None:
-            environment["SSL_CERT_FILE"] = str(_trusted(index.ca_file, path))
-        if index.pip_index_url:
-            address, parts = _without_credentials(index.pip_index_url)
-            environment["UV_DEFAULT_INDEX"] = f"{_INDEX_NAME}={address}"
-            if parts.username:
-                environment[f"UV_INDEX_{_INDEX_NAME.upper()}_USERNAME"] = unquote(parts.username)
-                environment[f"UV_INDEX_{_INDEX_NAME.upper()}_PASSWORD"] = unquote(parts.password or "")
-        yield Workspace(path, environment)
+        # in a thread: many look-ups begin at once, and each reads and writes certificates of half a megabyte
+        yield Workspace(path, await asyncio.to_thread(_uv_environment, index, path))
+
+
+def _uv_environment(index: IndexSettings, path: Path) -> dict[str, str]:
+    environment = _proxy(index) | {
+        "HOME": str(path),
+        "UV_CACHE_DIR": str(index.cache_dir / "uv"),
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_HTTP_RETRIES": _RETRIES,
+        "NO_COLOR": "1",
+    }
+    if index.ca_file is not None:
+        environment["SSL_CERT_FILE"] = str(_trusted(index.ca_file, path))
+    if index.pip_index_url:
+        address, parts = _without_credentials(index.pip_index_url)
+        environment["UV_DEFAULT_INDEX"] = f"{_INDEX_NAME}={address}"
+        if parts.username:
+            environment[f"UV_INDEX_{_INDEX_NAME.upper()}_USERNAME"] = unquote(parts.username)
+            environment[f"UV_INDEX_{_INDEX_NAME.upper()}_PASSWORD"] = unquote(parts.password or "")
+    return environment
 
 
 @asynccontextmanager
@@ -116,21 +122,25 @@ async def npm_workspace(index: IndexSettings) -> AsyncIterator[Workspace]:
       Misconfigured: the CA file cannot be read.
     """
     async with work_folder(index.work_dir, _PREFIX) as path:
-        (path / "home").mkdir()
-        rc_file = path / "home" / "user.npmrc"
-        rc_file.write_text(_npmrc(index), "utf-8")
-        rc_file.chmod(0o600)
-        (path / "home" / "global.npmrc").touch()
-        environment = _proxy(index) | {
-            "HOME": str(path / "home"),
-            "npm_config_userconfig": str(rc_file),
-            "npm_config_globalconfig": str(path / "home" / "global.npmrc"),
-            "npm_config_cache": str(index.cache_dir / "npm"),
-            "NO_COLOR": "1",
-        }
-        if index.ca_file is not None:
-            environment["NODE_EXTRA_CA_CERTS"] = str(_copied(index.ca_file, path / "home"))
-        yield Workspace(path, environment)
+        yield Workspace(path, await asyncio.to_thread(_npm_environment, index, path))
+
+
+def _npm_environment(index: IndexSettings, path: Path) -> dict[str, str]:
+    (path / "home").mkdir()
+    rc_file = path / "home" / "user.npmrc"
+    rc_file.write_text(_npmrc(index), "utf-8")
+    rc_file.chmod(0o600)
+    (path / "home" / "global.npmrc").touch()
+    environment = _proxy(index) | {
+        "HOME": str(path / "home"),
+        "npm_config_userconfig": str(rc_file),
+        "npm_config_globalconfig": str(path / "home" / "global.npmrc"),
+        "npm_config_cache": str(index.cache_dir / "npm"),
+        "NO_COLOR": "1",
+    }
+    if index.ca_file is not None:
+        environment["NODE_EXTRA_CA_CERTS"] = str(_copied(index.ca_file, path / "home"))
+    return environment
 
 
 def _npmrc(index: IndexSettings) -> str:

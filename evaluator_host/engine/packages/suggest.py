@@ -93,8 +93,12 @@ class _PinSearch:
             if one is not None and not (hint and _VERSION.fullmatch(one[1])):
                 asked[place] = one  # otherwise the hint is the version that the text misspells
         await self.add_newest(asked, into)
-        meant = {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
+        meant = await anyio.to_thread.run_sync(self._meant, asked)
         await self.add_newest({place: (name, "") for place, name in meant.items() if name and place not in into}, into)
+
+    def _meant(self, asked: Mapping[int, tuple[str, str]]) -> dict[int, str | None]:
+        """Return the similar well-known name of each; twenty names take a tenth of a second."""
+        return {place: close_name(name.partition("[")[0], self._language) for place, (name, _) in asked.items()}
 
     async def add_newest(self, asked: Mapping[K, tuple[str, str]], into: dict[K, str]) -> None:
         """Add the newest matching pin of each `(name, range)`, if there is one."""

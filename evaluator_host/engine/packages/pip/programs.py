@@ -1,8 +1,10 @@
 """Asks a Python index by programs of the host's own, in processes of their own."""
 
+import asyncio
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -11,6 +13,11 @@ import certifi
 from evaluator_host.engine.packages.index import uv_workspace
 from evaluator_host.engine.packages.tools import Resolver, unreachable
 from evaluator_host.types.errors import PackagesFailed
+
+
+def _write(file: Path, asked: dict[str, Any]) -> None:
+    file.touch(0o600)  # it may hold credentials
+    file.write_text(json.dumps(asked), "utf-8")
 
 
 class PipPrograms:
@@ -39,8 +46,7 @@ class PipPrograms:
         async with uv_workspace(index) as workspace:
             asked["authorities"] = workspace.environment.get("SSL_CERT_FILE", certifi.where())
             file = workspace.path / "asked.json"
-            file.write_text(json.dumps(asked), "utf-8")
-            file.chmod(0o600)
+            await asyncio.to_thread(_write, file, asked)
             argv = (sys.executable, "-I", "-m", f"evaluator_host.engine.packages.pip.{program}", str(file))
             finished = await resolver.attempt(argv, workspace)
         if finished.code != 0:

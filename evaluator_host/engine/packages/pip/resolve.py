@@ -96,7 +96,8 @@ async def _compile(
     deps: bool = True,
 ) -> Finished:
     async with uv_workspace(resolver.index) as workspace:
-        (workspace.path / _SOURCE).write_text("".join(f"{line}\n" for line in requirements), "utf-8")
+        text = "".join(f"{line}\n" for line in requirements)
+        await asyncio.to_thread((workspace.path / _SOURCE).write_text, text, "utf-8")
         flags = [] if sources else ["--only-binary", ":all:"]
         flags += ["--resolution", "lowest"] if lowest else []
         flags += [] if deps else ["--no-deps"]
