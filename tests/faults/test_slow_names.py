@@ -22,7 +22,7 @@ from tests.server import Server, new_home
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 COUNT = 10
-_SLOW = """
+SLOW_LIBRARY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
@@ -35,7 +35,7 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
   return ((lookup *)dlsym(RTLD_NEXT, "getaddrinfo"))(host, port, hints, found);
 }
 """
-_ASKING = """
+ASKING = """
 import json, os, urllib.request
 
 def evaluate(inputs, outputs, trace):
@@ -43,7 +43,7 @@ def evaluate(inputs, outputs, trace):
     request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, {"Content-Type": "application/json"})
     return {"score": 1.0, "reason": json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]}
 """
-_REACHING = """
+REACHING = """
 import os, socket, urllib.parse
 
 def evaluate(inputs, outputs, trace):
@@ -76,7 +76,7 @@ async def asked(client: httpx.AsyncClient, code: str, **more: Any) -> str:
 async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path: Path) -> None:
     library = tmp_path / "slow.so"
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
-    await asyncio.to_thread(subprocess.run, command, input=_SLOW, text=True, check=True)
+    await asyncio.to_thread(subprocess.run, command, input=SLOW_LIBRARY, text=True, check=True)
     home = new_home(tmp_path)
     async with open_store(settings("bubblewrap").model_copy(update={"data_dir": home})) as store:
         keys = [(await store.keys.create_key(space, space))[1] for space in ("alpha", "beta")]
@@ -101,7 +101,7 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
     """Have alpha make alerts, send their messages and open connections, all to slow names; ask as beta meanwhile."""
     row = {"evaluators": [{"code": "def evaluate(i, o, t):\n    return 1.0"}], "dataset": {"rows": [{"n": 1}]}}
     job = (await alpha.post("/v1/jobs", json=row)).raise_for_status().json()["id"]
-    for code, grants in ((_ASKING, {"models": ["judge"]}), (_REACHING, {"network": [port]})):
+    for code, grants in ((ASKING, {"models": ["judge"]}), (REACHING, {"network": [port]})):
         await asked(beta, code, **grants, inputs={"question": "warm", "to": [port]})  # starts and loads the sandboxes
     rules = [
         {"name": f"low{n}", "metric": "mean", "below": 0, "job": job, "url": f"https://slow{n}.example/x"}
@@ -115,15 +115,15 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
         asyncio.create_task(
             alpha.post(
                 "/v1/evaluate",
-                json={"evaluator": {"code": _REACHING, "network": ["*.test:80"]}, "inputs": {"to": hosts}},
+                json={"evaluator": {"code": REACHING, "network": ["*.test:80"]}, "inputs": {"to": hosts}},
             )
         )
     )
     await asyncio.sleep(0.5)
     for number in range(2):  # by the second time, alpha has given up, but the look-ups have not
-        told = await asked(beta, _ASKING, models=["judge"], inputs={"question": f"q{number}"})
+        told = await asked(beta, ASKING, models=["judge"], inputs={"question": f"q{number}"})
         assert told == f"answer to q{number}"
-        assert "200" in await asked(beta, _REACHING, network=[port], inputs={"to": [port]})
+        assert "200" in await asked(beta, REACHING, network=[port], inputs={"to": [port]})
         *tests, reached = await asyncio.gather(*sent)
     assert {one["status"] for answer in tests for one in answer.json()["deliveries"]} == {"waiting"}
     said = " ".join(str(one["error"]) for answer in tests for one in answer.json()["deliveries"])
