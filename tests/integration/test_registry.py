@@ -77,7 +77,7 @@ async def test_an_image_that_holds_no_set_is_refused(registry_server: Registry, 
     await asyncio.to_thread(registry_server.put_image, "plain", {"config": {}}, [])
     with pytest.raises(PackagesFailed, match="holds no package set"):
         await pull(f"{registry_server.name}/plain:1", target, max_bytes=MOST)
-    with pytest.raises(PackagesFailed, match="has no such image; look whether"):
+    with pytest.raises(PackagesFailed, match="has no such image; check the name"):
         await pull(f"{registry_server.name}/absent:1", target, max_bytes=MOST)
 
 

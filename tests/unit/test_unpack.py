@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.engine.environments.registry.http import _below
 from evaluator_host.engine.environments.registry.set_image import unpack
 from evaluator_host.types.errors import PackagesFailed
 
@@ -61,3 +62,15 @@ def test_a_header_without_end_is_refused_before_it_is_read(kind: bytes, tmp_path
     pieces = iter([header.tobuf(tarfile.GNU_FORMAT)])
     with pytest.raises(PackagesFailed, match="a header of"):
         unpack(pieces, tmp_path, max_bytes=1 << 20)
+
+
+def test_a_layer_that_unfolds_beside_the_set_is_refused() -> None:
+    whole = BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as tar:
+        beside = member("other/zeros")
+        beside.size = 100_000
+        tar.addfile(beside, BytesIO(bytes(beside.size)))
+    assert len(whole.getvalue()) < 1000
+    assert list(_below(iter([whole.getvalue()]), "opt/packages", 100_000)) == []
+    with pytest.raises(PackagesFailed, match="a layer of the image unfolds to more than 99999 bytes"):
+        list(_below(iter([whole.getvalue()]), "opt/packages", 99_999))

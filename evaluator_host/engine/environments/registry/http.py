@@ -27,8 +27,10 @@ import httpx
 
 from evaluator_host.engine.environments.record import Record
 from evaluator_host.engine.environments.registry.set_image import (
+    ENTRIES,
     FORMAT,
     LABEL_SET,
+    RECORD_BYTES,
     RECORD_PATH,
     Pulled,
     check_lock,
@@ -157,7 +159,7 @@ def _pull(where: tuple[str, str], target: Path, digest: str | None, max_bytes: i
         labels = (config.get("config") or {}).get("Labels") or {}
         if LABEL_SET not in labels:
             raise PackagesFailed(f"{name}:{tag} holds no package set; `evaluator-host packages push` makes such images")
-        layers = _Layers(registry, manifest["layers"])
+        layers = _Layers(registry, manifest["layers"], max_bytes + RECORD_BYTES)
         record = take_out(layers.archive, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
     return Pulled(record, target, f"{name}@{found}")
 
@@ -168,13 +170,14 @@ class _Layers:
 
     registry: "_Registry"
     layers: list[dict[str, Any]]
+    max_bytes: int  # size of all files of a layer
 
     @contextmanager
     def archive(self, path: str) -> Iterator[Iterator[bytes]]:
         """Yield a tar of the file or folder at `path`, in pieces, from the last layer that has it."""
         for layer in reversed(self.layers):
             with self.registry.blob(layer) as pieces:
-                found = _below(pieces, path.lstrip("/"))
+                found = _below(pieces, path.lstrip("/"), self.max_bytes)
                 if (first := next(found, None)) is not None:
                     yield _joined(first, found)
                     return
@@ -186,11 +189,21 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _below(pieces: Iterator[bytes], prefix: str) -> Iterator[bytes]:
-    """Yield a tar of the files at a path in a layer, named from the path's last part on; nothing if there are none."""
-    base, some = PurePosixPath(prefix).name, False
+def _below(pieces: Iterator[bytes], prefix: str, max_bytes: int) -> Iterator[bytes]:
+    """Yield a tar of the files at a path in a layer, named from the path's last part on; nothing if there are none.
+
+    Raises:
+      PackagesFailed: the layer is larger, or has more files; beside the path too, since all of it is unpacked.
+    """
+    base, some, left = PurePosixPath(prefix).name, False, max_bytes
     with tarfile.open(fileobj=as_file(pieces), mode="r|*", tarinfo=BoundedHeaders) as tar:
-        for member in tar:
+        for count, member in enumerate(tar):
+            left -= abs(member.size)
+            if left < 0 or count > ENTRIES:
+                raise PackagesFailed(
+                    f"a layer of the image unfolds to more than {max_bytes} bytes or {ENTRIES} files, so it is not "
+                    "that of a package set; check the name"
+                )
             name = PurePosixPath("/", member.name).as_posix().lstrip("/")
             if name != prefix and not name.startswith(f"{prefix}/"):
                 continue

@@ -35,9 +35,9 @@ from evaluator_host.types.errors import InvalidRequest, PackagesFailed
 LABEL_SET: Final = "evaluator-host.package-set"
 RECORD_PATH: Final = "/opt/environment.json"
 FORMAT: Final = 1
-_RECORD_BYTES: Final = 64 * 1024**2  # bytes of a record; the lock of a thousand packages has some megabytes
+RECORD_BYTES: Final = 64 * 1024**2  # bytes of a record; the lock of a thousand packages has some megabytes
 _BUFFER_BYTES: Final = 1024 * 1024
-_ENTRIES: Final = 1_000_000
+ENTRIES: Final = 1_000_000
 
 
 Archive: TypeAlias = Callable[[str], AbstractContextManager[Iterator[bytes]]]
@@ -74,7 +74,7 @@ def take_out(archive: Archive, *, target: Path, digest: str | None, max_bytes: i
             files = stage / "packages"
             files.mkdir()
             with archive(RECORD_PATH) as pieces:
-                record, tree = _read_record(read_file(pieces, max_bytes=_RECORD_BYTES))
+                record, tree = _read_record(read_file(pieces, max_bytes=RECORD_BYTES))
             check_lock(record, digest=digest or record.digest)
             tell("extracting", 0, None)
             with archive(IMAGE_PACKAGES) as pieces:
@@ -146,10 +146,10 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     try:
         with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
             for count, member in enumerate(tar):
-                left -= member.size
-                if left < 0 or count > _ENTRIES:
+                left -= abs(member.size)
+                if left < 0 or count > ENTRIES:
                     raise PackagesFailed(
-                        f"the package set is larger than {max_bytes} bytes or {_ENTRIES} files; push one with "
+                        f"the package set is larger than {max_bytes} bytes or {ENTRIES} files; push one with "
                         "fewer packages"
                     )
                 path = _inside(folder, member.name)
