@@ -5,7 +5,10 @@ the page load scripts and data from this host only: the output of an evaluator c
 """
 
 import asyncio
+import base64
 import gzip
+import hashlib
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,13 +35,14 @@ _FOREVER: Final = "public, max-age=31536000, immutable"  # the names contain a h
 _MEDIA_TYPES: Final = {
     "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "txt": "text/plain", "wasm": "application/wasm",
 }  # fmt: skip
+_SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _NOT_BUILT: Final = (
     "The pages of the workbench are not built. In a checkout `make setup` builds them; a wheel contains them.\n"
     "The API works without them: see /openapi.json.\n"
 )
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; font-src 'self'; "
-    "style-src 'self' 'nonce-{nonce}'; "  # the editor's own style sheets
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{scripts}; connect-src 'self'; font-src 'self'; "
+    "style-src 'self' 'nonce-{nonce}'; "  # of the frame, and the editor's own
     "img-src 'self' data: blob:; "  # data: the editor's squiggles; blob: a plot that is downloaded
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types worker"  # one policy, for the address of TypeScript's worker
@@ -61,10 +65,11 @@ class _Asset:
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A build that was read; `stamp` changes with every build."""
+    """A build that was read; `stamp` changes with every build, `policy` allows the scripts inside of `page`."""
 
     stamp: int
     page: str
+    policy: str
     docs: str
     assets: Mapping[str, _Asset]
 
@@ -121,7 +126,7 @@ class Workbench:
         if request.url.path == _DOCS:
             return HTMLResponse(built.docs, headers={"Content-Security-Policy": _DOCS_POLICY})
         nonce = secrets.token_urlsafe(16)
-        policy = {"Content-Security-Policy": _POLICY.replace("{nonce}", nonce)}
+        policy = {"Content-Security-Policy": built.policy.replace("{nonce}", nonce)}
         return HTMLResponse(built.page.replace("{{nonce}}", nonce), status, policy)
 
     async def _asset(self, request: Request) -> Response:
@@ -159,7 +164,13 @@ def _read(dist: Path, before: _Built | None) -> _Built | None:
         assets = {file.name.removesuffix(".gz"): _read_asset(file) for file in (dist / "assets").iterdir()}
     except FileNotFoundError:
         return None
-    return _Built(stamp, page, docs, MappingProxyType(assets))
+    return _Built(stamp, page, _POLICY.replace("{scripts}", _hashes(page)), docs, MappingProxyType(assets))
+
+
+def _hashes(page: str) -> str:
+    """Return the sources of a policy that allow the scripts inside of a page, and no other ones."""
+    digests = [hashlib.sha256(script.encode()).digest() for script in _SCRIPT.findall(page)]
+    return "".join(f" 'sha256-{base64.b64encode(one).decode()}'" for one in digests)
 
 
 def _read_asset(file: Path) -> _Asset:

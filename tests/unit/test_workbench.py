@@ -1,6 +1,8 @@
 """The workbench's files: how they are served, how little comes before the first paint, what their sources may not do."""
 
+import base64
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -77,6 +79,15 @@ async def test_every_answer_has_a_nonce_of_its_own(tmp_path: Path) -> None:
         assert len(seen) == 2
 
 
+async def test_the_script_inside_of_a_page_runs_and_no_other_one(tmp_path: Path) -> None:
+    build(tmp_path, "<script>let a = 1;</script><script src='b.js'></script>")
+    async with browser(tmp_path) as client:
+        policy = (await client.get("/")).headers["content-security-policy"]
+    digest = base64.b64encode(hashlib.sha256(b"let a = 1;").digest()).decode()
+    assert f"script-src 'self' 'wasm-unsafe-eval' 'sha256-{digest}';" in policy
+    assert policy.count("sha256-") == 1
+
+
 async def test_assets_are_kept_for_ever_and_come_small_to_whom_can_read_that(tmp_path: Path) -> None:
     build(tmp_path, "")
     async with browser(tmp_path) as client:
@@ -111,7 +122,9 @@ def test_the_host_answers_every_path_that_the_page_routes() -> None:
 async def test_the_frame_is_there_before_any_script_runs() -> None:
     async with browser(DIST) as client:
         page = (await client.get("/jobs")).text
-    frame = page[page.index('<div id="app">') :]
+    head, _, frame = page.partition('<div id="app">')
+    assert not re.search(r'rel="stylesheet"|<script src', head)  # nothing that a paint of the frame would wait for
+    assert ".frame-header" in head
     assert re.findall(r'<a href="([^"]+)">', frame) == ["/", "/evaluators", "/datasets", "/jobs", "/labels"]
     assert "undefined" not in frame
 

@@ -110,6 +110,7 @@ async function inOneFile() {
 }
 
 const pages = await build({ ...pageOptions, plugins: [await inOneFile(), examples, documentation] });
+const firstStyles = await build({ ...common, entryPoints: ["src/styles/first.css"], outdir: "dist/assets" });
 const styles = await build({ ...common, entryPoints: ["src/styles/index.css"], outdir: "dist/assets" });
 const docsStyles = await build({ ...common, entryPoints: ["src/styles/docs.css"], outdir: "dist/assets" });
 const docs = await build({ ...common, entryPoints: ["src/docs.ts"], outdir: "dist/assets", format: "iife", metafile: true });
@@ -167,18 +168,21 @@ for (const [, path, page] of routes.matchAll(/path: "([^"]+)".*import\("\.\/([^"
   pageScripts[path] = [...needed(name)].filter((one) => !first.includes(one));
 }
 const early = await build({ ...common, entryPoints: ["src/early.ts"], outdir: "dist/assets", format: "iife", define: { PAGE_SCRIPTS: JSON.stringify(pageScripts) } });
-const earlyName = addHashed("early", "js", early.outputFiles[0].contents);
 const preloads = first.filter((name) => name !== entry).map((name) => `<link rel="modulepreload" href="/assets/${name}">`);
+const frame = await shell();
+// by functions, because `$` in a text would stand for something
 const html = (await readFile(new URL("./src/index.html", import.meta.url), "utf8"))
-  .replace("<!-- assets -->", [
+  .replace("<!-- assets -->", () => [
     `<link rel="icon" type="image/svg+xml" href="/assets/${iconName}">`,
     `<link rel="license" href="/assets/${noticesName}">`,
-    `<link rel="stylesheet" href="/assets/${styleName}">`,
-    `<script src="/assets/${earlyName}"></script>`,
+    `<style nonce="{{nonce}}">${firstStyles.outputFiles[0].text.trim()}</style>`,
+    `<script>${early.outputFiles[0].text.trim()}</script>`,
     ...preloads,
     `<script type="module" src="/assets/${entry}"></script>`,
   ].join("\n  "))
-  .replace("<!-- shell -->", await shell());
+  .replace("<!-- shell -->", () => frame)
+  // after the frame, which is painted without them; scripts wait for them
+  .replace("<!-- styles -->", () => `<link rel="stylesheet" href="/assets/${styleName}">`);
 
 const docsPage = (await readFile(new URL("./src/docs.html", import.meta.url), "utf8"))
   .replace("<!-- assets -->", [
@@ -198,6 +202,6 @@ for (const [name, bytes] of assets) {
 }
 await writeFile(new URL("./docs.html", stage), docsPage);
 await writeFile(new URL("./index.html", stage), html);
-await writeFile(new URL("./assets.json", stage), JSON.stringify({ first: [...first, earlyName], pages: pageScripts }, null, 1));
+await writeFile(new URL("./assets.json", stage), JSON.stringify({ first, pages: pageScripts }, null, 1));
 await rm(dist, { recursive: true, force: true });
 await rename(stage, dist);
