@@ -48,7 +48,7 @@ class DatasetTable(Table):
     __table_args__ = (
         UniqueConstraint("workspace_id", "name"),
         Index("ix_datasets_workspace_id_digest", "workspace_id", "digest"),
-        Index("ix_datasets_workspace_id_title", "workspace_id", "title"),
+        Index("ix_datasets_workspace_id_title", "workspace_id", "title", "version"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)

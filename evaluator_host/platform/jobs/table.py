@@ -55,10 +55,10 @@ class JobTable(Table):
     __table_args__ = (
         UniqueConstraint("workspace_id", "idempotency_key"),
         Index("ix_jobs_workspace_id_created_at", "workspace_id", "created_at"),
-        Index("ix_jobs_status", "status"),
+        Index("ix_jobs_status", "status", "workspace_id", "created_at"),
         Index("ix_jobs_dataset_id_created_at", "dataset_id", "created_at"),
         Index("ix_jobs_dataset_name", "workspace_id", "dataset_name", "status", "created_at"),
-        Index("ix_jobs_workspace_id_schedule", "workspace_id", "schedule"),
+        Index("ix_jobs_workspace_id_schedule", "workspace_id", "schedule", "finished_at"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)

@@ -7,7 +7,19 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, ForeignKey, Index, UniqueConstraint, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    ForeignKey,
+    Index,
+    UniqueConstraint,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -19,6 +31,7 @@ from evaluator_host.types.errors import NameTaken, NotFound
 
 HELD: Final = timedelta(minutes=10)
 _ROW_BYTES: Final = 64  # bytes of a row in a queue, besides its label and note
+_HELD: Final = text("held_by IS NOT NULL")
 _TRIES: Final = 20  # tries to take a row while others take rows of the same queue
 
 
@@ -42,6 +55,10 @@ class LabelTable(Table):
     """Rows of label queues. `state`: waiting, labelled, skipped. JSON: `label`. `held_by`: the person who labels it."""
 
     __tablename__ = "labels"
+    __table_args__ = (
+        Index("ix_labels_state", "queue_id", "state", "index"),
+        Index("ix_labels_held_by", "queue_id", "held_by", sqlite_where=_HELD, postgresql_where=_HELD),
+    )
 
     queue_id: Mapped[str] = mapped_column(ForeignKey(LabelQueueTable.id, ondelete="CASCADE"), primary_key=True)
     index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -186,14 +203,19 @@ class Labels(Repository):
         table, person = LabelTable, by or ""
         for _ in range(_TRIES):
             now = datetime.now(UTC)
-            free = or_(table.held_by.is_(None), table.held_by == person, table.held_until < now)
-            waiting = (table.queue_id == queue.id) & (table.state == LabelState.WAITING) & free
-            query = select(table.index).where(waiting).order_by(table.held_by.is_distinct_from(person), table.index)
-            index = await self._database.fetch_value(query.limit(1))
-            if index is None:
+            waiting = (table.queue_id == queue.id) & (table.state == LabelState.WAITING)
+            own = table.held_by == person
+            free = or_(table.held_by.is_(None), own, table.held_until < now)
+            for chosen in (own, free):  # two looks into an index; one for both would sort all rows
+                query = select(table.index).where(waiting, chosen).order_by(table.index)
+                index = await self._database.fetch_value(query.limit(1))
+                if index is not None:
+                    break
+            else:
                 return None
             held = {"held_by": person, "held_until": now + HELD}
-            if await self._database.change_rows(update(table).where(waiting, table.index == index).values(**held)):
+            this: Any = waiting & free & (table.index == index)
+            if await self._database.change_rows(update(table).where(this).values(**held)):
                 return await self.get_label(queue, index)
         return None
 

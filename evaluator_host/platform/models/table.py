@@ -9,12 +9,13 @@ from sqlalchemy import BigInteger, Index, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import Mapped, mapped_column
 
-from evaluator_host.platform.store.database import Repository, columns_of, insert_unless_there
+from evaluator_host.platform.store.database import Database, Repository, columns_of, insert_unless_there
 from evaluator_host.platform.store.tables import Table
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.models import DayUsage
 
 _PAGE: Final = 200
+_MEASURED_EACH: Final = 16  # by a sixteenth of its limit, a workspace's answers may grow until they are summed again
 _COUNTS: Final = ("requests", "replayed", "input_tokens", "output_tokens", "cost")
 
 
@@ -77,6 +78,10 @@ class RecordedAnswer:
 
 class Models(Repository):
     """Usage of models, recorded answers, and hosts that were allowed on the pages."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._unmeasured: dict[str, int] = {}  # bytes of answers by workspace, added here since they were summed
 
     async def list_hosts(self) -> list[str]:
         """Return the hosts that were allowed on the pages, by name."""
@@ -175,6 +180,9 @@ class Models(Repository):
     async def add_answers(self, workspace_id: str, answers: Sequence[RecordedAnswer], *, most_bytes: int) -> None:
         """Store or replace recorded answers; delete the workspace's oldest ones above `most_bytes` in all."""
         table = ModelAnswerTable
+        known = self._unmeasured.get(workspace_id)
+        grown = (known or 0) + sum(len(one.content) for one in answers)
+        measures = known is None or grown * _MEASURED_EACH > most_bytes
         async with self._database.transaction() as connection:
             for one in answers:
                 this = (table.workspace_id == workspace_id) & (table.digest == one.digest)
@@ -182,6 +190,9 @@ class Models(Repository):
                 row = {**asdict(one), "workspace_id": workspace_id, "stored_bytes": len(one.content.encode())}
                 await connection.execute(insert(table).values(**row))
             mine = table.workspace_id == workspace_id
+            self._unmeasured[workspace_id] = 0 if measures else grown
+            if not measures:
+                return
             held = int(await connection.scalar(select(func.sum(table.stored_bytes)).where(mine)) or 0)
             while held > most_bytes:
                 oldest = select(table.digest, table.stored_bytes).where(mine).order_by(table.created_at).limit(_PAGE)

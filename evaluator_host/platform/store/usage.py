@@ -71,7 +71,10 @@ class StorageUsage:
         async with self._database.reading() as connection:
             for size, found, kind in await connection.execute(union_all(*sums)):
                 parts[found][kind] += int(size or 0)
-            rows = await connection.execute(select(WorkspaceTable.id, WorkspaceTable.name))
+            named = select(WorkspaceTable.id, WorkspaceTable.name)
+            if workspace_id is not None:
+                named = named.where(WorkspaceTable.id == workspace_id)
+            rows = await connection.execute(named)
             names: dict[str, str] = {row[0]: row[1] for row in rows}
         quota = self._quota.workspace_bytes
         reports = [

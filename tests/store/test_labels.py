@@ -1,0 +1,38 @@
+"""Rows of a label queue are handed out one by one: first the row that a person holds, then the first that nobody does."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from evaluator_host.platform.labels.table import Labels, LabelTable
+from evaluator_host.platform.store.store import Store, open_store
+from tests.store.records import WORKSPACE, dataset
+
+
+@pytest.fixture
+async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_store(database_url, tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("people", [("ann", "bob"), (None, "bob")])
+async def test_each_person_gets_another_row_and_the_same_one_again(
+    store: Store, people: tuple[str | None, str]
+) -> None:
+    labels, one = Labels(store.database), (await dataset(store, "rows")).id
+    queue = await labels.add_queue(
+        WORKSPACE, "queue", [3, 5, 8], dataset_id=one, job_id=None, own_outputs=False, content=""
+    )
+
+    async def taken(by: str | None) -> int | None:
+        row = await labels.take_row(queue, by)
+        return None if row is None else row.index
+
+    ann, bob = people
+    assert [await taken(by) for by in (bob, ann, ann, bob, "eve", "dan")] == [3, 5, 5, 3, 8, None]
+    over = update(LabelTable).where(LabelTable.index == 5).values(held_until=datetime.now(UTC) - timedelta(seconds=1))
+    await store.database.change_rows(over)
+    assert [await taken(by) for by in ("dan", ann, bob)] == [5, None, 3]
