@@ -5,6 +5,7 @@ first process.
 """
 
 import asyncio
+import os
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -108,7 +109,8 @@ class CallOwners(Peers):
     """
 
     def __init__(self, settings: Settings, folder: str, number: int) -> None:
-        self._folder, self._number, self._count = Path(folder), number, settings.workers
+        self._folder, self._number, self._count = folder, number, settings.workers
+        self._sockets = Path(folder)
         self._channels: dict[int, Channel] = {}  # channels to other processes, by number
         self._under_way: Counter[int] = Counter()
         self._most = _CALLS_AHEAD * settings.max_sandboxes_per_evaluator
@@ -135,7 +137,7 @@ class CallOwners(Peers):
 
     async def _channel_to(self, owner: int) -> Channel:
         if (known := self._channels.get(owner)) is None or known.ended.is_set():
-            path = str(self._folder / str(owner))
+            path = str(self._sockets / str(owner))
             _, made = await asyncio.get_running_loop().create_unix_connection(lambda: Channel(_nothing), path)
             if self._channels.get(owner) is known:  # otherwise another call was faster
                 self._channels[owner] = made
@@ -146,7 +148,9 @@ class CallOwners(Peers):
     @asynccontextmanager
     async def answering(self, service: Service) -> AsyncIterator[None]:
         """Answer the calls that other processes send to this one during the block."""
-        served, path = _OwnCalls(service), self._folder / str(self._number)
+        opened = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
+        self._sockets = Path(f"/proc/self/fd/{opened}")  # a short name: paths of sockets have at most 107 bytes
+        served, path = _OwnCalls(service), self._sockets / str(self._number)
         path.unlink(missing_ok=True)  # the socket of a process that died
         server = await asyncio.get_running_loop().create_unix_server(served.accept, str(path))
         try:
@@ -156,6 +160,7 @@ class CallOwners(Peers):
             served.close()
             for channel in self._channels.values():
                 channel.close()
+            os.close(opened)
 
 
 async def _nothing(name: str, _: tuple[Any, ...]) -> None:

@@ -29,7 +29,10 @@ def code(number: int) -> str:
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("workers")
+    temporary = folder / ("longer than the path of a socket may be" * 3)
+    temporary.mkdir()
     environment = {
+        "TMPDIR": str(temporary),
         "EVALUATOR_HOST_WORKERS": "2",
         "EVALUATOR_HOST_RATE_LIMIT_PER_S": "10000",
         "EVALUATOR_HOST_RATE_LIMIT_BURST": "10000",
