@@ -16,6 +16,7 @@ from typing import Any, Final
 import httpx
 
 from evaluator_host import __version__
+from evaluator_host.client import Client
 from tests import forked
 from tests.databases import ENGINES, Databases
 from tests.keyed import bearer
@@ -89,6 +90,31 @@ def _furnish(client: httpx.Client, key: str) -> dict[str, Any]:
     return {"key": key, "job": done, "under_way": under_way, "results": send("GET", f"/v1/jobs/{done}/results")}
 
 
+def read_all(client: Client, job: str) -> list[object]:
+    """Ask for things of each kind; their answers are kept, too, for the clients of later releases."""
+    names = (client.evaluators, client.datasets, client.jobs, client.schedules, client.alerts, client.labels)
+    return [
+        *(client.info(), client.usage(), *(one.all() for one in (*names, client.secrets, client.models))),
+        *(client.evaluators.get("exact"), client.evaluators.versions("exact"), client.evaluators.scores("exact")),
+        *(client.datasets.versions("rows"), client.datasets.columns("rows"), client.datasets.scores("rows")),
+        *(client.jobs.get(job), client.jobs.results(job), client.jobs.first_rows(job, 5), client.jobs.row(job, 7)),
+        *(client.jobs.failures(job), client.jobs.evaluators(job), client.labels.rows("queue")),
+    ]
+
+
+def answers_to(client: Client, job: str) -> dict[str, Any]:
+    """Return what a host answers to `read_all`, by path."""
+    answers = {}
+
+    def note(response: httpx.Response) -> None:
+        response.read()
+        answers[response.request.url.raw_path.decode()] = response.json()
+
+    client._transport.http.event_hooks["response"].append(note)
+    read_all(client, job)
+    return answers
+
+
 def ended(client: httpx.Client, job: str, status: str = "completed") -> None:
     """Wait for a job."""
     until = time.monotonic() + 100
@@ -104,10 +130,12 @@ def make(engine: str, databases: Databases, folder: Path) -> None:
     key = command("keys", "create", "kept", "--json", **where)
     with serve(where, folder) as server:
         kept = furnish(server, json.loads(key)["key"])
+        with Client(server.url, key=kept["key"]) as client:
+            kept["answers"] = answers_to(client, kept["job"])
     command("backup", str(folder / f"{engine}.tar"), **where)
     name = FOLDER / f"{__version__}-{engine}"
     name.with_name(f"{name.name}.tar.xz").write_bytes(lzma.compress((folder / f"{engine}.tar").read_bytes()))
-    name.with_name(f"{name.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    name.with_name(f"{name.name}.json").write_text(json.dumps(kept) + "\n")
 
 
 if __name__ == "__main__":

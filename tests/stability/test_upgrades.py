@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
+from evaluator_host.client import Client
 from tests.databases import Databases
 from tests.keyed import bearer
 from tests.server import Server
-from tests.stability.kept import CODE, FOLDER, JOB, SECRET, command, ended, place, serve
+from tests.stability.kept import CODE, FOLDER, JOB, SECRET, command, ended, place, read_all, serve
 
 BACKUPS = sorted(FOLDER.glob("*.tar.xz"))
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
@@ -49,6 +50,8 @@ def _check(server: Server, kept: dict[str, Any], client: httpx.Client) -> None:
     assert client.get("/v1/evaluators/exact/versions/1").json()["version"] == 1
     results = client.get(f"/v1/jobs/{kept['job']}/results").json()
     assert known(results, kept["results"]) == kept["results"]
+    for path, earlier in kept["answers"].items():  # a client of that release finds all that it knows
+        assert lacks(client.get(path).json(), earlier, path) == []
     scored = client.post("/v1/evaluate", json={"evaluator": "secret", "inputs": {}, "outputs": "a"}).json()
     assert scored["score"] == len(SECRET), scored
     client.post(f"/v1/jobs/{kept['under_way']}/resume").raise_for_status()
@@ -61,6 +64,31 @@ def _check(server: Server, kept: dict[str, Any], client: httpx.Client) -> None:
     client.post("/v1/schedules/yearly/run").raise_for_status()
     assert [one["rule"]["schedule"] for one in client.get("/v1/alerts").json()] == ["yearly"]
     assert [one["name"] for one in client.get("/v1/label-queues").json()] == ["queue"]
+
+
+def lacks(answer: Any, earlier: Any, where: str) -> list[str]:
+    """Return the fields that an earlier version's answer had, and this one does not have."""
+    if isinstance(earlier, list) and isinstance(answer, list):
+        pairs = zip(answer[:1], earlier[:1], strict=False)
+        return [name for pair in pairs for name in lacks(*pair, f"{where}[]")]
+    if not isinstance(earlier, dict) or not isinstance(answer, dict):
+        return []
+    missing = [f"{where}.{name}" for name in earlier.keys() - answer.keys()]
+    return missing + [one for name in earlier if name in answer for one in lacks(answer[name], earlier[name], name)]
+
+
+@pytest.mark.parametrize("backup", BACKUPS, ids=lambda path: path.name)
+def test_this_client_reads_what_hosts_of_earlier_releases_answered(backup: Path) -> None:
+    kept = json.loads(backup.with_name(backup.name.replace(".tar.xz", ".json")).read_text())
+
+    def answered(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json=kept["answers"][request.url.raw_path.decode()])
+
+    with Client("http://earlier.example") as client:
+        client._transport.http = httpx.Client(
+            base_url="http://earlier.example", transport=httpx.MockTransport(answered)
+        )
+        read_all(client, kept["job"])
 
 
 def test_each_database_has_a_backup() -> None:
