@@ -102,7 +102,7 @@ def test_a_field_of_another_request_is_not_taken_for_a_misspelling(server: Serve
     hints = {one["field"]: one["hint"] for one in answer.json()["errors"]}
     assert "a field of other requests" in hints["evaluator"]
     answer = server.client.post("/v1/jobs", json={"evaluators": "exact", "dataset": "qa"})
-    assert answer.json()["errors"][0]["hint"] == "send a list: […], also of one"
+    assert answer.json()["errors"][0]["hint"] == "send a list: […], even of a single item"
     answer = server.client.post("/v1/evaluate", json={"evaluator": {"name": "exact-match"}, "outputs": "a"})
     hints = {one["field"]: one["hint"] for one in answer.json()["errors"]}
     assert '{"evaluator": "exact-match"}' in hints["evaluator.name"]

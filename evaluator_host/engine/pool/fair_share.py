@@ -30,8 +30,8 @@ class PoolLimits:
 
     max_sandboxes: int = 16  # sandboxes, busy and idle
     max_running: int | None = None  # sandboxes that start or run at once; None for `max_sandboxes`
-    max_per_evaluator: int = 2
-    max_waiting: int = 200  # sandboxes of one evaluator, those included whose rows wait for an answer from outside
+    max_per_evaluator: int = 2  # sandboxes of one evaluator, also those whose rows wait for an answer from outside
+    max_waiting: int = 200  # waiting calls, of all workspaces together
     memory_mb: int = 4096  # MB for the limits of busy sandboxes and the memory that idle ones use
     idle_sandboxes: int = 1  # sandboxes to start in advance for each recently used environment
     idle_ttl_s: float = 300.0  # an evaluator that is unused for this long loses its sandbox

@@ -16,7 +16,7 @@ from evaluator_host.types.evaluator import Language, SandboxSpec
 _log = logging.getLogger(__name__)
 
 PROBE_HOLDS_S: Final = 10.0  # seconds until a probe starts a sandbox again: probes come every few seconds
-RECENT_SPECS: Final = 4  # two languages, with and without packages; or half as many as may run, if that is more
+RECENT_SPECS: Final = 4  # kinds of sandboxes kept ready: two languages, with packages and without
 
 WORTH_MS: Final = 20.0  # milliseconds of a first call without packages; faster imports wait for the load
 MOST_S: Final = 10.0  # seconds for importing ahead, which every prewarmed sandbox of a set takes

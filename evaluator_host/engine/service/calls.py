@@ -147,7 +147,7 @@ class RowCalls:
         calls: CallsFirst | None = None,
         arrive: bool = False,  # rows come by `arrive`, too
         # `time.perf_counter()` when the time of a single call began, which a busy host refuses at any time; None for
-        # many rows, of which those under way wait.
+        # many rows: a busy host lets those under way wait.
         alone_since: float | None = None,
     ) -> None:
         self._pool = pool

@@ -165,7 +165,7 @@ class Preparer:
         if evaluator.data:
             require_fit(evaluator, self._settings)  # checks the paths of its files
             data = await asyncio.to_thread(self._data.lay_out, workspace, evaluator.data)
-        # only without a package set, which may have been reinstalled
+        # not with a package set, which may have been reinstalled meanwhile
         if kept is not None and kept.prepared.environment.path is None:
             return kept.prepared
         needs, python = (kept.needs, kept.python) if kept is not None else await self._needs(evaluator)

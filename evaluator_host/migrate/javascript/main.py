@@ -103,7 +103,7 @@ def _read_completion(draft: Draft, function: Legacy, outputs: Parameter) -> None
             replace_use(draft, use, "variables.completion")
         return
     if not function.has_statements:
-        raise refuse(function.node, "the outputs are used more than once; give the function a body")
+        raise refuse(function.node, "the outputs are used more than once; give the function a body in braces")
     insert_first(draft, function.node, [f"{'let' if written else 'const'} {outputs.name} = variables.completion"])
 
 

@@ -85,7 +85,9 @@ def _rewrite(code: str, wish: Wish, language: Language) -> Rewritten:
     ]
     lines = [line for line in first if line is not None]
     if lines and not legacy.has_statements:
-        raise refuse(legacy.node, "its parameters are destructured and the function has no body; give it one")
+        raise refuse(
+            legacy.node, "its parameters are destructured and the function has no body; give it a body in braces"
+        )
     convert_returned_text(draft, legacy)
     insert_first(draft, legacy.node, lines)
     return draft.finish()

@@ -26,7 +26,9 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
     function = spread.function
     node, scope = function.node, function.scope
     if not function.has_statements:
-        raise refuse(node, f"it takes its arguments as {text(spread.rest)[:40]} and has no body; give it one")
+        raise refuse(
+            node, f"it takes its arguments as {text(spread.rest)[:40]} and has no body; give it a body in braces"
+        )
     for name in function.names:
         for use in draft.names.of(name, draft.names.module):
             around = use.node.parent

@@ -177,7 +177,9 @@ def _read_by_name(draft: Draft, function: Legacy, use: Use, defaults: dict[str, 
             use.node, "main gets columns as named parameters, but this code does not read a column by such a name"
         )
     if key in defaults and defaults[key] != default:
-        raise refuse(use.node, f"{key} is read with two different defaults; a parameter of main has one")
+        raise refuse(
+            use.node, f"{key} is read with two different defaults, but a parameter of main has only one default"
+        )
     own = _own_statement(read, key)
     others = [one for one in draft.names.within(function.scope) if one.name == key]
     if own is None and others:

@@ -94,7 +94,9 @@ class Mapping:
     @classmethod
     def _checked(cls, sources: list[tuple[str, str]], *, named: str) -> "Mapping":
         if len(sources) > _FIELDS or sum(len(field) + len(source) for field, source in sources) > _CHARS:
-            raise InvalidRequest(f"a mapping may have at most {_FIELDS:,} fields and {_CHARS >> 20} MB of text")
+            raise InvalidRequest(
+                f"the mapping has over {_FIELDS:,} fields or {_CHARS >> 20} MB of text; map fewer fields"
+            )
         problems = [problem for field, source in sources for problem in _problems(field, source, named)]
         if problems:
             raise InvalidRequest("the mapping is not valid", problems=tuple(problems))

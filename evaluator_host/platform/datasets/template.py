@@ -235,7 +235,7 @@ def _require_bounded(tree: nodes.Template) -> None:
         if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__.lower()} is not allowed in a template")
         if isinstance(node, nodes.Filter) and node.name == "tojson" and (node.args or node.kwargs):
-            _refuse(node, "tojson takes no argument in a template")
+            _refuse(node, "tojson cannot have an argument in a template")
     joined = sum(len(node.nodes) if isinstance(node, nodes.Concat) else 1 for node in tree.find_all(_JOINS))
     if joined > _JOINED_VALUES:
         raise BadTemplate(f"`~`, `+` and `-` may join at most {_JOINED_VALUES} values in a template, not {joined}")

@@ -138,7 +138,7 @@ class EvaluatorIn(Wire):
         made = self._to_model()
         if self.judge is not None and self.code:
             problem = Problem("evaluator.judge", "there is code beside it", "give one of the two")
-            raise InvalidRequest("an evaluator has code or is a judge", problems=(problem,))
+            raise InvalidRequest("the evaluator has both code and a judge; give only one of them", problems=(problem,))
         return made if self.judge is None else self.judge.to_model(made)
 
     def _to_model(self) -> Evaluator:

@@ -76,7 +76,7 @@ _HINTS = {
     "extra_forbidden": "remove it, or check its spelling",
     "missing": "add it",
     "dict_type": "send an object: {…}",
-    "list_type": "send a list: […], also of one",
+    "list_type": "send a list: […], even of a single item",
     "json_invalid": "send a JSON object with Content-Type: application/json",
 }
 

@@ -25,7 +25,7 @@ def prompt_templates(target: Target) -> list[tuple[str, str]]:
     if bool(target.messages) == (target.prompt_template is not None):
         raise refused("give either prompt_template or messages", _HINT)
     if len(encode_json(_messages(target))) > _PROMPT_BYTES:
-        raise refused(f"a prompt may have at most {_PROMPT_BYTES >> 20} MB")
+        raise refused(f"the prompt is over {_PROMPT_BYTES >> 20} MB; shorten it")
     found = [(field, text) for field, text in _texts(_messages(target), "target") if is_template(text)]
     found += [] if target.agent is None else _agent_templates(target)
     if not found:

@@ -164,7 +164,7 @@ def _by_name(value: dict[str, Json]) -> list[dict[str, Json]]:
 def _feedback(value: Json, name: str | None, language: Language) -> dict[str, Json]:
     """Return one feedback as it is stored; without a `name` it needs its own key."""
     if not isinstance(value, dict) or not value:
-        raise _Refused(f"LangSmith takes no {shown(value)} as a result")
+        raise _Refused(f"LangSmith does not take {shown(value)} as a result")
     key = value.get("key") or name
     if not isinstance(key, str):
         raise _Refused(f"{shown(value)} has no `key`, which each of several results needs")

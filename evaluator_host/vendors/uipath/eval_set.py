@@ -241,7 +241,9 @@ class _Reading:
         if not isinstance(entry[name], dict):
             self._fault(f"{path}.{name}", f"the expected output is an object, not {_kind(entry[name])}")
         if not refs:
-            self._fault(path, f"{name} is for the set's evaluators, and it names none", "name them in evaluatorRefs")
+            self._fault(
+                path, f"{name} is for the set's evaluators, and the set names none", "name them in evaluatorRefs"
+            )
         behavior = self._text(entry, "expectedAgentBehavior", path, default="")
         return {ref: {"expectedOutput": entry[name], "expectedAgentBehavior": behavior} for ref in refs}
 

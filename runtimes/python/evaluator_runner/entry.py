@@ -209,7 +209,7 @@ def _does_not_bind(entry: Entry, wanted: tuple[str, ...]) -> Failure:
     hint = f"write `def {entry.name}({', '.join(wanted)})`; the names are free, their number is not"
     unknown = [] if known is None else [one for one, has in known.keyword_only.items() if not has and one not in wanted]
     if unknown:
-        hint = f"`{unknown[0]}` is given by name only, and nothing is called so: rename it, or give it a default"
+        hint = f"`{unknown[0]}` can be given by name only, and nothing has this name: rename it, or give it a default"
     called = f"it is called with {len(wanted)}: {', '.join(wanted)}"
     return Failure("binding_error", f"`{entry.name}` takes {count}, but {called}", hint=hint)
 
@@ -277,7 +277,7 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
     if close:
         return f"did you mean `{close[0]}`? Rename it, or name it in `settings.entry`; otherwise {_EXPECTED}"
     if (built := _builder(own, functions)) is not None:
-        hint = f"`{built}` has the text of a function, which is not run: paste that text, as it is when it is built"
+        hint = f"`{built}` has the text of a function, which is not run: paste the finished text as the code"
         return f"{hint}; or name `{built}` in `settings.entry`, if it is the evaluator" if functions else hint
     public = [one for one in functions if not one.startswith("_")]
     if len(public) > 1:

@@ -76,7 +76,7 @@ def drop_to(uid: int, gid: int) -> None:
     except OSError as error:
         raise Refused(f"cannot become {uid}:{gid}: {error}") from error
     if 0 in os.getresuid() or 0 in os.getresgid() or os.getgroups():
-        raise Refused(f"still has identity {os.getresuid()}, {os.getresgid()}, groups {os.getgroups()}")
+        raise Refused(f"still has the users {os.getresuid()}, the groups {os.getresgid()} and {os.getgroups()}")
     for line in read_text("/proc/self/status").splitlines():
         name, _, value = line.partition(":")
         if name in {"CapPrm", "CapEff", "CapAmb"} and int(value, 16):

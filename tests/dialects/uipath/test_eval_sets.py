@@ -143,7 +143,7 @@ def test_what_cannot_be_converted_of_it_is_named() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_eval_set({**OLDER, "version": "1.0"})
     assert "leave the version out" in str(caught.value.problems[0].hint)
-    assert faults({**OLDER, "evaluatorRefs": []})["$.evaluations[0]"].endswith("it names none")
+    assert faults({**OLDER, "evaluatorRefs": []})["$.evaluations[0]"].endswith("the set names none")
     odd = [{"id": "a", "inputs": {}, "expectedOutput": "x"}]
     assert "not a text" in faults({**OLDER, "evaluations": odd})["$.evaluations[0].expectedOutput"]
 

@@ -172,7 +172,7 @@ class Sandboxes:
         scored = [sent[index] for index, one in enumerate(answered) if one.error is None]
         together = await service.score_together(evaluator, each(scored)) if scored else None
         if together is not None and together.error is not None:
-            raise RuntimeError(f"what rows have together cannot be scored: {together.error.message}")
+            raise RuntimeError(f"the metric cannot score all rows together: {together.error.message}")
         value = together.value if together else None
         return evaluation_result(metric, key, rows, answered, together=value, in_declared_order=in_declared_order)
 
@@ -193,7 +193,7 @@ class _OwnModels:
     async def answer(self, ask: Ask, _workspace: str) -> dict[str, Json]:
         """Return the model's whole response to a judge's request, or the error."""
         if ask.url != self._allowed:
-            raise InvalidRequest(f"the metric asks {ask.url[:80]}, which is not its own model")
+            raise InvalidRequest(f"the metric asks {ask.url[:80]}, which is not its own model; give it that model")
         key = await self._secrets.resolve_secret(SecretRef(ask.secret)) if ask.secret is not None else None
         if ask.secret is not None and not key:
             raise InvalidRequest(f"Missing secret '{ask.secret}' for API key authentication with LLM judge.")

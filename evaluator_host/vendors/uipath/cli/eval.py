@@ -170,7 +170,7 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
         )
     if executions:
         raise InvalidRequest(
-            "--allow-network is for an agent that is run, and with --executions none is; leave one of them out"
+            "--allow-network is for running an agent, and with --executions no agent is run; leave out either option"
         )
 
 
