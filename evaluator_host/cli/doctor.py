@@ -65,8 +65,13 @@ def doctor(*, data_dir: options.DataDirOption = None, as_json: options.JsonOptio
         if broken:
             out.print(f"\nNo host can start here: fix the {' and the '.join(broken)}.")
         if not works:
-            least = f"{settings.sandbox}, or choose another with EVALUATOR_HOST_SANDBOX" if chosen else "one of them"
-            out.print(f"\nNo backend works, so no evaluator can run: fix {least}.")
+            what = (
+                f"The backend {settings.sandbox} does not work, so no evaluator can run: fix it, or choose another "
+                "with EVALUATOR_HOST_SANDBOX."
+                if chosen
+                else "No backend works, so no evaluator can run: fix one of them."
+            )
+            out.print(f"\n{what}")
     raise typer.Exit(0 if works and not broken else _NOT_WORKING)
 
 

@@ -308,7 +308,7 @@ async def serve_http(
         service.metrics.watch("audit_dropped", "Audit entries lost because the database failed.", access.dropped)
         drain = Drain(app)
         application = around(drain, traced)
-        lines = greeting(base_url(listener), service.info().backend) if greet else ()
+        lines = greeting(base_url(listener), service.info().backend, access) if greet else ()
         stopping_begins = partial(supervisor.stop_within, settings.stop_grace_s)
         server = _Server(
             _http_config(application, connections),
@@ -375,7 +375,7 @@ def base_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def greeting(url: str, backend: str) -> tuple[str, ...]:
+def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
     """Return the lines to print once a host listens: its address, its backend, a call to try."""
     body = {
         # double quotes, because a single quote would end the shell's
@@ -383,10 +383,11 @@ def greeting(url: str, backend: str) -> tuple[str, ...]:
         "inputs": {"correct_answer": "Paris"},
         "outputs": "Paris",
     }
+    key = "-H 'Authorization: Bearer KEY' " if access.keyring.required else ""
     return (
         f"Evaluator Host {__version__} listens on {url} (sandbox: {backend}; API: {url}/docs).",
         f"Open {url} in a browser to write an evaluator, or try a call:",
-        f"curl -s {url}/v1/evaluate -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+        f"curl -s {url}/v1/evaluate {key}-H 'Content-Type: application/json' -d '{json.dumps(body)}'",
     )
 
 

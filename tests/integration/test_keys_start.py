@@ -95,3 +95,4 @@ def test_client_and_command_line_send_the_key(url: str, tmp_path: Path) -> None:
         assert "needs a key" in refused.stderr
         assert "keys reset --open" in refused.stderr
         assert key not in server.log
+        assert "/v1/evaluate -H 'Authorization: Bearer KEY' -H 'Content-Type" in server.log, "the call to try has a key"

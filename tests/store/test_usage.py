@@ -89,8 +89,8 @@ async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Sto
     with pytest.raises(OverQuota, match=r"stores 1\.0 MB of at most 1 MB; delete"):
         await usage.require_room(WORKSPACE)
     await usage.require_room(other, MB)
-    with pytest.raises(OverQuota):
-        await usage.require_room(other, MB + 1)
+    with pytest.raises(OverQuota, match=r"of at most 1 MB, and 1\.5 MB more do not fit; delete"):
+        await usage.require_room(other, MB + MB // 2)
     await tables(store).jobs.delete_job(WORKSPACE, job.id)
     await asyncio.sleep(0.6)  # longer than a refusal is repeated from memory
     await usage.require_room(WORKSPACE)

@@ -80,7 +80,7 @@ def revoke(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Revoke a key. Running hosts refuse it within about a second."""
+    """Revoke a key. Running hosts refuse it within about a second; jobs that it started go on."""
     settings = load_settings(data_dir=data_dir)
     revoked = with_store(settings, lambda store: store.keys.revoke(key, workspace=workspace))
     if as_json:
@@ -144,7 +144,7 @@ def audit(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show the audit log, newest first: key, workspace, verb, evaluator, grants, rows, outcome, time; never data."""
+    """Show who evaluated or changed what, newest first: key, verb, evaluator, rows, outcome; never data."""
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(

@@ -139,7 +139,10 @@ class Keys(Repository):
             found = [ApiKey(*row) for row in await connection.execute(query)]
             found = [key for key in found if key.id == name] or found
             if not found:
-                raise NotFound(f"there is no key {name[:80]}, or it is revoked already; `keys list` shows all of them")
+                raise NotFound(
+                    f"there is no key with the id or name {name[:80]}, or it is revoked already; "
+                    "`keys list` shows all of them"
+                )
             if len(found) > 1:
                 owners = ", ".join(f"{key.id} of {key.workspace}" for key in found)
                 raise InvalidRequest(f"several keys are named {name}: {owners}; revoke one by its id")

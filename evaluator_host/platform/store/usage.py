@@ -105,10 +105,11 @@ class StorageUsage:
                 at, held = time.monotonic(), (await self.get_usage(workspace_id)).total_bytes
                 self._measured[workspace_id] = at, held
         if held + more_bytes > most:
+            more = f", and {more_bytes / _MB:.1f} MB more do not fit" if more_bytes else ""
             raise OverQuota(
-                f"the workspace stores {held / _MB:.1f} MB of at most {most / _MB:g} MB; delete jobs, data sets or "
-                "files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask the operator "
-                "for a higher EVALUATOR_HOST_WORKSPACE_MB"
+                f"the workspace stores {held / _MB:.1f} MB of at most {most / _MB:g} MB{more}; delete jobs, "
+                "data sets or files that nobody needs (`evaluator-host usage` shows how much each kind takes), or ask "
+                "the operator for a higher EVALUATOR_HOST_WORKSPACE_MB"
             )
         self._measured[workspace_id] = at, held + more_bytes
 
