@@ -56,13 +56,17 @@ OWN = "from src.config import settings\nimport helpers\n\ndef other(path):\n    
     [
         OWN + "\ndef exact(output, expected):\n    return output == expected\n",
         "from conf import MODEL\nJUDGE = f'models:/{MODEL}'\n\ndef exact(output, expected):\n    return output == expected\n",
+        (
+            "from src.llm import chat\nWANTED = ['4']\n\ndef exact(output):\n    return output in WANTED\n\n"
+            "def judged(output):\n    return chat(WANTED)\n\nPLAIN = [exact]\nALL = {'all': PLAIN + [judged]}\n"
+        ),
     ],
 )
 @pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Service, code: str) -> None:
     result = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))
     assert (result.score, result.error) == (1.0, None)
-    assert result.not_loaded in (("src.config", "helpers"), ("conf",))
+    assert result.not_loaded in (("src.config", "helpers"), ("conf",), ("src.llm",))
 
 
 @pytest.mark.parametrize(

@@ -33,19 +33,22 @@ class Statement:
       uses: Names that it reads.
       module: The module that it imports; empty for other statements.
       defines: Whether it is a function or class.
-      runs: Whether it may change objects when it runs: no import, no constant, no plain function.
+      mutable: Whether what it binds can be changed: it is no import, no constant, no plain function.
+      runs: Whether it may change objects when it runs, as mutable ones do but for plain lists of functions.
+      holds: Names in the plain list, tuple, set or dict that it makes; None for other statements.
       stores: Names of objects into which it stores attributes or items.
       calls: Names of objects of which it calls a method, with the method.
     """
 
-    __slots__ = ("binds", "calls", "defines", "module", "node", "runs", "stores", "uses")
+    __slots__ = ("binds", "calls", "defines", "holds", "module", "mutable", "node", "runs", "stores", "uses")
 
     def __init__(self, node: Any, binds: set[str], module: str = "") -> None:
         self.node = node
         self.binds = binds
         self.module = module
         self.defines = type(node).__name__ in _DEFINITIONS
-        self.runs = False
+        self.mutable = self.runs = False
+        self.holds: set[str] | None = None
         self.uses: set[str] = set()
         self.stores: set[str] = set()
         self.calls: set[tuple[str, str]] = set()
@@ -72,6 +75,15 @@ class Slices:
         for at, one in enumerate(self.statements):
             for name in one.binds:
                 self._binding.setdefault(name, []).append(at)
+        lists: set[str] = set()
+        for one in self.statements:
+            if one.holds is not None and all(name in lists or self._is_function(name) for name in one.holds):
+                one.runs = False
+                lists |= one.binds
+
+    def _is_function(self, name: str) -> bool:
+        bound = [self.statements[at] for at in self._binding.get(name, ())]
+        return bool(bound) and all(one.defines for one in bound)
 
     def needed_by(self, names: Collection[str]) -> list[Statement]:
         """Return the statements that these names need, in their order; all when the module does not define one."""
@@ -112,7 +124,7 @@ class Slices:
         if not one.runs:
             return False
         chosen = [self.statements[at] for at in found]
-        data = {name for other in chosen if other.runs and not other.defines for name in other.binds}
+        data = {name for other in chosen if other.mutable and not other.defines for name in other.binds}
         fixed = {name for other in chosen if other.defines or other.module for name in other.binds}
         modules = {_top(other.module) for other in chosen if other.module}
         fixed |= {name for other in self.statements if _top(other.module) in modules for name in other.binds}
@@ -153,7 +165,8 @@ def _read(node: Any) -> Iterator[Statement]:
     found = Statement(node, set(_bound(node)))
     found.uses = _free(node, found)
     plain = kind in {"FunctionDef", "AsyncFunctionDef"} and not node.decorator_list
-    found.runs = not plain and not _is_constant(node)
+    found.mutable = found.runs = not plain and not _is_constant(node)
+    found.holds = _held_by(node)
     yield found
 
 
@@ -253,6 +266,28 @@ def _is_constant(node: Any) -> bool:
         elif kind not in {"Constant", "NoneType"}:
             return False
     return True
+
+
+def _held_by(node: Any) -> set[str] | None:
+    """Return the names in a list, tuple, set or dict that a statement binds without calling anything; else None."""
+    if type(node).__name__ not in {"Assign", "AnnAssign"} or node.value is None:
+        return None
+    if any(type(one).__name__ != "Name" for one in getattr(node, "targets", [getattr(node, "target", None)])):
+        return None
+    found: set[str] = set()
+    left = [node.value]
+    while left:
+        one = left.pop()
+        kind = type(one).__name__
+        if kind == "Name":
+            found.add(one.id)
+        elif kind in {"List", "Tuple", "Set", "Dict"}:
+            left.extend((*filter(None, one.keys), *one.values) if kind == "Dict" else one.elts)
+        elif kind == "BinOp":
+            left.extend((one.left, one.right))
+        elif kind != "Constant":
+            return None
+    return found
 
 
 def _bound(node: Any) -> Iterator[str]:
