@@ -34,7 +34,7 @@ const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhil
 /**
  * Return the facts of functions, and what the code reads by constant names. What cannot be read is left out.
  *
- * @param {{name: string, text: string}[]} functions
+ * @param {{name: string, text: string, written?: string}[]} functions `text`: as it is in the source; `written`: with the names that the user wrote
  * @param {string} source in which they are, as JavaScript; of a longer one the functions alone are read
  * @param {(text: string) => number | null} lineOf of a function's text, in the user's code
  * @returns {{facts: Facts[], reads: Read[]}}
@@ -42,10 +42,10 @@ const TESTS = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhil
 export function factsOf(functions, source, lineOf) {
   const outline = (source.length > MOST_SOURCE_CHARS ? null : orNothing(() => outlineOf(source))) ?? new Outline();
   let left = MOST_CHARS;
-  const facts = functions.flatMap(({ name, text }) => {
+  const facts = functions.flatMap(({ name, text, written }) => {
     left -= text.length;
     const found = left < 0 ? null : outline.find(source, text) ?? orNothing(() => outline.readFunction(text));
-    return found === null ? [] : [{ name: name.slice(0, CHARS), line: lineOf(text), ...factsIn(found, text) }];
+    return found === null ? [] : [{ name: name.slice(0, CHARS), line: lineOf(text), ...factsIn(found, written ?? text) }];
   });
   return { facts, reads: outline.reads() };
 }

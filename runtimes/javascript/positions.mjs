@@ -16,6 +16,7 @@ export const SCRIPT = 'evaluator.js';
 const TRACEBACK = 16_000;
 const MESSAGE = 4096;
 const MOST_MISSING = 20;
+const RENAMED = /(?<![\w$])[A-Za-z_$][\w$]*?\d+(?![\w$])/g;
 const FRAME = /^\s+at (?:(.*?) \()?.*?\bevaluator\.js:(\d+):(\d+)/;
 
 /** Maps positions in one evaluator's compiled program to the user's code. */
@@ -92,6 +93,25 @@ export class Positions {
     if (at < 0) return null;
     const before = script.slice(0, at);
     return this.original(before.split('\n').length, at - before.lastIndexOf('\n'));
+  }
+
+  /**
+   * Return the text of a function with the names that the user wrote: esbuild renames parameters where a bundled package has
+   * a name at its top level that is like theirs.
+   *
+   * @param {string} script @param {string} text of the function in it
+   */
+  asWritten(script, text) {
+    const at = this.mapText === '' || text.search(RENAMED) < 0 ? -1 : script.indexOf(text);
+    if (at < 0) return text;
+    const map = (this.#map ??= new SourceMap(JSON.parse(this.mapText)));
+    const before = script.slice(0, at).split('\n');
+    const [first, column] = [before.length - 1, (before.at(-1) ?? '').length];
+    return text.split('\n').map((line, index) => line.replace(RENAMED, (found, ...more) => {
+      const from = more.at(-2) + (index === 0 ? column : 0);
+      const { name, generatedLine, generatedColumn } = /** @type {any} */ (map.findEntry(first + index, from));
+      return name && generatedLine === first + index && generatedColumn === from ? name : found;
+    })).join('\n');
   }
 
   /** Return a place in the evaluator's code or in one of its files. @param {number} line @param {number | null} column @returns {{file: string, place: Place} | null} */
