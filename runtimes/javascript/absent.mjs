@@ -6,6 +6,9 @@
  * loads. That is allowed only where the parser shows that the entry reaches nothing that was made with one, and that
  * nothing else was changed by one: a placeholder is truthy, and nobody can tell whoever compares it. Names are compared
  * without their scopes, so that a doubt counts as a use.
+ *
+ * A file of the author's is named by an import, each use of which reads a property of its placeholder: once the code has
+ * loaded that throws, as a missing module does in Node, so that it stops only the calls that come to it.
  */
 import { parse } from './parser.mjs';
 
@@ -13,10 +16,14 @@ import { parse } from './parser.mjs';
 
 const MADE = '__evaluator_host_absent__';
 const ENTRIES = '__evaluator_host_entries__';
-const PLACEHOLDER = `;function ${MADE}(it) { return it = new Proxy(function () {}, { `
-  + 'get: (_, key) => { if (typeof key === "symbol") throw new Error("a package that it imports is not pinned"); return key === "then" || key === "__esModule" ? undefined : it; }, '
-  + 'apply: () => it, construct: () => it, set: () => true }); }';
-const READERS = /\b(?:eval|Function|globalThis|with)\b/;
+const PLACEHOLDER = `;function ${MADE}(file) { const use = () => { `
+  + `if (file && ${MADE}.loaded) throw Object.assign(new Error("Cannot find module '" + file + "'"), { code: "MODULE_NOT_FOUND" }); return it; }; `
+  + 'const it = new Proxy(function () {}, { '
+  + 'get: (_, key) => { if (typeof key === "symbol" && use()) throw new Error("a package that it imports is not pinned"); return key === "then" || key === "__esModule" ? undefined : use(); }, '
+  + `apply: use, construct: use, set: () => true }); return it; };${MADE}.loaded = true;`;
+const PACKAGE = /^\/\/ \S*\bnode_modules\//; // the comment that esbuild puts before a module of a package
+const OWN_FILE = /^(?:[./]|[@~]\/)/;
+const READERS = new Set(['eval', 'Function', 'globalThis']);
 const MOST_CHARS = 500_000;
 
 /** Return the well-known package that a specifier names; null for any other. @param {string} specifier @param {Record<string, string>} known */
@@ -25,36 +32,56 @@ export function packageOf(specifier, known) {
   return Object.hasOwn(known, name) ? name : null;
 }
 
+/** Return whether a specifier names a file of the author's: by its path, or below `@/`. @param {string} specifier */
+export function isOwnFile(specifier) {
+  return OWN_FILE.test(specifier);
+}
+
 /** Return a bundled program whose imports of these modules at its top level give placeholders. @param {string} text @param {string[]} modules */
 export function withPlaceholders(text, modules) {
   const made = modules.reduce((all, one) => {
     const asked = JSON.stringify(one).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-    return all.replace(new RegExp(`^((?:var|let|const) [^\\n]*?= (?:__toESM\\d*\\()?)require\\(${asked}\\)`, 'gm'), `$1${MADE}()`);
+    return all.replace(new RegExp(`^((?:var|let|const) [^\\n]*?= (?:__toESM\\d*\\()?)require\\(${asked}\\)`, 'gm'), `$1${MADE}(${isOwnFile(one) ? JSON.stringify(one).replace(/\$/g, '$$$$') : ''})`);
   }, text);
   return made + PLACEHOLDER;
 }
 
-/** Return whether a program needs its placeholders for an entry, or may. @param {string} source @param {string} entry */
-export function needs(source, entry) {
-  const tree = source.length > MOST_CHARS || READERS.test(source) ? null : parse(source);
+/** Return a program without what makes its placeholders. @param {string} text */
+export function withoutPlaceholders(text) {
+  return text.split(`;function ${MADE}(`, 1)[0];
+}
+
+/** Return whether a program needs its placeholders for an entry, or may. @param {string} program @param {string} entry */
+export function needs(program, entry) {
+  const source = program.split(/\n(?=\/\/ \S)/).filter((one) => !PACKAGE.test(one)).join('\n');
+  const tree = source.length > MOST_CHARS ? null : parse(source);
   if (tree === null) return true;
   try {
-    return tree.body.some(mayReadGlobals) || readsPlaceholder(tree.body, entry);
+    return tree.body.some((/** @type {Node} */ one) => mayReadGlobals(one)) || readsPlaceholder(tree.body, entry);
   } catch (error) {
     if (error instanceof RangeError) return true; // the code nests too deeply
     throw error;
   }
 }
 
-/** Whether code has a `this` outside of classes, which may be the object that has the names of module level. @param {Node} node @returns {boolean} */
-function mayReadGlobals(node) {
-  return node.type === 'ThisExpression' || (node.type !== 'ClassBody' && partsOf(node).some(mayReadGlobals));
+/**
+ * Whether code may read the names of module level other than by name: by `eval`, or through a `this` outside of classes.
+ *
+ * @param {Node} node @param {boolean} inClass @returns {boolean}
+ */
+function mayReadGlobals(node, inClass = false) {
+  if ((node.type === 'ThisExpression' && !inClass) || node.type === 'WithStatement' || (node.type === 'Identifier' && READERS.has(node.name))) return true;
+  return partsOf(node).some((one) => mayReadGlobals(one, inClass || node.type === 'ClassBody'));
 }
 
 /** @param {Node[]} body @param {string} entry */
 function readsPlaceholder(body, entry) {
   const own = body.filter((one) => !isOfRunner(one));
-  const parts = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
+  const every = own.map((node) => ({ node, declared: declaredBy(node), read: namesIn(node) }));
+  const files = every.flatMap(({ declared }) => declared).filter((name) => isOfFile(own, name));
+  if (files.some((name) => !every.some(({ declared, read }) => !declared.includes(name) && read.includes(name)))) return true; // it was imported to run
+  const late = new Set(files.filter((name) => !every.some(({ node, declared }) => !declared.includes(name) && readsAtOnce(node, name))));
+  const parts = every.filter(({ declared }) => !declared.some((name) => late.has(name)));
   const made = new Set([MADE]);
   for (const { node } of parts) {
     for (const one of node.type === 'VariableDeclaration' ? node.declarations : []) {
@@ -71,12 +98,27 @@ function readsPlaceholder(body, entry) {
   return parts.some(({ node, read }) => exportsOf(node) === null && read.some((name) => reached.has(name)) && changesOthers(node, made, reached));
 }
 
+/** Whether a name holds the placeholder of a file of the author's. @param {Node[]} body @param {string} name */
+function isOfFile(body, name) {
+  const one = body.flatMap((node) => (node.type === 'VariableDeclaration' ? node.declarations : [])).find((each) => each.id.name === name);
+  const made = one?.init?.arguments?.[0]?.arguments ?? one?.init?.arguments;
+  return made?.[0]?.type === 'Literal';
+}
+
+/** Whether code reads a name when it loads, or other than for a property of it. @param {Node} node @param {string} name @param {boolean} later @returns {boolean} */
+function readsAtOnce(node, name, later = false) {
+  if (node.type === 'Identifier') return node.name === name;
+  if (later && node.type === 'MemberExpression' && node.object.name === name) return node.computed && readsAtOnce(node.property, name, later);
+  return exportsOf(node) === null && partsOf(node).some((one) => readsAtOnce(one, name, later || /Function/.test(node.type)));
+}
+
 /** Whether a statement is one that esbuild or the runner wrote, which hands names on without reading them. @param {Node} node */
 function isOfRunner(node) {
   if (node.type === 'FunctionDeclaration') return node.id.name === MADE;
   const { type, left, right, callee } = node.expression ?? {};
   if (type === 'CallExpression') return callee.name === ENTRIES;
   if (type === 'LogicalExpression') return left.type === 'Literal' && left.value === 0;
+  if (type === 'AssignmentExpression' && left.object?.name === MADE) return true;
   const isExports = type === 'AssignmentExpression' && left.type === 'MemberExpression' && left.object.name === 'module';
   return isExports && (right.callee?.name?.startsWith('__toCommonJS') || right.properties?.[0]?.key?.name === '__esModule');
 }

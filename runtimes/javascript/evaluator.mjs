@@ -1,6 +1,6 @@
 // @ts-check
 /** One evaluator in this runner: it is loaded once, then called. */
-import { needs, packageOf } from './absent.mjs';
+import { needs, packageOf, withoutPlaceholders } from './absent.mjs';
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';
 import { factsOf } from './facts.mjs';
@@ -97,7 +97,7 @@ export class Evaluator {
     }
     const { found, loadable } = answer;
     const { source } = loadable.program;
-    const facts = factsOf(found.functions, loadable.positions.own(source), (text) => loadable.positions.start(source, text)?.line ?? null);
+    const facts = factsOf(found.functions, withoutPlaceholders(loadable.positions.own(source)), (text) => loadable.positions.start(source, text)?.line ?? null);
     this.#rows = new Rows(this.channel, this.workers, { positions: loadable.positions, resultKb: header.limits.result_kb, perRow: loadable.program.perRow }, this.#relay);
     this.workers.select(found.selector);
     if (answer.spoiled) {
@@ -132,7 +132,11 @@ export class Evaluator {
         offered = await this.#inspect(loadable, header, data, abort.signal);
       }
       const answer = this.#judge(offered, loadable, header, body.code);
-      if (loadable.refused && ('failure' in answer || needs(loadable.program.source, answer.found.entry))) return { ...loadable.refused, logs: answer.logs };
+      if (loadable.refused) {
+        const left = 'failure' in answer ? null : without(answer.found, loadable.refused, (name) => needs(loadable.program.source, name));
+        if (left === null || 'failure' in answer) return { ...loadable.refused, logs: answer.logs };
+        return { ...answer, found: left };
+      }
       return 'failure' in answer && ['entry_not_found', 'binding_error'].includes(answer.failure.code) ? await this.#held(answer, header, body, data) : answer;
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
@@ -183,9 +187,19 @@ export class Evaluator {
       }
       default: {
         const { source } = loadable.program;
-        const lineOf = (/** @type {string} */ text) => positions.start(source, text)?.line ?? null;
-        const found = findEntry(offers(offered.offers), { contract: header.contract, entry: header.entry, code, language: header.language, source, lineOf });
-        if (!('code' in found)) return { found, loadable: { ...loadable, missing }, logs, spoiled: offered.spoiled };
+        const built = new Map();
+        const written = (/** @type {{text: string}} */ one) => {
+          const text = positions.asWritten(source, one.text);
+          built.set(text, one.text);
+          return { ...one, text };
+        };
+        const offeredHere = offers(offered.offers).map((one) => ({ ...written(one), methods: one.methods.map(written) }));
+        const lineOf = (/** @type {string} */ text) => positions.start(source, built.get(text) ?? text)?.line ?? null;
+        const found = findEntry(offeredHere, { contract: header.contract, entry: header.entry, code, language: header.language, source, lineOf });
+        if (!('code' in found)) {
+          const functions = found.functions.map((one) => ({ ...one, text: built.get(one.text) ?? one.text, written: one.text }));
+          return { found: { ...found, functions }, loadable: { ...loadable, missing }, logs, spoiled: offered.spoiled };
+        }
         return { failure: failure(found.code, found.message, { hint: found.hint }), missing, logs };
       }
     }
@@ -215,6 +229,24 @@ export class Evaluator {
       this.workers.load({ program: loadable.program, data, environment, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }
+}
+
+/**
+ * Return an entry without those of its evaluators that need what is not there; null if none is left.
+ *
+ * @param {import('./entry.mjs').Found} found @param {{failure: Failure}} refused @param {(name: string) => boolean} stops
+ * @returns {import('./entry.mjs').Found | null}
+ */
+function without(found, { failure: { message } }, stops) {
+  const { every } = found.selector;
+  if (every === undefined) return stops(found.entry) ? null : found;
+  const stopped = every.map((one) => stops(one.name));
+  if (!stopped.includes(false)) return null;
+  const notes = every.filter((_, at) => stopped[at]).map(({ name }) => ({ code: 'not_an_entry', message: `${name} is not called: ${message}` }));
+  return {
+    ...found, selector: { ...found.selector, every: every.filter((_, at) => !stopped[at]) }, parameters: found.parameters.filter((_, at) => !stopped[at]),
+    functions: found.functions.filter((_, at) => !stopped[at]), notes: [...(found.notes ?? []), ...notes],
+  };
 }
 
 /** @param {string} text JSON that user code could have influenced @returns {import('./entry.mjs').Offer[]} */

@@ -1,6 +1,6 @@
 // @ts-check
 /** Turns the code of a `load` into a program: appends the accessor, and calls esbuild for code that V8 cannot run. */
-import { packageOf, withPlaceholders } from './absent.mjs';
+import { isOwnFile, packageOf, withPlaceholders } from './absent.mjs';
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
 import { Bundler, NPM, fileName, isBuiltin } from './bundle.mjs';
@@ -139,12 +139,13 @@ async function buildWith(bundler, text, order, tools, signal) {
   if (lacked.length === 0) return built;
   const { faults } = built;
   const other = await bundler.build(text, { ...options, external: lacked }, signal);
-  const known = lacked.filter((one) => packageOf(one, tools.known ?? {}) !== null && (order.check || clientOf(one) === null));
+  const known = lacked.filter((one) => isOwnFile(one) || packageOf(one, tools.known ?? {}) !== null && (order.check || clientOf(one) === null));
   return other.ok ? { ...other, text: withPlaceholders(other.text, known), absent: known, faults } : built;
 }
 
 /**
- * Return the missing modules, if all that is wrong is that well-known packages are not pinned, and clients perhaps.
+ * Return the missing modules, if all that is wrong is that well-known packages are not pinned, files of the author's are not
+ * there, and clients perhaps.
  *
  * @param {import('./bundle.mjs').Fault[]} faults
  * @param {boolean} check whether clients have to be told of
@@ -153,7 +154,7 @@ async function buildWith(bundler, text, order, tools, signal) {
 function lackedIn(faults, check, known) {
   const missing = faults.map(({ module, file }) => {
     const isOwn = module !== null && !file?.startsWith('node_modules/');
-    return isOwn && (packageOf(module, known) !== null || (!check && clientOf(module) !== null)) ? module : '';
+    return isOwn && ((isOwnFile(module) && file === null) || packageOf(module, known) !== null || (!check && clientOf(module) !== null)) ? module : '';
   });
   return missing.includes('') ? [] : [...new Set(missing)];
 }

@@ -72,6 +72,61 @@ def test_packages_are_found_beside_the_files(evaluator: Callable[..., Any], tmp_
 
 
 @pytest.mark.parametrize(
+    "head", ["function same(output: any, target: any) {", "const same = async ({ output, target }: any) => {"]
+)
+def test_parameters_have_the_names_that_the_user_wrote(evaluator: Callable[..., Any], head: str) -> None:
+    code = (
+        f"import {{ output as other, target as wanted }} from './lib';\nexport {head}\n"
+        "  return output === target ? 1 : other + wanted;\n}\n"
+    )
+    _, loaded = evaluator(code, {"lib.ts": "export const output = 2, target = 3;"})
+    assert loaded.type == "loaded", loaded
+    assert (loaded.header["contract"], loaded.header["parameters"]) == ("function", ["output", "target"])
+
+
+@pytest.mark.parametrize(
+    ("code", "rows"),
+    [
+        ("import { far } from './gone.js';\n", {"near": 1, "far": None}),
+        ("import * as gone from '@/lib/gone';\nconst far = (one) => gone.deep.far(one);\n", {"near": 1, "far": None}),
+        ("const { far } = require('./gone');\n", {"near": None, "far": None}),
+        ("import { far } from './gone';\nconst made = far();\n", {"near": None}),
+        ("import { far } from './gone';\nexport const tables = [far];\n", {"near": None}),
+        ("import './gone';\n", {"near": None}),
+    ],
+)
+def test_a_file_of_the_author_stops_only_what_comes_to_it(
+    start: Callable[..., RunnerProcess], code: str, rows: dict[str, int | None]
+) -> None:
+    code += "export function evaluate(inputs, outputs, trace) { return outputs === 'near' ? 1 : far('with') }\n"
+    for outputs, value in rows.items():
+        runner = start()
+        loaded = runner.load(code, language="typescript", body={"known": {"zod": "zod"}})
+        if loaded.type == "load_failed":
+            assert value is None
+            assert "gone" in body(loaded)["error"]["message"]
+            continue
+        answer = runner.call({}, outputs, None)
+        if value is None:
+            assert answer.type == "failed"
+            assert body(answer)["error"]["message"].startswith("Cannot find module '")
+        else:
+            assert body(answer)["value"] == value
+
+
+def test_one_of_several_that_needs_an_absent_package_is_left_out(start: Callable[..., RunnerProcess]) -> None:
+    code = (
+        "import { z } from 'zod';\nconst Row = z.object({});\n"
+        "export const a = (output, expected) => 1;\nexport const b = (output, expected) => (Row ? 1 : 0);\n"
+    )
+    loaded = start().load(code, language="typescript", contract="auto", body={"known": {"zod": "zod"}})
+    assert loaded.type == "loaded", loaded
+    assert loaded.header["parameters"] == ["a(output, expected)"]
+    told = [one["message"] for one in loaded.header["notes"] if one["code"] == "not_an_entry"]
+    assert told == ["b is not called: Cannot find module 'zod'"]
+
+
+@pytest.mark.parametrize(
     ("files", "code", "message", "line"),
     [
         ({"a.ts": ""}, "import './b';", "Cannot find module './b'", 1),
