@@ -346,7 +346,7 @@ function nearMisses(offers, code) {
 
 /** @param {string} code @returns {string[]} names of functions that the code declares, at any depth */
 export function declaredNames(code) {
-  const declared = code.matchAll(/^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\s*\*?\s*|(?:const|let|var)\s+(?=[\w$]+\s*=\s*(?:async\b|function\b|\(|[\w$]+\s*=>)))([\w$]+)/gm);
+  const declared = code.matchAll(/^[ \t]*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:function\s*\*?\s*|(?:const|let|var)\s+(?=[\w$]+\s*(?::[^=\n]{1,200})?=\s*(?:async\b|function\b|\(|[\w$]+\s*=>)))([\w$]+)/gm);
   return [...declared].map((match) => match[1]);
 }
 

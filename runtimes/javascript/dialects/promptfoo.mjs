@@ -3,7 +3,7 @@
 import { Script } from 'node:vm';
 import { parametersOf } from '../parameters.mjs';
 import { readsRow } from './function.mjs';
-import { NAMED, SHAPED } from './steps.mjs';
+import { ANY_NAME, NAMED, OWN, SHAPED } from './steps.mjs';
 
 const ENTRY = 'get_assert';
 const INLINE_CHARS = 20_000;
@@ -26,12 +26,13 @@ export const dialect = {
   entries: [ENTRY],
   takesOneObject: false,
   takesDefault: true,
+  takesAnyName: /\bcontext\b/,
   infer(candidate, name, code) {
     if (name === ENTRY) return isInline(code) ? { step: SHAPED, reason: 'the code is an inline assert' } : { step: NAMED, reason: candidate.label };
     const { parameters } = parametersOf(candidate);
     if (candidate.name === 'evaluate' || candidate.name === 'main' || parameters.length < 1 || parameters.length > 2) return null;
     if (readsRow(candidate) || parameters[0].keys !== null || parameters[0].rest || OTHERS.test(parameters[0].name) || TRUTHS.test(parameters[1]?.name ?? '')) return null;
-    return { step: SHAPED, reason: `${candidate.label} takes (${parameters.map((one) => one.name).join(', ')})` };
+    return { step: name === 'default' ? SHAPED : isAssert(parameters) ? ANY_NAME : OWN, reason: `${candidate.label} takes (${parameters.map((one) => one.name).join(', ')})` };
   },
   source(code, isDeclared) {
     if (!isInline(code, isDeclared)) return null;
@@ -39,6 +40,11 @@ export const dialect = {
     return `${HEAD}${body(code)}\n}`;
   },
 };
+
+/** Whether a function of any name has the parameters of an assert. @param {import('../parameters.mjs').Parameter[]} parameters */
+function isAssert([first, second, ...more]) {
+  return more.length === 0 && first?.name === 'output' && second?.name === 'context' && first.keys === null && second.keys === null;
+}
 
 /**
  * Return whether the code is not a module: an expression of output and context, or a body with `return`. Where promptfoo is

@@ -120,5 +120,6 @@ CASES = [
     javascript(id="JavaScript: inline body without return", contract=Contract("promptfoo"), code="const n = output.length;\nif (n > 9) {\n  throw new Error('too long');\n}", **refused(JS_OTHER)),
     javascript(id="JavaScript: inline, a name that promptfoo does not give", contract=Contract("promptfoo"), code="metadata?.trace?.some((one) => one.name === 'a')", status="failed", error="user_exception", message="metadata is not defined"),
     javascript(id="JavaScript: inline, a filter", code="output === '{{ expected | upper }}'", status="failed", error="user_exception", message="context.vars"),
+    javascript(id="JavaScript: several of a module", code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: a row of ours", row=OURS, code="output === context.vars.expected", **plain(True, 1.0)),
 ]  # fmt: skip
