@@ -27,6 +27,13 @@ def test_arguments_are_named_where_they_are_the_contracts(contract: Contract, sa
     assert ("inputs, outputs and trace" in (found.hint or "")) is said
 
 
+@pytest.mark.parametrize(("name", "said"), [("assert", True), ("assertions", False)])
+def test_a_column_that_is_called_like_a_statement_is_not_one(name: str, said: bool) -> None:
+    error = EvaluationError(ErrorCode.MISSING_INPUT, f"its columns: `{name}`")
+    found = advised(error, Evaluator("def a(output):\n    return 1"), Contract("function")).hint or ""
+    assert ("where a check fails" in found) is said
+
+
 @pytest.mark.parametrize("language", list(Language))
 @pytest.mark.parametrize(
     ("code", "entity"),

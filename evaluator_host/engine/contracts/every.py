@@ -90,6 +90,7 @@ def _outcome(raw: dict[str, Any]) -> tuple[str, Returned | EvaluationError]:
             type=None if error.get("type") is None else str(error["type"])[:200],
             line=error["line"] if isinstance(error.get("line"), int) else None,
             traceback=None if error.get("traceback") is None else str(error["traceback"])[: 4 * _TEXT_CHARS],
+            hint=None if error.get("hint") is None else str(error["hint"])[:_TEXT_CHARS],
         )
     body = decode_json(raw["result"].encode())
     unsupported = body.get("unsupported")

@@ -319,7 +319,7 @@ _TABLE: Final = (
     _Advice(
         r"^(division by zero|float division by zero)", "test for an empty list, or a length of 0, before you divide"
     ),
-    _Advice(r"^AssertionError|assert", "return 0, or False, where a check fails; an assertion makes the row fail"),
+    _Advice(r"^AssertionError|\bassert\b", "return 0, or False, where a check fails; an assertion makes the row fail"),
     _Advice(
         r"could not convert string to float|invalid literal for int",
         "the value is text that is not a number; strip or test it",

@@ -30,8 +30,8 @@ _ROLES = {
         "outputtext responsetext",
         _TRUTH: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectedresult expectedvalue "
         "expectation expectations reference referenceoutput referenceoutputs referenceanswer groundtruth groundtruths "
-        "truth gold goldanswer golden goldenanswer goldstandard target correctanswer correct label ideal gt ytrue "
-        "truelabel wanted solution",
+        "groundtruthanswer truth gold goldanswer golden goldenanswer goldstandard target correctanswer correct label "
+        "ideal gt ytrue truelabel wanted solution",
         _INPUT: "input inputs",
         _QUESTION: "question query prompt userinput userquery userquestion",
         _TRACE: "trace",
@@ -41,6 +41,8 @@ _ROLES = {
 }
 _TEXTS = ("answer", "result", "text", "content")
 """Names of the output where no other parameter is called so; beside one, `answer` is the ground truth."""
+_FORMS = ("text", "str", "string", "json")
+"""Ends of names that tell the form of what they are given."""
 _PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
 _PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
 """Meanings that names of parameters may have at each place, in functions that are called by position."""
@@ -101,7 +103,7 @@ def _by_position(function: Function, roles: dict[str, str]) -> bool:
 
 def roles_of(names: list[str]) -> dict[str, str]:
     """Return the role (output, truth, …) of each parameter whose name tells it, by name."""
-    found = {one: role for one in names if (role := _ROLES.get(_plain(one)))}
+    found = {one: role for one in names if (role := _role(one))}
     if _OUTPUT not in found.values():
         other = next((one for text in _TEXTS for one in names if _plain(one) == text), None)
         return found if other is None else {**found, other: _OUTPUT}
@@ -112,6 +114,13 @@ def roles_of(names: list[str]) -> dict[str, str]:
 
 def _plain(name: str) -> str:
     return name.replace("_", "").lower()
+
+
+def _role(name: str) -> str | None:
+    """Return the role that a name has, perhaps with a word that says its form: `completion_text`."""
+    plain = _plain(name)
+    short = next((plain.removesuffix(one) for one in _FORMS if plain.endswith(one)), plain)
+    return _ROLES.get(plain) or _ROLES.get(short)
 
 
 def _chosen(outline: Outline) -> list[str]:
@@ -125,8 +134,9 @@ def _chosen(outline: Outline) -> list[str]:
     if not possible and not outline.classes:
         possible = list(functions)  # the only function may be private
     names = [name for name in possible if name in functions and is_by_name(functions[name])]
-    whole = [name for name in names if set(functions[name].required) <= set(roles_of(functions[name].parameters))]
-    return candidates.meant(outline, whole or names)
+    chosen = candidates.meant(outline, names)
+    single = [name for name in names if not functions[name].gives_list]
+    return [name for name in chosen if name in single] or candidates.meant(outline, single) or chosen
 
 
 def _has_other_entry(outline: Outline) -> bool:
@@ -190,7 +200,7 @@ def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str,
     if role == _TRUTH and "truth" in row:
         yield row["truth"]
     if role in (_OUTPUT, _TRUTH):
-        same = [one for one in columns if _ROLES.get(_plain(one)) == role]
+        same = [one for one in columns if _role(one) == role]
         same = same or [one for one in columns if role == _TRUTH and _plain(one) == "answer"]
         yield from (columns[one] for one in same if len(same) == 1)
     if "inputs" in row:
@@ -199,7 +209,7 @@ def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str,
 
 def _of_inputs(name: str, role: str | None, inputs: dict[str, Any], trace: Any) -> Iterator[Any]:
     if role == _QUESTION:
-        usual = [one for one in inputs if _ROLES.get(_plain(one)) in (_QUESTION, _INPUT)]
+        usual = [one for one in inputs if _role(one) in (_QUESTION, _INPUT)]
         if len(usual) == 1 or len(inputs) == 1:
             yield inputs[(usual or list(inputs))[0]]
     elif role == _INPUT:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from evaluator_runner.entry import Entry
@@ -31,6 +34,19 @@ class AttributeDict(dict):  # type: ignore[type-arg]
             del self[name]
         except KeyError:
             raise AttributeError(f"the object has no key {name!r}") from None
+
+
+def called(call: Callable[..., Any], args: list[Any], named: dict[str, Any]) -> Any:
+    """Return what a function returns. It is called as if no event loop ran, so that it may use `asyncio.run`."""
+    events = sys.modules.get("asyncio.events")
+    loop = events and events._get_running_loop()  # noqa: SLF001 - asyncio has no public way
+    if events is None or loop is None:
+        return call(*args, **named)
+    events._set_running_loop(None)  # noqa: SLF001 - the same
+    try:
+        return call(*args, **named)
+    finally:
+        events._set_running_loop(loop)  # noqa: SLF001 - the same
 
 
 def bind(entry: Entry, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

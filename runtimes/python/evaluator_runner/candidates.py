@@ -28,9 +28,14 @@ _PARAMETERS = 8
 
 def public(outline: Outline) -> list[str]:
     """Return the functions and classes of a module that may be evaluators: public, and only in lists used by others."""
-    used = names_used_by_others(outline) - _Uses(outline).in_lists
+    used = helpers(outline)
     own = {**outline.functions, **outline.classes}
     return [name for name in outline.binds_in_order if name in own and name[:1] != "_" and name not in used]
+
+
+def helpers(outline: Outline) -> set[str]:
+    """Return the names that functions and classes of a module use, but for those in lists of evaluators."""
+    return names_used_by_others(outline) - _Uses(outline).in_lists if outline.parsed else set()
 
 
 def private_helpers(outline: Outline) -> set[str]:

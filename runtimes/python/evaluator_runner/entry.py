@@ -18,6 +18,7 @@ EVALUATE_V1 = ("app_params", "inputs", "output", "correct_answer")
 _READ_CHARS = 20_000  # characters of a text that may be code
 _LEGACY_FIRST = "app_params"
 _LEGACY_FOURTH = {"correct_answer", "datapoint"}
+_METHODS = ("evaluate", "score", "measure", "__call__")
 _EXPECTED = (
     "define `def evaluate(inputs, outputs, trace)`, the legacy `def evaluate(app_params, inputs, output, "
     "correct_answer)`, or `def main(...)` with the names of the variables it needs"
@@ -225,7 +226,9 @@ def _not_found(namespace: dict[str, Any], wanted: str) -> Failure:
         names = "`evaluate` or `main`" if wanted == "evaluate" else f"`{wanted}`"
         message = f"the code defines no function named {names}"
         if functions:
+            more = [name for name in classes if _method_of(own[name], wanted)]
             message += f"; it defines {', '.join(functions[:10])}"
+            message += f" and the class{'' if len(more) == 1 else 'es'} {', '.join(more[:10])}" if more else ""
         elif classes:
             message += f"; it defines only {', '.join(classes[:10])}"
     return Failure(
@@ -254,11 +257,20 @@ def _is_code(text: str) -> bool:
 
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
-    """Return the expression for a method of the first class that has it; otherwise for a new object to call."""
+    """Return the expression for a method by which a class scores, for a new object to call, or for any other method."""
     for name, one in classes.items():
-        if any(wanted in vars(kind) for kind in type.mro(one)):
-            return f"{name}().{wanted}"
-    return f"{next((name for name, one in classes.items() if '__call__' in vars(one)), next(iter(classes)))}()"
+        if (method := _method_of(one, wanted)) is not None:
+            return f"{name}()" if method == "__call__" else f"{name}().{method}"
+    name, one = next(iter(classes.items()))
+    own = {key: value for key, value in vars(one).items() if not key.startswith("_")}
+    static = next((key for key, value in own.items() if isinstance(value, staticmethod | classmethod)), None)
+    return f"{name}()" if static is None else f"{name}.{static}"
+
+
+def _method_of(kind: type, wanted: str) -> str | None:
+    """Return the method by which objects of a class score, by its name."""
+    made = {key for base in type.mro(kind) if base is not object for key in vars(base)}
+    return next((one for one in (wanted, *_METHODS) if one in made), None)
 
 
 def _is_ours(value: Any) -> bool:
@@ -266,6 +278,24 @@ def _is_ours(value: Any) -> bool:
         return bool(value.__module__ == "evaluator")
     except Exception:  # noqa: BLE001 - an attribute of a user's object may raise anything
         return False
+
+
+def _no_helpers(own: dict[str, Any], names: list[str]) -> list[str]:
+    """Return the functions that no other one uses; all if each is used."""
+    used = {one for name, value in own.items() for code in _codes_of(value) for one in code.co_names if one != name}
+    return [one for one in names if one not in used] or names
+
+
+def _codes_of(value: Any) -> list[Any]:
+    """Return the code of a function or of the methods of a class, with that of the functions in it."""
+    parts = list(vars(value).values()) if isinstance(value, type) else [value]
+    left = [one for part in parts if (one := getattr(part, "__code__", None)) is not None]
+    found = []
+    while left:
+        one = left.pop()
+        found.append(one)
+        left.extend(part for part in one.co_consts if hasattr(part, "co_consts"))
+    return found
 
 
 def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[str, Any]) -> str:
@@ -279,11 +309,17 @@ def _hint(wanted: str, functions: list[str], classes: dict[str, Any], own: dict[
     if (built := _builder(own, functions)) is not None:
         hint = f"`{built}` has the text of a function, which is not run: paste the finished text as the code"
         return f"{hint}; or name `{built}` in `settings.entry`, if it is the evaluator" if functions else hint
-    public = [one for one in functions if not one.startswith("_")]
+    public = _no_helpers(own, [one for one in functions if not one.startswith("_")] or functions)
+    scoring = {name: one for name, one in classes.items() if _method_of(one, wanted)}
+    if functions and scoring:
+        hint = (
+            f"a class is not called: add `{wanted} = {_call_of(scoring, wanted)}` as the last line, with the arguments"
+        )
+        return f"{hint} that it takes; or name a function in `settings.entry`, for example {public[0]}"
     if len(public) > 1:
         return f"name the evaluator in `settings.entry`, for example {public[0]}, or {_EXPECTED}"
-    if len(functions) == 1:
-        return f"name `{functions[0]}` in `settings.entry`, or {_EXPECTED}"
+    if functions:
+        return f"name `{public[0]}` in `settings.entry`, or {_EXPECTED}"
     if classes and not functions:
         return f"a class is not called: add `{wanted} = {_call_of(classes, wanted)}` as the last line"
     return f'{_EXPECTED}; code under `if __name__ == "__main__"` does not run'

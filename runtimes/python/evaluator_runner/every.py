@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluator_runner import failures
-from evaluator_runner.binding import bind
+from evaluator_runner.binding import bind, called
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.encode import encode_result
 from evaluator_runner.entry import Entry
@@ -82,7 +82,7 @@ def _calls(found: dict[str, Entry], lines: list[str]) -> Callable[..., Any]:
         for name, one in found.items():
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))
-                value = one.call(*own, **named)
+                value = called(one.call, own, named)
                 if hasattr(type(value), "__await__"):
                     value = await value
                 if one.convert is not None:

@@ -63,6 +63,17 @@ class Function:
         """Whether it is a coroutine function."""
         return type(self.node).__name__ == "AsyncFunctionDef"
 
+    @property
+    def gives_list(self) -> bool:
+        """Whether all that it returns are lists, by its annotation or as they are written."""
+        returns = getattr(self.node, "returns", None)
+        told = getattr(getattr(returns, "value", returns), "id", "")
+        if told in {"list", "List"}:
+            return True
+        body = getattr(self.node, "body", None)
+        values = [one.value for one in walk(self.node) if type(one).__name__ == "Return"] if type(body) is list else []
+        return bool(values) and all(type(one).__name__ in {"List", "ListComp"} for one in values)
+
     def reads(self, attribute: str) -> bool:
         """Return whether its body reads this attribute of anything."""
         return any(type(one).__name__ == "Attribute" and one.attr == attribute for one in walk(self.node))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from evaluator_runner import candidates, dialects, entry, jsontext
 from evaluator_runner.binding import AttributeDict
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.dialects.rewards.calls import BATCHED, VERL, Refused, Reward
+from evaluator_runner.dialects.rewards.calls import BATCHED, ROLLOUT, VERL, Refused, Reward
 from evaluator_runner.dialects.rewards.loader import rubric_of_loader
 
 TYPE_CHECKING = False
@@ -23,7 +23,6 @@ WORDS = ("solution_str", "completion", "verifiers", "reward_input")
 PREBOUND = False
 _OWN = ("evaluate", "main")
 _VERL = "compute_score"
-_ROLLOUT = {"prompt", "completion", "answer", "state", "task", "info", "parser"}
 _decode = jsontext.decoder(AttributeDict)
 
 
@@ -40,15 +39,16 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     for one in found:
         if "completions" in one.parameters:
             return dialects.PARAMETERS, f"`{one.name}` takes completions, as reward functions of TRL do"
+    helpers = candidates.helpers(outline) if name is None else set()
     for one in found:
-        if _takes_rollout(one, imported=outline.imports("verifiers")):
+        if one.name not in helpers and _takes_rollout(one, imported=outline.imports("verifiers")):
             return dialects.ANY_NAME, f"`{one.name}` takes {', '.join(one.parameters)} of a rollout, as in verifiers"
     return None
 
 
 def _takes_rollout(function: Function, *, imported: bool) -> bool:
     names = set(function.parameters)
-    return set(function.required) <= _ROLLOUT and ("completion" in names or (imported and bool(names & _ROLLOUT)))
+    return set(function.required) <= ROLLOUT and ("completion" in names or (imported and bool(names & ROLLOUT)))
 
 
 def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any]) -> entry.Entry:
@@ -105,15 +105,24 @@ def _functions(namespace: dict[str, Any], name: str | None) -> list[Reward]:
     if name is not None:
         return [Reward(name, entry.find_function(namespace, name).call)]
     own = {key: one for key, one in namespace.items() if entry.is_function(one) and _is_own(one) and key not in _OWN}
-    found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None]
+    found = [made for key, one in own.items() if (made := Reward(key, one)).style is not None and made.is_complete]
     names = candidates.meant_in(namespace, [one.name for one in found])
-    chosen = [one for one in found if one.name in names]
+    chosen = _of_one_platform([one for one in found if one.name in names])
     verl = [one for one in chosen if set(one.names) & VERL]
     if not verl or len(chosen) == 1:
         return chosen
     names = [one.name for one in verl]
     only = _VERL if _VERL in names else candidates.the_only(namespace, names, "reward functions")
     return [one for one in verl if one.name == only]
+
+
+def _of_one_platform(found: list[Reward]) -> list[Reward]:
+    """Leave out single functions for another platform beside those of TRL, which takes several."""
+    trl = [one for one in found if "completions" in one.names]
+    verl = [one for one in found if set(one.names) & VERL]
+    if any(one.name == _VERL for one in verl) or len(verl) > len(trl):
+        return found
+    return trl or found
 
 
 def _is_own(value: Any) -> bool:

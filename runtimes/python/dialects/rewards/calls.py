@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VERL = {"solution_str", "solution_strs", "reward_input", "reward_inputs"}
+ROLLOUT = {"prompt", "completion", "answer", "state", "task", "info", "parser"}
 GROUP = {"prompts", "completions", "answers", "states", "tasks", "infos"}
 _TRUTHS = (
     "answer",
@@ -82,6 +83,12 @@ class Reward:
         if self.style is None and set(self.names) & GROUP:
             self.style = _TRL
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether its platform has a value for each parameter without default; TRL has any column."""
+        known = self._entry.signature
+        return self.style != _VERIFIERS or known is None or ROLLOUT.union(self._objects).issuperset(known.needed())
+
     async def values(
         self, rows: list[list[Any]], namespace: dict[str, Any], config: dict[str, Any], *, logged: Any, extra: Any
     ) -> list[Any]:
@@ -116,7 +123,7 @@ class Reward:
 
     async def _called(self, named: dict[str, Any]) -> Any:
         args, kwargs = binding.bind(self._entry, named)
-        value = self.call(*args, **kwargs)
+        value = binding.called(self.call, args, kwargs)
         return await value if hasattr(type(value), "__await__") else value
 
     def reads_messages(self, namespace: dict[str, Any]) -> bool:
