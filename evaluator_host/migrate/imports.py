@@ -1,8 +1,10 @@
 """Imports evaluators and rows from files of another platform, or from a module with several evaluators.
 
-`read_import` finds them and runs in a limited process. `store_import` checks each evaluator in a sandbox and stores it.
+`read_import` finds them and runs in a limited process. `run_import` checks each evaluator in a sandbox and stores it.
+Rows it stores as the process sends them, because decoding them would keep the event loop busy.
 """
 
+import asyncio
 import posixpath
 import re
 import sys
@@ -12,7 +14,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from evaluator_host.engine.contracts.imports import SUFFIXES, Found, FoundEvaluator, FoundRows, Names, SentFiles, slug
+from evaluator_host.engine.contracts.imports import SUFFIXES, Found, FoundEvaluator, LeftOut, Names, SentFiles, slug
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
 from evaluator_host.engine.packages.own_files import MOST_FILES, imported_names
 from evaluator_host.engine.packages.pin_parser import parse
@@ -28,16 +30,17 @@ from evaluator_host.platform.plugins import plugins
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound, Problem
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Contract, Evaluator, EvaluatorSettings, Language
 from evaluator_host.types.formats import Format
-from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
+from evaluator_host.types.json_values import InvalidJson, decode_json, decode_large, encode_json
 from evaluator_host.types.migrations import Import, ImportedDataset, ImportedEvaluator, ImportRemark
 
 _LIMITS: Final = CallLimits(cpu_s=30, memory_mb=1024)
 _MOST_EVALUATORS: Final = 200
+_MOST_LEFT_OUT: Final = 1000  # parts that a report names
+_MOST_COLUMNS: Final = 1000  # columns of a data set that a report names
 _DOCUMENTS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 _MODULES: Final = "module"
 _SCRIPTS: Final = ("", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".json", "/index.ts", "/index.js")
-_FOUND: Final = TypeAdapter(Found).validate_python
-_PIECE_ROWS: Final = 500
+_PIECE_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,35 @@ class ImportWish:
     force: bool = False
     dry_run: bool = False
 
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows that an import found.
+
+    Attributes:
+      count: Number of the rows.
+      columns: Names of their inputs.
+      bytes: Length of the rows as lines of JSON.
+    """
+
+    name: str
+    where: str
+    count: int
+    columns: tuple[str, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The result of `encoded_import`, decoded but for the rows."""
+
+    found: Found
+    files: list[dict[str, str]]
+    missing: list[str]
+    rows: list[_Rows]
+
+
+_READ: Final = TypeAdapter(_Read).validate_python
 
 # Reading --------------------------------------------------------------------------------------------------------------
 
@@ -130,6 +162,29 @@ def _format_of(document: Any, platform: str | None, path: str) -> Any:
             "say where it is from, or upload plain rows: evaluator-host datasets upload"
         )
     return found
+
+
+def encoded_import(texts: bytes, path: str, name: str | None, platform: str | None) -> bytes:
+    """Return what `read_import` returns as a line of JSON, and then the rows of each data set as lines of JSON.
+
+    Raises:
+      InvalidRequest: as `read_import`, or there are too many evaluators.
+    """
+    read = read_import(texts, path, name, platform)
+    found = read["found"]
+    if len(found["evaluators"]) > _MOST_EVALUATORS:
+        raise InvalidRequest(f"{path} has over {_MOST_EVALUATORS} evaluators; import them in parts")
+    left = found["left_out"]
+    if len(left) > _MOST_LEFT_OUT:
+        more = LeftOut(path, f"{len(left) - _MOST_LEFT_OUT} more parts are left out, which this report does not name")
+        found["left_out"] = [*left[:_MOST_LEFT_OUT], asdict(more)]
+    lines, rows = [], []
+    for one in found.pop("rows"):
+        records = one["records"]
+        lines.append(b"".join(encode_json(record) + b"\n" for record in records))
+        columns = tuple(dict.fromkeys(name for record in records for name in record.get("inputs", {})))
+        rows.append(_Rows(one["name"], one["where"], len(records), columns[:_MOST_COLUMNS], len(lines[-1])))
+    return b"".join((encode_json({**read, "rows": rows}), b"\n", *lines))
 
 
 def _read_module(code: str, path: str, name: str) -> Found:
@@ -212,11 +267,19 @@ async def missing_files(
     processes: LimitedProcesses, workspace: str, texts: Mapping[str, str], wish: ImportWish
 ) -> list[str]:
     """Return the paths, or patterns of paths, of files that an import may need besides those at hand."""
-    read = await processes.call(
-        workspace, read_import, encode_json(texts), wish.path, wish.name, wish.platform, limits=_LIMITS
+    return (await _read(processes, workspace, texts, wish))[0].missing
+
+
+async def _read(
+    processes: LimitedProcesses, workspace: str, texts: Mapping[str, str], wish: ImportWish
+) -> tuple[_Read, memoryview]:
+    """Return what an import found, and the lines of its rows."""
+    given = await asyncio.to_thread(encode_json, texts)
+    body: bytes = await processes.call(
+        workspace, encoded_import, given, wish.path, wish.name, wish.platform, limits=_LIMITS
     )
-    missing: list[str] = read["missing"]
-    return missing
+    end = body.index(b"\n")
+    return _READ(await decode_large(body[:end])), memoryview(body)[end + 1 :]
 
 
 async def run_import(context: ImportContext, texts: Mapping[str, str], wish: ImportWish) -> Import:
@@ -227,20 +290,16 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
       NameTaken: a name is in use, and `replace` is not set; nothing is stored then.
       HostError: something cannot be stored, see `EvaluatorRegistry.create_evaluator`, `DatasetService.add_dataset`.
     """
-    read = await context.processes.call(
-        context.workspace, read_import, encode_json(texts), wish.path, wish.name, wish.platform, limits=_LIMITS
-    )
-    found = _FOUND(read["found"])
-    if len(found.evaluators) > _MOST_EVALUATORS:
-        raise InvalidRequest(f"{wish.path} has over {_MOST_EVALUATORS} evaluators; import them in parts")
-    taken = await _taken(context, found)
+    read, lines = await _read(context.processes, context.workspace, texts, wish)
+    found = read.found
+    taken = await _taken(context, read)
     if taken and not wish.replace and not wish.dry_run:
         raise NameTaken(
             f"there are already {', '.join(sorted(taken))}; import them under another name, or replace them"
         )
     left = [ImportRemark(one.where, one.reason, one.value) for one in found.left_out]
     made: list[ImportedEvaluator] = []
-    for one, files in zip(found.evaluators, read["files"], strict=True):
+    for one, files in zip(found.evaluators, read.files, strict=True):
         lacking = [name for name in one.asks if name not in _granted(wish)]
         if lacking:
             left.append(ImportRemark(one.where, _lacks(lacking), one.code))
@@ -250,15 +309,18 @@ async def run_import(context: ImportContext, texts: Mapping[str, str], wish: Imp
             left.append(stored)
         else:
             made.append(stored)
-    datasets = [await _store_rows(context, rows, wish) for rows in found.rows]
+    datasets = []
+    for rows in read.rows:
+        content, lines = lines[: rows.bytes], lines[rows.bytes :]
+        datasets.append(await _store_rows(context, rows, content, wish))
     return Import(found.platform, wish.dry_run, tuple(made), tuple(datasets), tuple(left))
 
 
-async def _taken(context: ImportContext, found: Found) -> set[str]:
+async def _taken(context: ImportContext, read: _Read) -> set[str]:
     """Return the names of evaluators and data sets that are in use."""
     evaluators = {one.name for one in await context.evaluators.list_evaluators(context.workspace)}
     datasets = {one.name for one in await context.datasets.list_datasets(context.workspace)}
-    return ({one.name for one in found.evaluators} & evaluators) | ({one.name for one in found.rows} & datasets)
+    return ({one.name for one in read.found.evaluators} & evaluators) | ({one.name for one in read.rows} & datasets)
 
 
 def _granted(wish: ImportWish) -> dict[str, str]:
@@ -338,15 +400,14 @@ async def _stored(
     return report.version, report.contract
 
 
-async def _store_rows(context: ImportContext, rows: FoundRows, wish: ImportWish) -> ImportedDataset:
-    columns = tuple(dict.fromkeys(name for record in rows.records for name in record.get("inputs", {})))
+async def _store_rows(context: ImportContext, rows: _Rows, lines: memoryview, wish: ImportWish) -> ImportedDataset:
     if not wish.dry_run:
         await context.datasets.add_dataset(
-            context.workspace, rows.name, _lines(rows.records), Format.JSONL, replace=wish.replace
+            context.workspace, rows.name, _pieces(lines), Format.JSONL, replace=wish.replace
         )
-    return ImportedDataset(rows.name, len(rows.records), rows.where, columns)
+    return ImportedDataset(rows.name, rows.count, rows.where, rows.columns)
 
 
-async def _lines(records: Sequence[dict[str, Any]]) -> AsyncIterator[bytes]:
-    for start in range(0, len(records), _PIECE_ROWS):
-        yield b"".join(encode_json(one) + b"\n" for one in records[start : start + _PIECE_ROWS])
+async def _pieces(lines: memoryview) -> AsyncIterator[bytes]:
+    for start in range(0, len(lines), _PIECE_BYTES):
+        yield bytes(lines[start : start + _PIECE_BYTES])

@@ -7,7 +7,9 @@ import pytest
 
 from evaluator_host.engine.contracts.imports import Found, Names, SentFiles, slug
 from evaluator_host.engine.contracts.yaml_documents import read_yaml
-from evaluator_host.migrate.imports import read_import
+from evaluator_host.engine.system.limited_process import LimitedProcesses
+from evaluator_host.migrate import imports
+from evaluator_host.migrate.imports import ImportWish, encoded_import, read_import
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Language
 from evaluator_host.vendors.promptfoo.asserts import program
@@ -157,6 +159,35 @@ def test_lines_of_json_are_an_export_too() -> None:
     assert len(found({"runs.jsonl": lines}, "runs.jsonl")["found"]["rows"][0]["records"]) == 3
 
 
+async def test_the_host_decodes_no_row_of_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    item = {"id": "1", "run_type": "chain", "inputs": {"q": "2+2"}, "outputs": {"a": "4"}}
+    lines = "".join(json.dumps({**item, "id": str(number)}) + "\n" for number in range(20_000))
+    decoded = []
+
+    async def noted(data: bytes) -> Any:
+        decoded.append(len(data))
+        return json.loads(data)
+
+    monkeypatch.setattr(imports, "decode_large", noted)
+    async with LimitedProcesses() as processes:
+        found, rows = await imports._read(processes, "default", {"runs.jsonl": lines}, ImportWish("runs.jsonl"))
+    assert sum(decoded) < 1000
+    assert [(one.count, one.columns, one.bytes) for one in found.rows] == [(20_000, ("q",), len(rows))]
+    assert [json.loads(line)["id"] for line in bytes(rows).splitlines()] == [str(number) for number in range(20_000)]
+
+
+def test_a_report_names_so_many_parts_and_counts_the_rest() -> None:
+    items = [
+        {"id": "1", "run_type": "chain", "inputs": {f"q{n}": n for n in range(1500)}},
+        *({"x": n} for n in range(3000)),
+    ]
+    made = encoded_import(json.dumps({"e.json": json.dumps(items)}).encode(), "e.json", None, "langsmith")
+    read = json.loads(made.partition(b"\n")[0])
+    assert len(read["rows"][0]["columns"]) == 1000
+    assert len(read["found"]["left_out"]) == 1001
+    assert read["found"]["left_out"][-1]["reason"] == "2000 more parts are left out, which this report does not name"
+
+
 def read(config: str, **files: str) -> Found:
     return CONFIGURATIONS.read(read_yaml(config), SentFiles(files, "", set()), "qa")
 
@@ -291,7 +322,17 @@ def test_yaml_is_read_as_version_1_2() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: [", "a: &a [*a]", "!!python/name:os.system x", "a: 1\n---\nb: 2", "[" * 5000, "a: !!binary aGk="]
+    "text",
+    [
+        "a: [",
+        "a: &a [*a]",
+        "!!python/name:os.system x",
+        "a: 1\n---\nb: 2",
+        "[" * 5000,
+        "[" * 200_000,
+        "- " * 200_000,
+        "a: !!binary aGk=",
+    ],
 )
 @pytest.mark.slow
 def test_yaml_that_is_no_data_is_refused(text: str) -> None:

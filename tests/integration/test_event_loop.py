@@ -38,6 +38,7 @@ def evaluate(inputs, outputs, trace):
 """
 UNREADABLE: Final = {"code": "def evaluate(:\n"}
 EVALUATOR: Final = {"code": EXACT_MATCH}
+EXPORTED: Final = '{"id": "1", "run_type": "chain", "inputs": {"question": "2+2"}, "outputs": {"answer": "4"}}\n'
 
 Body = tuple[bytes, str]
 
@@ -88,6 +89,10 @@ BODIES: Final[dict[str, Callable[[], list[Body]]]] = {
     "POST /v1/migrate": lambda: [
         encoded({"code": "x = 1\n" * (MB // 6)}),
         encoded({**UNREADABLE, "rows": rows(1000)}),
+    ],
+    "POST /v1/import": lambda: [
+        encoded({"path": "e.jsonl", "files": {"e.jsonl": EXPORTED * 40_000}, "dry_run": True}),
+        encoded({"path": "e.jsonl", "files": {"e.jsonl": EXPORTED + '{"x": 1}\n' * 300_000}, "dry_run": True}),
     ],
     "POST /v1/datasets": lambda: [
         (b"question,answer\n" + b"a,b\n" * (MB // 4), "text/csv"),
