@@ -10,7 +10,6 @@ import socket
 from typing import Annotated, Final
 
 import typer
-from pydantic import BaseModel
 
 from evaluator_host.engine.system.forker import Forker
 from evaluator_host.platform.terminal import options
@@ -40,7 +39,6 @@ def serve(
     require_descriptors()
     settings = load_settings(host=host, port=port, data_dir=data_dir, sandbox=sandbox, workers=workers)
     gc.disable()  # imports make no garbage, and looking for some takes a tenth of a start
-    BaseModel.model_config["defer_build"] = True  # most models are of requests and documents that nobody asks for
     from evaluator_host.platform.http.error_log import log_to_stderr  # noqa: PLC0415
     from evaluator_host.server.server import require_key, serve_http  # noqa: PLC0415 - FastAPI, which `run` never needs
     from evaluator_host.server.workers import open_workers  # noqa: PLC0415
