@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial, wraps
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -45,6 +46,9 @@ from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.warnings import RowWarnings
 
 _TEXT_CHARACTERS: Final = 4_000
+_ANSWER_BYTES: Final = 200_000
+_CUTS: Final = ((_TEXT_CHARACTERS, 1_000), (400, 100), (100, 20))
+"""Characters of a text and items of a list or an object that stay, tried in turn until an answer is short enough."""
 _ROWS: Final = 500
 _SHOWN: Final = 10
 
@@ -301,16 +305,26 @@ def _figures(results: list[EvaluationResult]) -> dict[str, Any]:
 
 
 def _brief(value: Any) -> dict[str, Any]:
-    """Return an answer as JSON with long texts cut."""
-    return cast("dict[str, Any]", _cut(decode_json(encode_json(value))))
+    """Return an answer as JSON with long texts, lists and objects cut."""
+    found = decode_json(encode_json(value))
+    cut: Any = found
+    for characters, items in _CUTS:
+        cut = _cut(found, characters, items)
+        if len(encode_json(cut)) <= _ANSWER_BYTES:
+            break
+    return cast("dict[str, Any]", cut)
 
 
-def _cut(value: Json) -> Any:
-    if isinstance(value, str) and len(value) > _TEXT_CHARACTERS:
-        return f"{value[:_TEXT_CHARACTERS]}… ({len(value)} characters)"
+def _cut(value: Json, characters: int = _TEXT_CHARACTERS, items: int = 1_000) -> Any:
+    if isinstance(value, str) and len(value) > characters:
+        return f"{value[:characters]}… ({len(value)} characters)"
     if isinstance(value, dict):
-        return {name: _cut(one) for name, one in value.items()}
-    return [_cut(one) for one in value] if isinstance(value, list) else value
+        kept = {_cut(name, characters): _cut(one, characters, items) for name, one in islice(value.items(), items)}
+        return {**kept, "…": f"{len(value) - items} more"} if len(value) > items else kept
+    if isinstance(value, list):
+        kept_items = [_cut(one, characters, items) for one in value[:items]]
+        return [*kept_items, f"… {len(value) - items} more"] if len(value) > items else kept_items
+    return value
 
 
 def _without_code(report: dict[str, Any]) -> dict[str, Any]:
