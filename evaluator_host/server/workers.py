@@ -323,7 +323,8 @@ def run_calls(
         await part.connect(channel)
         # Its own socket, which listens once the service is open: of a shared one, one process takes most connections.
         with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            for option in (socket.SO_REUSEPORT, socket.SO_REUSEADDR):  # the latter holds for its connections, too
+                listener.setsockopt(socket.SOL_SOCKET, option, 1)
             listener.bind(address)
             await part.leave(await _refusal_of(serve_http(settings, listener, stop=part.stopping, part=part)))
 

@@ -14,9 +14,11 @@ import httpx
 import psutil
 import pytest
 
+from evaluator_host.cli.serve import listen
 from tests import forked
 from tests.keyed import eventually
-from tests.over_http import calling_processes, owner_of
+from tests.over_http import calling_processes, connection_to, owner_of
+from tests.processes import is_running
 from tests.server import Server, new_home
 
 EVALUATORS, CALLERS, EACH = 4, 6, 12
@@ -42,6 +44,20 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         while len(calling_processes(server)) < 1 and time.monotonic() < until:
             time.sleep(0.05)
         yield server
+
+
+def test_a_host_that_was_killed_starts_again_at_its_port_at_once(tmp_path: Path) -> None:
+    environment = {"EVALUATOR_HOST_WORKERS": "2"}
+    with Server(data_dir=new_home(tmp_path), log=tmp_path / "log", environment=environment) as server:
+        eventually(lambda: len(calling_processes(server)) == 1, within_s=60)
+        (pid,) = calling_processes(server)
+        with connection_to(server, pid) as asking:  # the host closes it first, so the kernel keeps it for a minute
+            asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            while asking.recv(4096):
+                pass
+        os.kill(server.process.pid, signal.SIGKILL)
+        eventually(lambda: not is_running(pid))
+        listen("127.0.0.1", server.port).close()
 
 
 def call(client: httpx.Client, number: int) -> dict[str, object]:
