@@ -64,6 +64,11 @@ class PostgreSQL:
     def url(self, name: str = "postgres") -> str:
         return f"postgresql://host@/{name}?host={self._folder}"
 
+    @property
+    def socket(self) -> str:
+        """Where it listens, as `unix://…`."""
+        return f"unix://{self._folder}/.s.PGSQL.5432"
+
     def make_database(self, *, template: str = "template1") -> str:
         """Make a database like another one of this server, or an empty one, and return its URL."""
         name = f"test_{next(_NUMBERS)}"

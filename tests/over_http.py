@@ -152,9 +152,9 @@ def connection_to(server: Server, pid: int) -> socket.socket:
 def owner_of(server: Server, connection: socket.socket) -> int:
     """Return the process of a host that has accepted a connection, once one has."""
     while True:
-        inodes = _inodes(server.port, connection.getsockname()[1])
+        inodes = inodes_of(server.port, connection.getsockname()[1])
         for pid in _processes(server):
-            if _has(pid, inodes):
+            if has_socket(pid, inodes):
                 return pid
         time.sleep(0.01)
 
@@ -164,17 +164,18 @@ def _processes(server: Server) -> list[int]:
 
 
 def _listens(pid: int, port: int) -> bool:
-    return _has(pid, _inodes(port))
+    return has_socket(pid, inodes_of(port))
 
 
-def _has(pid: int, inodes: AbstractSet[str]) -> bool:
+def has_socket(pid: int, inodes: AbstractSet[str]) -> bool:
+    """Return whether a process has one of these sockets open."""
     with suppress(OSError):
         links = [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
         return any(link == f"socket:[{inode}]" for link in links for inode in inodes)
     return False
 
 
-def _inodes(port: int, other: int | None = None) -> set[str]:
+def inodes_of(port: int, other: int | None = None) -> set[str]:
     """Return the numbers of the sockets at a port, or of the one that is connected to another port."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return {line[9] for line in lines if _port(line[1]) == port and other in (None, _port(line[2]))}

@@ -1,4 +1,4 @@
-"""A relay in front of a real engine: over TCP or TLS as well, and it can be cut like a network."""
+"""A relay in front of a real server, such as Docker's engine: over TCP or TLS as well; it can be cut or go silent."""
 
 import contextlib
 import socket
@@ -11,11 +11,14 @@ from typing import Self
 
 
 class Relay:
-    """Listens and passes every connection on to the engine's Unix socket, until it is cut.
+    """Listens and passes every connection on to a server's Unix socket, until it is cut.
 
     Args:
-      engine: `unix://…` of the engine.
+      engine: `unix://…` of the server.
       tls: Server context; with one (or with `tcp`) it listens on a port of 127.0.0.1, else on a Unix socket.
+
+    Attributes:
+      passing: While it is not set, bytes wait here; not over TLS.
     """
 
     def __init__(self, engine: str, *, tcp: bool = False, tls: ssl.SSLContext | None = None) -> None:
@@ -25,6 +28,8 @@ class Relay:
         self._path = Path(self._folder.name) / "engine.sock"
         self._tcp = tcp or tls is not None
         self._port = 0
+        self.passing = threading.Event()
+        self.passing.set()
         self._pairs: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.open()
@@ -86,7 +91,11 @@ class Relay:
             while True:
                 near, _ = server.accept()
                 far = socket.socket(socket.AF_UNIX)
-                far.connect(self._engine)
+                try:
+                    far.connect(self._engine)
+                except OSError:
+                    near.close()  # the server is down
+                    continue
                 self._pairs += [near, far]
                 self._spawn(self._serve, near, far)
 
@@ -121,5 +130,6 @@ class Relay:
     def _one_way(self, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
+                self.passing.wait()
                 target.sendall(data)
             target.shutdown(socket.SHUT_WR)

@@ -24,13 +24,15 @@ def main() -> int:
     parser.add_argument("--database", choices=ENGINES, default="sqlite")
     parser.add_argument("--backend", choices=BACKENDS, default="bubblewrap")
     parser.add_argument("--ordinary", action="store_true", help="the host runs as a user without rights")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the host that answer calls")
+    parser.add_argument("--beside", action="store_true", help="another host on the same data, whose clock is behind")
     parser.add_argument("--burners", type=int, default=0, help="endless loops beside it")
     parser.add_argument("--plan", action="store_true", help="print the plan only")
     parser.add_argument("--report", type=Path, help="write a report to this file")
     parser.add_argument("--replay", type=Path, help="take all of this from a report")
     parser.add_argument("--keep", type=Path, help="folder for the logs; default: removed")
     asked = parser.parse_args()
-    names = ("minutes", "seed", "database", "backend", "ordinary", "burners")
+    names = ("minutes", "seed", "database", "backend", "ordinary", "burners", "workers", "beside")
     chosen = (
         json.loads(asked.replay.read_text())["run"] if asked.replay else {name: getattr(asked, name) for name in names}
     )

@@ -28,6 +28,7 @@ from tests.crash_engine import CrashEngine
 from tests.databases import PostgreSQL
 from tests.indexes import Answer, Handler, Index
 from tests.left_behind import cgroup_folders
+from tests.relay import Relay
 
 T = TypeVar("T")
 
@@ -61,6 +62,7 @@ class Faults:
       index: Where it installs packages from.
       disk: Its file system.
       postgresql: The server of its database, if it is not SQLite.
+      network: The network between the two.
       engine: Docker's engine, for that backend.
     """
 
@@ -73,10 +75,12 @@ class Faults:
         index: Index,
         disk: Path,
         postgresql: PostgreSQL | None = None,
+        network: Relay | None = None,
         engine: CrashEngine | None = None,
     ) -> None:
         self._host, self._timeline, self._index, self._disk = host, timeline, index, disk
-        self._database_url, self._postgresql, self._engine = database_url, postgresql, engine
+        self._database_url, self._postgresql, self._network = database_url, postgresql, network
+        self._engine = engine
         self._by_kind: dict[Kind, Callable[[Fault], AbstractContextManager[bool]]] = {
             Kind.KILL_HOST: self._kill_host,
             Kind.RESTART_HOST: self._restart_host,
@@ -85,6 +89,8 @@ class Faults:
             Kind.FEW_DESCRIPTORS: self._few_descriptors,
             Kind.KILL_CHILD: self._kill_child,
             Kind.STOP_CHILD: self._stop_child,
+            Kind.KILL_CALLS: self._kill_calls,
+            Kind.STOP_CALLS: self._stop_calls,
             Kind.KILL_SANDBOX: self._kill_sandbox,
             Kind.KILL_RUNNER: self._kill_runner,
             Kind.STOP_SANDBOX: self._stop_sandbox,
@@ -96,6 +102,9 @@ class Faults:
             Kind.FREEZE_DATABASE: self._freeze_database,
             Kind.END_CONNECTIONS: self._end_connections,
             Kind.DATABASE_READ_ONLY: self._database_read_only,
+            Kind.FULL_DATABASE: self._full_database,
+            Kind.CUT_NETWORK: self._cut_network,
+            Kind.SILENT_NETWORK: self._silent_network,
             Kind.FULL_DISK: self._full_disk,
             Kind.FOLDERS_READ_ONLY: self._folders_read_only,
             Kind.INDEX_DOWN: self._index_down,
@@ -144,6 +153,17 @@ class Faults:
     @contextmanager
     def _stop_child(self, fault: Fault) -> Iterator[bool]:
         victim = _one(self._host.children(), fault)
+        with _stopped([] if victim is None else [victim]) as hit:
+            yield hit
+
+    @contextmanager
+    def _kill_calls(self, fault: Fault) -> Iterator[bool]:
+        victim = _one(self._host.callers(), fault)
+        yield victim is not None and _killed(victim)
+
+    @contextmanager
+    def _stop_calls(self, fault: Fault) -> Iterator[bool]:
+        victim = _one(self._host.callers(), fault)
         with _stopped([] if victim is None else [victim]) as hit:
             yield hit
 
@@ -315,6 +335,33 @@ class Faults:
             yield True
         finally:
             self._set_read_only("off")
+
+    @contextmanager
+    def _full_database(self, fault: Fault) -> Iterator[bool]:
+        assert self._postgresql is not None
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(psycopg.OperationalError):
+                while True:
+                    held.enter_context(contextlib.closing(psycopg.connect(self._postgresql.url())))
+            yield True
+
+    @contextmanager
+    def _cut_network(self, fault: Fault) -> Iterator[bool]:
+        assert self._network is not None
+        self._network.cut()
+        try:
+            yield True
+        finally:
+            self._network.open()
+
+    @contextmanager
+    def _silent_network(self, fault: Fault) -> Iterator[bool]:
+        assert self._network is not None
+        self._network.passing.clear()
+        try:
+            yield True
+        finally:
+            self._network.passing.set()
 
     def _set_read_only(self, value: str) -> None:
         assert self._postgresql is not None

@@ -27,6 +27,7 @@ from tests.indexes import Index
 from tests.left_behind import left_behind
 from tests.leftovers import mounts_below
 from tests.ordinary_user import PROJECT, UID, ordinary_user_command
+from tests.over_http import has_socket, inodes_of
 from tests.packages import npm_package, wheel
 from tests.processes import command_of, own_seconds, resident_mb
 from tests.server import free_port
@@ -87,11 +88,13 @@ class ChaosHost:
       backend: Its sandbox.
       environment: Its settings.
       ordinary: Run as a user without rights, though this process is root's.
+      skew_s: Seconds by which its clock is off, from its start on.
     """
 
     def __init__(
-        self, folder: Path, disk: Path, *, backend: str, environment: dict[str, str], oracle: Oracle, ordinary: bool
-    ) -> None:
+        self, folder: Path, disk: Path, *, backend: str, environment: dict[str, str], oracle: Oracle, ordinary: bool,
+        skew_s: float = 0.0,
+    ) -> None:  # fmt: skip
         self.data, self.temporary, self.clock = disk / "data", folder / "tmp", folder / "clock"
         self.ordinary = ordinary
         self.port = free_port()
@@ -108,13 +111,14 @@ class ChaosHost:
         self._wanted = False  # whether the run wants the host up; it is started again when it ends
         self.over = False  # whether the host is no longer needed, even if the run has failed
         self._lock = threading.RLock()
+        set_offset(self.clock, skew_s)
         self._prepare()
 
     def _prepare(self) -> None:
-        set_offset(self.clock, 0.0)
         self.temporary.mkdir()
-        self.data.mkdir()
-        asyncio.run(lend_toolchain(self.data))
+        if not self.data.exists():  # it is that of another host, too
+            self.data.mkdir()
+            asyncio.run(lend_toolchain(self.data))
         self._folder.chmod(0o755)
         if self.ordinary:
             for path in (self.temporary, self.data, *self.data.rglob("*")):
@@ -241,8 +245,15 @@ class ChaosHost:
 
     def children(self) -> list[int]:
         """Return the host's own processes below the first one: the one that forks the others, and that of jobs."""
-        own = command_of(self.pid) if self.pid else b""
-        return sorted(pid for pid, command in self.processes() if command == own or b"fork_workers" in command)
+        own, callers = command_of(self.pid) if self.pid else b"", self.callers()
+        found = [pid for pid, command in self.processes() if command == own or b"fork_workers" in command]
+        return sorted(set(found) - {*callers})
+
+    def callers(self) -> list[int]:
+        """Return the processes that answer calls at the host's port, besides the first one."""
+        inodes = inodes_of(self.port)
+        pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
+        return sorted(pid for pid in pids if pid != self.pid and has_socket(pid, inodes)) if self.pid else []
 
     def sandboxes(self) -> list[int]:
         """Return the outermost process of each bubblewrap sandbox."""

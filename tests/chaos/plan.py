@@ -21,6 +21,8 @@ class Kind(StrEnum):
     FEW_DESCRIPTORS = "few descriptors"
     KILL_CHILD = "kill a process of the host"
     STOP_CHILD = "a process of the host hangs"
+    KILL_CALLS = "kill a process of calls"
+    STOP_CALLS = "a process of calls hangs"
     KILL_SANDBOX = "kill sandbox"
     KILL_RUNNER = "kill runner"
     STOP_SANDBOX = "stop sandbox for a while"
@@ -32,6 +34,9 @@ class Kind(StrEnum):
     FREEZE_DATABASE = "freeze database"
     END_CONNECTIONS = "end connections"
     DATABASE_READ_ONLY = "database read-only"
+    FULL_DATABASE = "database full of connections"
+    CUT_NETWORK = "network to the database cut"
+    SILENT_NETWORK = "network to the database silent"
     FULL_DISK = "disk full"
     FOLDERS_READ_ONLY = "folders read-only"
     INDEX_DOWN = "index down"
@@ -68,6 +73,8 @@ TRAITS: Final = {
     Kind.FEW_DESCRIPTORS: _trait("host", 1, 5),
     Kind.KILL_CHILD: _trait("children", 0, 0),
     Kind.STOP_CHILD: _trait("children", 2, 60, weight=3),
+    Kind.KILL_CALLS: _trait("children", 0, 0, "workers"),
+    Kind.STOP_CALLS: _trait("children", 2, 60, "workers"),
     Kind.KILL_SANDBOX: _trait("sandboxes", 0, 0, weight=4),
     Kind.KILL_RUNNER: _trait("sandboxes", 0, 0, weight=2),
     Kind.STOP_SANDBOX: _trait("sandboxes", 0.5, 4, weight=3),
@@ -79,6 +86,9 @@ TRAITS: Final = {
     Kind.FREEZE_DATABASE: _trait("store", 1, 20, "postgresql"),
     Kind.END_CONNECTIONS: _trait("store", 0, 0, "postgresql"),
     Kind.DATABASE_READ_ONLY: _trait("store", 1, 12, "postgresql"),
+    Kind.FULL_DATABASE: _trait("store", 1, 12, "postgresql"),
+    Kind.CUT_NETWORK: _trait("store", 1, 12, "postgresql", weight=2),
+    Kind.SILENT_NETWORK: _trait("store", 1, 20, "postgresql", weight=2),
     Kind.FULL_DISK: _trait("store", 1, 10, "root", weight=2),
     Kind.FOLDERS_READ_ONLY: _trait("store", 1, 8, "root"),
     Kind.INDEX_DOWN: _trait("index", 1, 8, weight=2),
@@ -98,16 +108,19 @@ class Options:
     Attributes:
       seconds: Length of the run.
       root: Whether faults that take root's rights are possible.
+      workers: Processes of the host that answer calls.
     """
 
     seconds: float
     database: str = "sqlite"
     backend: str = "bubblewrap"
     root: bool = True
+    workers: int = 1
 
     @property
     def granted(self) -> frozenset[str]:
-        return frozenset({self.database, self.backend, *(["root"] if self.root else [])})
+        more = {"root": self.root, "workers": self.workers > 1}
+        return frozenset({self.database, self.backend, *(name for name, given in more.items() if given)})
 
 
 @dataclass(frozen=True, slots=True)

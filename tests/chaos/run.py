@@ -29,6 +29,7 @@ from tests.databases import PostgreSQL
 from tests.indexes import Index
 from tests.leftovers import make_folder
 from tests.model_server import ModelServer
+from tests.relay import Relay
 from tests.server import Server
 
 MOST_MB: Final = 600.0  # MB of memory for a host, as in the soak
@@ -41,10 +42,11 @@ _LOGGED: Final = re.compile(
 )
 _CUT_OFF: Final = "ERROR uvicorn.error: Cancel"  # calls that still wait when the grace ends
 _LOST: Final = (
-    "ERROR evaluator_host.server.workers: a process of jobs",
+    "ERROR evaluator_host.server.workers: a process of ",
     "ERROR evaluator_host.engine.system.child_watch",
 )
-_HOLD_CALLS: Final = (Kind.FREEZE_DATABASE, Kind.LOCK_FILE)
+_LOSE_CHILDREN: Final = (Kind.KILL_CHILD, Kind.STOP_CHILD, Kind.KILL_CALLS, Kind.STOP_CALLS)
+_HOLD_CALLS: Final = (Kind.FREEZE_DATABASE, Kind.LOCK_FILE, Kind.SILENT_NETWORK)
 _SHORT_MINUTES: Final = 1.5
 
 
@@ -55,6 +57,8 @@ class Run:
     Attributes:
       ordinary: The host runs as a user without rights.
       burners: Processes that loop for ever beside it.
+      workers: Processes of the host that answer calls.
+      beside: Run another host on the same database and data, whose clock is ten minutes behind; it runs jobs, too.
     """
 
     minutes: float = 10.0
@@ -63,10 +67,13 @@ class Run:
     backend: str = "bubblewrap"
     ordinary: bool = False
     burners: int = 0
+    workers: int = 1
+    beside: bool = False
 
     @property
     def options(self) -> Options:
-        return Options(60 * self.minutes, database=self.database, backend=self.backend, root=os.geteuid() == 0)
+        which = {"database": self.database, "backend": self.backend, "workers": self.workers}
+        return Options(60 * self.minutes, root=os.geteuid() == 0, **which)  # type: ignore[arg-type]
 
     @property
     def packages(self) -> int:
@@ -90,33 +97,45 @@ def run_chaos(run: Run, *, keep: Path | None = None) -> dict[str, Any]:
         oracle = Oracle()
         learn(oracle, folder, index, packages=run.packages)
         postgresql = stack.enter_context(PostgreSQL()) if run.database == "postgresql" else None
+        network = stack.enter_context(Relay(postgresql.socket, tcp=True)) if postgresql else None
         url = postgresql.make_database() if postgresql else f"sqlite:///{disk / 'data' / 'host.db'}"
         engine = _engine(stack) if run.backend == "docker" else None
         more = {"EVALUATOR_HOST_DOCKER_HOST": engine.address} if engine else {}
-        host = ChaosHost(
-            folder, disk, backend=run.backend, environment=settings_environment(index, url, **more),
-            oracle=oracle, ordinary=run.ordinary,
-        )  # fmt: skip
-        if run.ordinary and postgresql:
-            postgresql.admit_everyone()
-        faults = Faults(
-            host, oracle.timeline, database_url=url, index=index, disk=disk, postgresql=postgresql, engine=engine
+        more["EVALUATOR_HOST_WORKERS"] = str(run.workers)
+        reached = (
+            url if network is None else url.partition("?")[0].replace("@", f"@{network.address.removeprefix('tcp://')}")
         )
+        environment = settings_environment(index, reached, **more)
+        folder.chmod(0o755)
+        hosts = []
+        for skew_s in (0.0, *([-600.0] if run.beside else [])):
+            home = folder / f"host-{len(hosts)}"
+            home.mkdir()
+            hosts.append(
+                ChaosHost(
+                    home, disk, backend=run.backend, environment=environment, oracle=oracle, ordinary=run.ordinary,
+                    skew_s=skew_s,
+                )
+            )  # fmt: skip
+            stack.callback(_keep_logs, home, keep)
+            stack.callback(_kill, hosts[-1])
+        faults = Faults(
+            hosts[0], oracle.timeline,
+            database_url=url, index=index, disk=disk, postgresql=postgresql, network=network, engine=engine,
+        )  # fmt: skip
         stack.enter_context(burning(run.burners))
-        stack.callback(_keep_logs, host, folder, keep)
-        stack.callback(_kill, host)
         model = stack.enter_context(ModelServer())
-        asyncio.run(_under_faults(run, host, faults, oracle, model_url=model.url))
-        _judge_end(host, oracle, docker=["docker", "--host", engine.address] if engine else [])
+        asyncio.run(_under_faults(run, hosts, faults, oracle, model_url=model.url))
+        _judge_end(hosts, oracle, docker=["docker", "--host", engine.address] if engine else [])
     return {
         "run": asdict(run),
         "plan": [str(fault) for fault in make_plan(run.seed, run.options)],
         "faults": dict(sorted(oracle.timeline.hits.items())),
         "missed": dict(sorted(oracle.timeline.missed.items())),
         "counts": dict(sorted(oracle.counts.items())),
-        "hosts": len(host.pids),
-        "ready_s": round(host.ready_s),
-        "most_mb": round(host.most_mb),
+        "hosts": sum(len(host.pids) for host in hosts),
+        "ready_s": round(hosts[0].ready_s),
+        "most_mb": round(max(host.most_mb for host in hosts)),
         "findings": oracle.findings,
     }
 
@@ -152,13 +171,15 @@ def burning(count: int) -> Iterator[None]:
             loop.wait()
 
 
-async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracle, *, model_url: str) -> None:
-    """Have callers call during the faults, and until every job has ended."""
-    host.start()
-    assert await asyncio.to_thread(host.until_ready), host.log_end()
+async def _under_faults(run: Run, hosts: list[ChaosHost], faults: Faults, oracle: Oracle, *, model_url: str) -> None:
+    """Have callers call the first host during the faults, and until every job has ended."""
+    for host in hosts:
+        host.start()
+        assert await asyncio.to_thread(host.until_ready), host.log_end()
+    host = hosts[0]
     traffic = Traffic(host, oracle, seed=run.seed, packages=run.packages, model_url=model_url)
     over, ended = asyncio.Event(), asyncio.Event()
-    watching = asyncio.create_task(_watch(host, ended))
+    watching = asyncio.gather(*(_watch(one, ended) for one in hosts))
     calling = asyncio.create_task(traffic.run(over))
     plan = make_plan(run.seed, run.options)
     began = time.monotonic()
@@ -176,7 +197,8 @@ async def _under_faults(run: Run, host: ChaosHost, faults: Faults, oracle: Oracl
         await traffic.judge_stored()
         await traffic.judge_traces()
     finally:
-        host.over = True
+        for one in hosts:
+            one.over = True
         ended.set()
         calling.cancel()
         await asyncio.wait([calling, watching])
@@ -214,11 +236,17 @@ async def _watch(host: ChaosHost, ended: asyncio.Event) -> None:
             await asyncio.wait_for(ended.wait(), _LOOK_EVERY_S)
 
 
-def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
-    """Stop the host as an operator would, and judge what it leaves behind."""
-    code = host.end(signal.SIGTERM)
-    if code != 0:
-        oracle.find(f"the host ended with exit code {code}\n{host.log_end()}")
+def _judge_end(hosts: list[ChaosHost], oracle: Oracle, *, docker: list[str]) -> None:
+    """Stop the hosts as an operator would, and judge what they leave behind."""
+    for host in hosts:
+        if (code := host.end(signal.SIGTERM)) != 0:
+            oracle.find(f"the host ended with exit code {code}\n{host.log_end()}")
+    for host in hosts:
+        _judge_remains(host, oracle, docker=docker)
+    oracle.judge_end()
+
+
+def _judge_remains(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
     until = time.monotonic() + _LEFT_S
     while (left := host.remains(docker=docker)) and time.monotonic() < until:
         time.sleep(0.5)
@@ -230,17 +258,16 @@ def _judge_end(host: ChaosHost, oracle: Oracle, *, docker: list[str]) -> None:
         for at in (found.start() for found in _LOGGED.finditer(log)):
             if log.startswith(_CUT_OFF, at) and any(map(oracle.timeline.happened, _HOLD_CALLS)):
                 continue  # a database that never answers holds them for longer, as documented
-            if log.startswith(_LOST, at) and any(map(oracle.timeline.happened, (Kind.KILL_CHILD, Kind.STOP_CHILD))):
+            if log.startswith(_LOST, at) and any(map(oracle.timeline.happened, _LOSE_CHILDREN)):
                 continue
             oracle.find(f"host {number} logged a fault:\n{log[at : at + 2500]}")
-    oracle.judge_end()
 
 
-def _keep_logs(host: ChaosHost, folder: Path, keep: Path | None) -> None:
+def _keep_logs(folder: Path, keep: Path | None) -> None:
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         for log in folder.glob("*.log"):
-            shutil.copy(log, keep)
+            shutil.copy(log, keep / f"{folder.name}-{log.name}")
 
 
 def _kill(host: ChaosHost) -> None:

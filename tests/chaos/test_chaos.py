@@ -14,9 +14,9 @@ from tests.chaos.programs import STEADY
 from tests.chaos.run import Run, run_chaos
 
 OPTIONS = [
-    Options(600, database=database, backend=backend, root=root)
+    Options(600, database=database, backend=backend, root=root, workers=workers)
     for database in ("sqlite", "postgresql")
-    for backend in ("bubblewrap", "docker")
+    for backend, workers in (("bubblewrap", 1), ("bubblewrap", 2), ("docker", 1))
     for root in (True, False)
 ]
 RESULT = {
