@@ -51,6 +51,7 @@ EDITS: Final[dict[Guard, tuple[tuple[str, str, str], ...]]] = {
             "    return _streams[0].flush(), _streams[1].flush()",
             "    sys.stdout.flush()\n    return 0, 0",
         ),
+        ("row.py", "self._flush() if _wrote else (0, 0)", "self._flush()"),
         ("zygote.py", "_set_blocking(1, True)", "pass"),
         ("zygote.py", "_set_blocking(2, True)", "pass"),
         ("logs.py", '"utf-8", "replace")', '"utf-8", "surrogateescape")'),

@@ -6,7 +6,7 @@ def attack(inputs):
         for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
             entry = getattr(getattr(value, "_program", None), "entry", None)
             if entry is not None:
-                entry.call = lambda *rest: 0.75
+                value._call = entry.call = lambda *rest: 0.75
         frame = frame.f_back
     for thing in gc.get_objects():
         if type(thing).__name__ == "Entry":

@@ -6,6 +6,9 @@ except ImportError:  # until Python 3.12
 
 def attack(inputs):
     made = []
-    while len(made) < 100:
-        made.append(own.create())
+    try:
+        while len(made) < 400:
+            made.append(own.create())
+    except Exception:  # of another type in each Python: there is no memory for another one
+        return 0 if made else 1
     return len(made)
