@@ -319,6 +319,10 @@ _TABLE: Final = (
     _Advice(
         r"^(division by zero|float division by zero)", "test for an empty list, or a length of 0, before you divide"
     ),
+    _Advice(
+        r"^Cannot find module '(?:[./]|[@~]/)",
+        "that is a file of yours: send it in `files`, by its path from this one",
+    ),
     _Advice(r"^AssertionError|\bassert\b", "return 0, or False, where a check fails; an assertion makes the row fail"),
     _Advice(
         r"could not convert string to float|invalid literal for int",
