@@ -129,7 +129,7 @@ def _by_number(scalar: Any) -> Any:
     if pa.types.is_date(kind):
         return _far_date(scalar.value if pa.types.is_date32(kind) else scalar.value // (_DAY_S * 1000))
     if not (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)):
-        raise ValueError(f"{kind} that cannot be read")
+        raise ValueError(f"its type {kind} cannot be read")
     per_second = _PER_SECOND[kind.unit]
     if pa.types.is_duration(kind):
         return scalar.value / per_second

@@ -110,7 +110,9 @@ class LabelQueues:
         else:
             chosen = sorted(set(rows))
             if chosen and not 0 <= chosen[0] <= chosen[-1] < count:
-                raise _refused("rows", f"the rows are numbered 0 to {count - 1}", "leave out other numbers")
+                raise _refused(
+                    "rows", f"there is no such row; the rows are numbered 0 to {count - 1}", "leave out other numbers"
+                )
         if not chosen:
             raise _refused(
                 "rows", f"the job has no {rows} rows" if rows else "the list of rows is empty; give at least one number"
