@@ -157,6 +157,7 @@ async def evaluate_file(
     `doubt` says why no score can be relied on, or is null; `warnings` say what to do.
     """
     hosts = _hosts(context)
+    _require_file(Path(path))
     bad: list[str] = []
     columns = Mapping.parse([f"{field}={column}" for field, column in (mapping or {}).items()])
     file = RowFile(
@@ -270,6 +271,12 @@ async def explain_failures(
     jobs = _client(context).jobs
     groups = (await jobs.failures(job))[:_SHOWN]
     return [{**_brief(group), "example": _brief(await jobs.row(job, group.rows[0]))} for group in groups]
+
+
+def _require_file(path: Path) -> None:
+    """Refuse what is not a file: reading a pipe would wait, and all other tools with it."""
+    if path.exists() and not path.is_file():
+        raise InvalidRequest(f"{path} is a folder, a pipe or a device; give the path of a file with rows")
 
 
 def _hosts(context: Context[_Hosts]) -> _Hosts:

@@ -87,6 +87,9 @@ async def test_without_a_host(tmp_path: Path) -> None:
         assert migrated["proof"]["verdict"] == "proven", migrated["proof"]
         assert "numpy" in await refused(client, "evaluate", code=EXACT, packages=["numpy"])
         assert "cannot read" in await refused(client, "evaluate_file", code=EXACT, path="/nowhere.jsonl")
+        os.mkfifo(tmp_path / "pipe.jsonl")
+        told = await refused(client, "evaluate_file", code=EXACT, path=str(tmp_path / "pipe.jsonl"))
+        assert "is a folder, a pipe or a device" in told
         assert "did you mean path?" in await refused(client, "evaluate_file", code=EXACT, pth="rows.jsonl")
         assert "it takes code" in await refused(client, "check", code=EXACT, zzz=1)
         told = await refused(client, "evaluate", outputs="a")
