@@ -74,9 +74,10 @@ async def test_files_that_were_changed_on_the_way_are_refused(
 
 
 async def test_an_image_that_holds_no_set_is_refused(registry_server: Registry, target: Path) -> None:
-    await asyncio.to_thread(registry_server.put_image, "plain", {"config": {}}, [])
-    with pytest.raises(PackagesFailed, match="holds no package set"):
-        await pull(f"{registry_server.name}/plain:1", target, max_bytes=MOST)
+    for config in ({"config": {}}, {"config": [1]}, {"config": {"Labels": [1]}}, {}):
+        await asyncio.to_thread(registry_server.put_image, "plain", config, [])
+        with pytest.raises(PackagesFailed, match="holds no package set"):
+            await pull(f"{registry_server.name}/plain:1", target, max_bytes=MOST)
     with pytest.raises(PackagesFailed, match="has no such image; check the name"):
         await pull(f"{registry_server.name}/absent:1", target, max_bytes=MOST)
 

@@ -156,8 +156,9 @@ def _pull(where: tuple[str, str], target: Path, digest: str | None, max_bytes: i
         tell("pulling", 0, None)
         manifest, found = registry.manifest(tag)
         config = registry.document(manifest.get("config"))
-        labels = (config.get("config") or {}).get("Labels") or {}
-        if LABEL_SET not in labels:
+        settings = config.get("config")
+        labels = settings.get("Labels") if isinstance(settings, dict) else None
+        if LABEL_SET not in (labels or {}):
             raise PackagesFailed(f"{name}:{tag} holds no package set; `evaluator-host packages push` makes such images")
         layers = _Layers(registry, manifest["layers"], max_bytes + RECORD_BYTES)
         record = take_out(layers.archive, target=target, digest=digest, max_bytes=max_bytes, tell=tell)
