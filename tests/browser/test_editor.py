@@ -101,7 +101,7 @@ async def test_code_is_formatted_and_the_contract_is_at_hand(page: Page) -> None
     await expect(lines.first).to_contain_text("inputs: { ")
     await write(page, CODE, "export const evaluate = (")
     await page.get_by_role("button", name="Format", exact=True).click()
-    await expect(page.get_by_text("It cannot be formatted")).to_be_visible()
+    await expect(page.get_by_text("The code cannot be formatted")).to_be_visible()
     await write(page, CODE, "export const evaluate = (inputs: any) => inputs['a']?1:0")
     await page.get_by_role("button", name="Format", exact=True).click()
     await expect(lines.first).to_have_text('export const evaluate = (inputs: any) => (inputs["a"] ? 1 : 0);')
