@@ -37,7 +37,7 @@ export function Dialog({ title, onClose, children, actions, wide = false, onSubm
   };
   return (
     <dialog ref={dialog} class={wide ? "dialog dialog-wide" : "dialog"} aria-labelledby={id} onCancel={onCancel} onMouseDown={onBackdrop}>
-      <form class="dialog-form" onSubmit={submit}>
+      <form class="dialog-form stack" onSubmit={submit}>
         <header class="dialog-header">
           <h2 id={id}>{title}</h2>
           <button class="icon-button" type="button" aria-label="Close" onClick={onClose}>
@@ -46,8 +46,8 @@ export function Dialog({ title, onClose, children, actions, wide = false, onSubm
             </svg>
           </button>
         </header>
-        <div class="dialog-body">{children}</div>
-        {actions && <footer class="dialog-actions">{actions}</footer>}
+        <div class="dialog-body stack">{children}</div>
+        {actions && <footer class="dialog-actions line">{actions}</footer>}
       </form>
     </dialog>
   );

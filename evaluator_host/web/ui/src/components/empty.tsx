@@ -3,9 +3,9 @@ import type { ComponentChildren } from "preact";
 /** The placeholder of an empty list: what belongs here, and how to add it. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
-    <div class="empty">
-      <p class="empty-title">{title}</p>
-      {children && <div class="empty-text">{children}</div>}
+    <div class="empty stack-tight">
+      <p class="strong">{title}</p>
+      {children && <div class="empty-text stack">{children}</div>}
     </div>
   );
 }

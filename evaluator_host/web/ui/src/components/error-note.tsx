@@ -14,8 +14,8 @@ export function ErrorNote({ title, error, fields = {}, onRetry }: { title?: stri
   }, [error]);
   return (
     <div class="note note-error" role="alert" ref={place}>
-      {title && <p class="note-title">{title}</p>}
-      <p class="note-text">
+      {title && <p class="strong">{title}</p>}
+      <p class="pre-wrap">
         <Prose text={message} />
       </p>
       {problems.length > 0 && (

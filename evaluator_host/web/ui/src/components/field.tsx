@@ -15,13 +15,13 @@ export function Labelled({ label, hint, error, bare = false, children }: Around 
   const id = useId();
   const described = [hint ? `${id}-hint` : "", error ? `${id}-error` : ""].filter(Boolean).join(" ");
   return (
-    <div class="field">
+    <div class="field stack-tight">
       <label class={bare ? "visually-hidden" : "field-label"} for={id}>
         {label}
       </label>
       {children({ id, describedBy: described || undefined, invalid: Boolean(error) })}
       {hint && (
-        <p class="field-hint" id={`${id}-hint`}>
+        <p class="field-hint small" id={`${id}-hint`}>
           {hint}
         </p>
       )}

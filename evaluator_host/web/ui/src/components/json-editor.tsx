@@ -16,7 +16,7 @@ export function JsonEditor({ label, value, onValue, readOnly = false, hint, onSu
   const read = useMemo(() => readJson(value), [value]);
   const marks = useMemo(() => (read.ok || read.line === null ? [] : [{ line: read.line, column: read.column, severity: "error" as const, message: read.message }]), [read]);
   return (
-    <div class="json-editor">
+    <div class="json-editor stack-tight">
       <CodeEditor label={label} value={value} syntax="json" marks={marks} readOnly={readOnly} class={read.ok ? "" : "code-invalid"} {...(onValue ? { onValue } : {})} {...(hint ? { hint } : {})} {...(onSubmit ? { onSubmit } : {})} />
       {!read.ok && (
         <p class="field-error" role="status">

@@ -14,7 +14,7 @@ export function LongText({ text, name, label }: { text: string; name: string; la
         {plain(cut ? text.slice(0, SHOWN) : text)}
       </pre>
       {cut && (
-        <p class="long-text-rest">
+        <p class="long-text-rest line">
           <span class="muted">
             The first {(SHOWN / 1000).toFixed(0)} KB of {shownSize(text.length)}.
           </span>

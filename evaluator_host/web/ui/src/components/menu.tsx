@@ -54,7 +54,7 @@ export function Menu({ label, icon, lit = false, children }: MenuProps) {
         )}
       </button>
       {open && (
-        <div class="menu-list" role="menu" aria-labelledby={id} onClick={() => setOpen(false)}>
+        <div class="menu-list stack" role="menu" aria-labelledby={id} onClick={() => setOpen(false)}>
           {children}
         </div>
       )}

@@ -33,7 +33,7 @@ export function Toasts() {
     return () => void (show = null);
   }, []);
   return (
-    <div class="toasts" role="status">
+    <div class="toasts stack" role="status">
       {toasts.map((one) => (
         <p key={one.id} class="toast">
           {one.text}

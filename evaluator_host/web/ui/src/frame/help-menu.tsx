@@ -33,7 +33,7 @@ export default function HelpMenu({ onClose }: { onClose: () => void }) {
       <div class="help-columns">
         <section>
           <h3>Documentation</h3>
-          <ul class="choices">
+          <ul class="choices stack-tight">
             {PAGES.map(({ id, label }) => (
               <li key={id} onClick={onClose}>
                 <Link to={`/help/${id}`}>{label}</Link>

@@ -8,7 +8,7 @@ export function HostBanner() {
   useEffect(() => onReachable(setReachable), []);
   if (reachable) return null;
   return (
-    <div class="host-banner" role="alert">
+    <div class="host-banner line" role="alert">
       <span>The host is not responding. It is asked again every few seconds; what you write is kept in this browser.</span>
       <Button small onClick={askHost}>
         Try now

@@ -118,14 +118,14 @@ export default function Palette({ onClose }: { onClose: () => void }) {
       }}
       onMouseDown={(event) => event.target === dialog.current && onClose()}
     >
-      <div class="palette-body">
+      <div class="palette-body stack">
         <input class="input" role="combobox" aria-label="Find a page, an evaluator, a job or help" aria-expanded="true" aria-controls="commands" aria-activedescendant={shown.length > 0 ? `command-${at}` : undefined} aria-autocomplete="list" placeholder="Find anything…" autocomplete="off" spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} />
         <ul id="commands" class="palette-list" role="listbox" aria-label="Commands">
           {shown.map((command, index) => (
             <li key={`${command.kind} ${command.name} ${command.more ?? ""} ${index}`} id={`command-${index}`} role="option" aria-selected={index === at} onMouseMove={() => setAt(index)} onClick={() => run(command)}>
-              <span class="palette-kind">{command.kind}</span>
+              <span class="palette-kind small">{command.kind}</span>
               <span>{oneLine(command.name, 80)}</span>
-              {command.more && <span class="palette-more">{oneLine(command.more, 80)}</span>}
+              {command.more && <span class="cut small">{oneLine(command.more, 80)}</span>}
             </li>
           ))}
         </ul>

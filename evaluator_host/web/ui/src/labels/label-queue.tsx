@@ -144,27 +144,27 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
   if (row === null && found.loading) return <Spinner label="Loading the row" />;
   return (
     <div class="record-columns label-columns">
-      <div class={found.loading ? "record-main record-stack rows-busy" : "record-main record-stack"}>
+      <div class={found.loading ? "record-main stack rows-busy" : "record-main stack"}>
         {row === null ? <AllDone queue={queue} onBack={before === undefined ? null : verbs.previous} /> : (
           <>
             <RowToLabel row={row} outputs={dataset.value?.outputs_column ?? null} />
-            <div class="panel label-bar">
+            <div class="panel label-bar stack">
               <Choices queue={queue} row={row} choices={choices} busy={busy} verbs={verbs} />
               {error !== null && <ErrorNote error={error} />}
             </div>
           </>
         )}
       </div>
-      <div class="record-side record-stack">
+      <div class="record-side stack">
         {queue.task.instructions !== "" && (
           <Panel title="Instructions">
-            <p class="label-instructions">{queue.task.instructions}</p>
+            <p class="pre-wrap wrap">{queue.task.instructions}</p>
           </Panel>
         )}
         {row !== null && (
           <Panel title="Comment" class="panel-stack">
             <TextArea bare label="Comment" rows={2} value={note} onValue={(text) => setWritten({ row: row.index, note: text })} class="label-note" hint="Kept with the label." />
-            <div class="page-actions">
+            <div class="page-actions line">
               <Button small disabled={before === undefined} aria-keyshortcuts="k" onClick={verbs.previous}>
                 ‹ Back <kbd>k</kbd>
               </Button>
@@ -232,7 +232,7 @@ function Choices({ queue, row, choices, busy, verbs }: { queue: LabelQueue; row:
   return (
     <>
       <p class="field-label">{QUESTIONS[queue.task.kind]}</p>
-      <div class="label-choices" role="group" aria-label="Label">
+      <div class="label-choices line" role="group" aria-label="Label">
         {choices.map((one) => (
           <button key={one.label} type="button" class="button button-plain" aria-pressed={row.state === "labelled" && row.label === one.value} aria-keyshortcuts={one.keys.join(" ")} disabled={busy} onClick={() => verbs.label(one)}>
             {one.keys.map((key) => (
@@ -248,7 +248,7 @@ function Choices({ queue, row, choices, busy, verbs }: { queue: LabelQueue; row:
       </div>
       {queue.task.kind === "score" && (
         <form
-          class="field-row"
+          class="field-row line"
           onSubmit={(event) => {
             event.preventDefault();
             if (score.trim() !== "" && Number.isFinite(exact)) verbs.label({ label: score, value: exact });
@@ -307,9 +307,9 @@ function RowToLabel({ row, outputs }: { row: LabelRow; outputs: string | null })
 
 function AllDone({ queue, onBack }: { queue: LabelQueue; onBack: (() => void) | null }) {
   return (
-    <div class="empty">
-      <p class="empty-title">{queue.waiting === 0 ? "Every row has been looked at" : "The rows that wait are with other people"}</p>
-      <div class="empty-text">
+    <div class="empty stack-tight">
+      <p class="strong">{queue.waiting === 0 ? "Every row has been looked at" : "The rows that wait are with other people"}</p>
+      <div class="empty-text stack">
         <Button kind="primary" onClick={() => setQuery({ tab: "agreement", row: null })}>
           Show the agreement
         </Button>
@@ -339,7 +339,7 @@ function LabelledRows({ route, state, stamp }: { route: string; state: string | 
   const head = ["Row", "State", "Label", "By", "When", "Comment"];
   return (
     <>
-      <div class="record-bar">
+      <div class="record-bar line">
         <Select label="Which rows" bare value={state ?? ""} options={STATES} onValue={(value) => setQuery({ state: value })} />
       </div>
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
@@ -387,7 +387,7 @@ function AgreementOf({ queue }: { queue: LabelQueue }) {
   return (
     <>
       {queue.job === null && (
-        <div class="record-bar">
+        <div class="record-bar line">
           <Select label="Job" value={job} options={jobs.value.map((one) => ({ value: one.id, label: oneLine(one.title, 80) }))} onValue={setChosen} />
         </div>
       )}

@@ -71,14 +71,14 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
       ) : (
         <Select label="Rows of" value={source} options={sources} onValue={setChosen} />
       )}
-      <div class="field-row">
+      <div class="field-row line">
         {from === "job" && <Select label="Which rows" value={given.rows} options={ROWS} onValue={(rows) => set({ rows })} />}
         <Field label="At most" type="number" min={1} max={10_000} value={given.limit} onValue={(limit) => set({ limit })} hint="Drawn evenly over them." />
       </div>
       <Select label="A label is" value={given.kind} options={KINDS} onValue={(kind) => set({ kind })} />
       {given.kind === "choice" && <TextArea label="Choices, one on a line" rows={4} value={given.choices} onValue={(choices) => set({ choices })} />}
       {given.kind === "score" && (
-        <div class="field-row">
+        <div class="field-row line">
           <Field label="From" type="number" step="any" value={given.min} onValue={(min) => set({ min })} />
           <Field label="To" type="number" step="any" value={given.max} onValue={(max) => set({ max })} />
         </div>

@@ -22,9 +22,9 @@ export function Verdict({ migration, actions }: { migration: Migration; actions?
         <h2 id="verdict-title" class="verdict-title">
           {said.title} <ProofChip proof={migration.proof} />
         </h2>
-        <div class="page-actions">{actions}</div>
+        <div class="page-actions line">{actions}</div>
       </header>
-      <div class="panel-body verdict">
+      <div class="panel-body verdict stack">
         {said.text && <p class="muted">{said.text}</p>}
         {migration.contract !== null && <p>It is written for the contract {migration.contract}, under which it runs as it is.</p>}
         {migration.proof && <ProofText proof={migration.proof} alone={migration.contract !== null} />}
@@ -77,7 +77,7 @@ function Remarks({ title, remarks, tone }: { title: string; remarks: readonly Re
   if (remarks.length === 0) return null;
   return (
     <div>
-      <h3 class={tone === "warn" ? "remarks-warn" : ""}>{title}</h3>
+      <h3 class={tone === "warn" ? "warn" : ""}>{title}</h3>
       <ul class="remark-list">
         {remarks.slice(0, MOST_REMARKS).map((remark, index) => (
           <li key={index}>

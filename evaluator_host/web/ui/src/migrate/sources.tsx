@@ -36,7 +36,7 @@ export function StoredChoice({ legacy, replace }: { legacy: Legacy; replace: (le
 export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: string | null }) {
   const sets = useLoaded(async (signal) => (legacy.proofOn === "dataset" ? call<DatasetReport[]>("GET", "/v1/datasets", { signal }) : null), [legacy.proofOn === "dataset"]);
   return (
-    <div class="proof-choice">
+    <div class="proof-choice line">
       <Select
         label="Rows for the proof"
         value={legacy.proofOn}
@@ -48,7 +48,7 @@ export function ProofChoice({ legacy, change, fault }: SourceProps & { fault: st
         ]}
       />
       {legacy.proofOn === "rows" && (
-        <div class="proof-rows">
+        <div class="proof-rows stack-tight">
           <span class="field-label">Rows</span>
           <JsonEditor label="Rows" value={legacy.rows} onValue={(rows) => change({ rows })} hint='[{"inputs": {"correct_answer": "Paris"}, "outputs": "Paris"}]' />
         </div>

@@ -37,7 +37,7 @@ export default function AgreementPage({ params, query }: PageProps) {
       <PageHead title="Agreement with people" up={{ to: `/jobs/${id}`, label: job?.title ?? `Job ${shortId(id)}` }} />
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       <form
-        class="record-bar"
+        class="record-bar line"
         onSubmit={(event) => {
           event.preventDefault();
           setQuery({ label });

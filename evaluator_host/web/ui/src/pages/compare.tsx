@@ -80,26 +80,26 @@ function Shown({ ids, route, comparison, query }: { ids: Ids; route: string; com
       <WhatDiffers changed={comparison.changed} />
       <ul class="tiles">
         {comparison.metrics.filter((one) => one.metric === chosen).map((one) => (
-          <li key={one.metric} class="tile">
-            <span class="tile-name">Mean {one.metric}</span>
+          <li key={one.metric} class="tile stack">
+            <span class="small">Mean {one.metric}</span>
             <span class={`tile-value ${tone(one)}`}>{signed(one.difference)}</span>
-            <span class="tile-note">
+            <span class="tile-note small">
               {`${figure(one.before)} → ${figure(one.after)}`}
               {one.interval !== null && `, 95 % interval ${signed(one.interval[0])} to ${signed(one.interval[1])}`}
               {one.note !== null && `, ${one.note} for an interval`}
             </span>
-            <span class="tile-note">{significance(one)}</span>
+            <span class="tile-note small">{significance(one)}</span>
           </li>
         ))}
-        <li class="tile">
-          <span class="tile-name">Better</span>
+        <li class="tile stack">
+          <span class="small">Better</span>
           <span class={comparison.improved > 0 ? "tile-value pass" : "tile-value"}>{count(comparison.improved)}</span>
-          <span class="tile-note">rows</span>
+          <span class="tile-note small">rows</span>
         </li>
-        <li class="tile">
-          <span class="tile-name">Worse</span>
+        <li class="tile stack">
+          <span class="small">Worse</span>
           <span class={comparison.regressed > 0 ? "tile-value fail" : "tile-value"}>{count(comparison.regressed)}</span>
-          <span class="tile-note">rows</span>
+          <span class="tile-note small">rows</span>
         </li>
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
@@ -122,7 +122,7 @@ function CompareWarnings({ ids, comparison }: { ids: Ids; comparison: Comparison
     <section class="note note-warn job-warnings" aria-label="Warnings">
       {sides.map((one) => (
         <div key={one.name}>
-          <p class="note-title">Scores {one.name} are doubtful</p>
+          <p class="strong">Scores {one.name} are doubtful</p>
           <WarningCounts warnings={one.warnings} job={one.job} evaluator={one.evaluator} />
         </div>
       ))}

@@ -60,8 +60,8 @@ export default function EnvironmentPage({ params }: PageProps) {
       )}
       {report.error !== null && (
         <div class="note note-error build-error" role="alert">
-          <p class="note-title">The packages could not be installed</p>
-          <pre class="note-text" tabIndex={0} role="region" aria-label="Why the build failed">
+          <p class="strong">The packages could not be installed</p>
+          <pre class="pre-wrap" tabIndex={0} role="region" aria-label="Why the build failed">
             {report.error}
           </pre>
         </div>

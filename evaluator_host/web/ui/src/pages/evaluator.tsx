@@ -106,7 +106,7 @@ export default function EvaluatorPage({ params, query }: PageProps) {
         </Button>
       </div>
       {describing && <DescribeDialog report={shown} onClose={() => setDescribing(false)} onSaved={found.reload} />}
-      <div class="record-bar">
+      <div class="record-bar line">
         <Segments label="What to show" value={tab} options={tabs} onValue={(value) => setQuery({ tab: value === "code" ? null : value })} />
         {tab === "code" && (
           <Select label="Version" bare value={String(shown.version)} onValue={(value) => setQuery({ version: value === String(versions[0]!.version) ? null : value })} options={versionOptions(versions)} />
@@ -179,7 +179,7 @@ function Differences({ versions, from, to }: { versions: readonly EvaluatorRepor
   const options = versionOptions(versions);
   return (
     <>
-      <div class="record-bar">
+      <div class="record-bar line">
         <Select label="From" value={String(earlier.version)} options={options} onValue={(value) => setQuery({ from: value })} />
         <Select label="To" value={String(later.version)} options={options} onValue={(value) => setQuery({ to: value })} />
       </div>
@@ -200,7 +200,7 @@ function Settings({ earlier, later }: { earlier: EvaluatorReport; later: Evaluat
   if (changed.length === 0) return null;
   return (
     <Panel title="Settings">
-      <ul class="setting-changes">
+      <ul class="setting-changes wrap stack-tight">
         {changed.map((name) => (
           <li key={name}>
             <strong>{name}</strong> <del>{JSON.stringify(earlier.evaluator[name])}</del> → <ins>{JSON.stringify(later.evaluator[name])}</ins>

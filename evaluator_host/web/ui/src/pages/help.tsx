@@ -31,7 +31,7 @@ function Contents({ id }: { id: string }) {
   const words = text.trim().toLowerCase();
   const shown = useMemo(() => pages.map((page) => ({ page, headings: words === "" ? [] : page.headings.filter(({ title }) => title.toLowerCase().includes(words)) })).filter(({ page, headings }) => words === "" || headings.length > 0 || page.title.toLowerCase().includes(words)), [pages, words]);
   return (
-    <nav class="help-contents" aria-label="Pages of the documentation">
+    <nav class="help-contents stack" aria-label="Pages of the documentation">
       <Field label="Find in the headings" bare type="search" placeholder="Find…" value={text} onValue={setText} />
       {sectionsOf(shown.map(({ page }) => page)).map((section) => (
         <section key={section}>
@@ -73,7 +73,7 @@ function firstSentences(text: string): string {
 
 function Overview() {
   return (
-    <article class="doc">
+    <article class="doc stack">
       <h2>Read first</h2>
       <ol>
         {FIRST.flatMap((id) => DOCS.filter((page) => page.id === id)).map((page) => (
@@ -107,7 +107,7 @@ function Doc({ page }: { page: DocPage }) {
     if (found.value !== null && hash.length > 1) document.getElementById(decodeURIComponent(hash.slice(1)))?.scrollIntoView();
   }, [found.value, hash]);
   if (found.value === null) return <Spinner label="Loading the page" />;
-  return <article class="doc">{found.value.map(shown)}</article>;
+  return <article class="doc stack">{found.value.map(shown)}</article>;
 }
 
 const TAGS = new Set(["p", "h2", "h3", "h4", "ul", "ol", "li", "pre", "code", "strong", "em", "del", "table", "thead", "tbody", "tr", "th", "td", "blockquote", "hr", "br"]);

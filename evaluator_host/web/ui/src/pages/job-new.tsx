@@ -123,7 +123,7 @@ function Form({ start: given, evaluators, datasets, scheduled }: FormProps) {
       }}
       noValidate
     >
-      <div class="record-main record-stack">
+      <div class="record-main stack">
         <Panel title="Evaluators">
           <EvaluatorChoice evaluators={evaluators} chosen={form.evaluators} onChosen={(chosen) => change({ evaluators: chosen, own: Object.fromEntries(Object.entries(form.own).filter(([reference]) => chosen.includes(reference))) })} />
           <OwnSettings chosen={form.evaluators} own={form.own} refused={fault} onOwn={changeOwn} />
@@ -138,13 +138,13 @@ function Form({ start: given, evaluators, datasets, scheduled }: FormProps) {
           <TargetFields form={form} onChange={change} />
         </Panel>
       </div>
-      <div class="record-side record-stack">
+      <div class="record-side stack">
         {dataset && <FirstRow dataset={dataset} />}
         <Panel title="Execution">
           <Pace form={form} onChange={change} />
         </Panel>
         {fault !== null && <ErrorNote title="The job cannot start yet" error={fault} />}
-        <div class="job-start">
+        <div class="job-start line">
           <Button kind="primary" type="submit" busy={busy} disabled={form.mapping === null && asking}>
             {scheduled ? "Run at fixed times…" : "Start the job"}
           </Button>
@@ -171,7 +171,7 @@ function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: 
     ...datasets.map((one) => ({ value: one.name, label: `${one.name}, ${counted(one.rows, "row")}` })),
   ];
   return (
-    <div class="field-row">
+    <div class="field-row line">
       <Select label="Data set" value={form.dataset} options={options} onValue={(dataset) => onChange({ dataset })} />
       <Field label="First N rows" type="number" min={1} placeholder="All rows" value={form.limit} onValue={(limit) => onChange({ limit })} />
     </div>
@@ -180,7 +180,7 @@ function DatasetFields({ form, datasets, onChange }: { form: JobForm; datasets: 
 
 function Pace({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {
   return (
-    <div class="record-stack">
+    <div class="stack">
       <Field label="Name" value={form.name} placeholder="Evaluators · data set · day" autocomplete="off" onValue={(name) => onChange({ name })} />
       <Field label="Parallelism" type="number" min={1} max={1024} placeholder="Automatic" value={form.parallelism} onValue={(parallelism) => onChange({ parallelism })} />
       <Field label="Maximum failed rows" type="number" min={0} placeholder="No limit" value={form.maxFailures} onValue={(maxFailures) => onChange({ maxFailures })} />

@@ -25,7 +25,7 @@ export default function JobRowPage({ params }: PageProps) {
   return (
     <div class="page">
       <PageHead title={`Row ${count(index)}`} up={{ to: `/jobs/${id}`, label: job?.title ?? `Job ${shortId(id)}` }}>
-        <nav class="page-actions" aria-label="Rows beside this one">
+        <nav class="page-actions line" aria-label="Rows beside this one">
           {index > 0 && (
             <Link to={`/jobs/${id}/rows/${index - 1}`} class="button button-plain">
               ‹ Previous
@@ -56,7 +56,7 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
   const request = results.find((one) => one.request !== null)?.request;
   return (
     <div class="record-columns">
-      <div class="record-main record-stack">
+      <div class="record-main stack">
         {given === null ? (
           <Panel title="Row of the data set">
             <p class="muted">The mapping does not fit this row, so no evaluator scored it.</p>
@@ -94,7 +94,7 @@ function Detail({ detail, use }: { detail: JobRowDetail; use: string | null }) {
           </Panel>
         )}
       </div>
-      <div class="record-side record-stack">
+      <div class="record-side stack">
         {results.length === 0 && <p class="muted">No evaluator has scored this row yet.</p>}
         {results.map((one) => (
           <OneResult key={one.evaluator} row={one} use={use} />

@@ -61,8 +61,8 @@ export default function JobPage({ params, query }: PageProps) {
       {error !== null && <ErrorNote title="Live updates have stopped" error={error} onRetry={refresh} />}
       {job.error !== null && (
         <div class="note note-error" role="alert">
-          <p class="note-title">The job failed: {job.error.code}</p>
-          <p class="note-text">{job.error.message}</p>
+          <p class="strong">The job failed: {job.error.code}</p>
+          <p class="pre-wrap">{job.error.message}</p>
         </div>
       )}
       <Results job={job} query={query} />
@@ -187,7 +187,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
       {evaluators.length > 1 && (
         <>
           {options.length > FEW && (
-            <div class="record-bar">
+            <div class="record-bar line">
               <Select label="Evaluator" value={shown.evaluator} options={options} onValue={choose} />
             </div>
           )}

@@ -94,9 +94,9 @@ export default function JudgePage({ query }: PageProps) {
       {adding && <ModelDialog given={null} secrets={[]} onClose={() => setAdding(false)} onSaved={models.reload} />}
       {((models.value?.length ?? 0) > 0 || models.error !== null || stored !== null) && (
         <div class="record-columns">
-          <div class="record-main record-stack">
+          <div class="record-main stack">
             <Panel title="What it asks">
-              <div class="record-stack">
+              <div class="stack">
                 {stored === null && offered.value !== null && (
                   <Select
                     label="Start from"
@@ -114,11 +114,11 @@ export default function JudgePage({ query }: PageProps) {
             <Answers form={form} set={set} faults={faults} />
             <Panel title="Examples">
               <JsonEditor label="Examples" value={form.examples} onValue={(examples) => set({ examples })} hint='[{"inputs": {"question": "…"}, "outputs": "…", "answer": 1, "reason": "…"}]' />
-              <p class="field-hint">Rows with the right answer, shown to the model before each row: a list with inputs, outputs, answer and reason.</p>
+              <p class="field-hint small">Rows with the right answer, shown to the model before each row: a list with inputs, outputs, answer and reason.</p>
               {faults["examples"] && <p class="field-error">{faults["examples"]}</p>}
             </Panel>
           </div>
-          <div class="record-side record-stack">
+          <div class="record-side stack">
             <Try evaluator={evaluator} ready={ready} row={row} setRow={setRow} />
             <Save name={name} stored={stored !== null} setName={setName} evaluator={evaluator} ready={ready} onError={setError} />
           </div>
@@ -146,7 +146,7 @@ function Answers({ form, set, faults }: AnswersProps) {
   const change = (index: number, changes: Partial<Form["labels"][number]>) => set({ labels: form.labels.map((one, at) => (at === index ? { ...one, ...changes } : one)) });
   return (
     <Panel title="What it answers">
-      <div class="record-stack">
+      <div class="stack">
         <Select
           label="Answers"
           value={form.answers}
@@ -157,14 +157,14 @@ function Answers({ form, set, faults }: AnswersProps) {
           onValue={(answers) => set({ answers: answers as Form["answers"] })}
         />
         {form.answers === "scale" ? (
-          <div class="field-row">
+          <div class="field-row line">
             <Field label="From" type="number" step="any" value={form.min} onValue={(min) => set({ min })} />
             <Field label="To" type="number" step="any" value={form.max} error={faults["scale"]} onValue={(max) => set({ max })} />
           </div>
         ) : (
           <>
             {form.labels.map((one, index) => (
-              <div key={index} class="field-row judge-label" role="group" aria-label={`Label ${index + 1}`}>
+              <div key={index} class="field-row line judge-label" role="group" aria-label={`Label ${index + 1}`}>
                 <Field label="Label" value={one.label} onValue={(label) => change(index, { label })} />
                 <Field label="Score" type="number" step="any" value={one.score} onValue={(score) => change(index, { score })} />
                 <Field label="When" value={one.description} onValue={(description) => change(index, { description })} placeholder="kind words" />
@@ -224,7 +224,7 @@ function Try({ evaluator, ready, row, setRow }: { evaluator: GivenEvaluator; rea
   };
   return (
     <Panel title="Try it">
-      <div class="record-stack">
+      <div class="stack">
         <span class="field-label">Inputs</span>
         <JsonEditor label="Inputs" value={row.inputs} onValue={(text) => setRow({ ...row, inputs: text })} />
         <span class="field-label">Outputs</span>
@@ -267,7 +267,7 @@ function Save({ name, stored, setName, evaluator, ready, onError }: SaveProps) {
   };
   return (
     <Panel title="Keep it">
-      <div class="record-stack">
+      <div class="stack">
         {!stored && <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />}
         <div>
           <Button kind="primary" busy={busy} disabled={!ready || name.trim() === ""} onClick={() => void save()}>

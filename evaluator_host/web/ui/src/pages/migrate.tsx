@@ -78,7 +78,7 @@ export default function MigratePage(_: PageProps) {
               </button>
             ))}
           </div>
-          <div class="page-actions">
+          <div class="page-actions line">
             <StoredChoice legacy={legacy} replace={setLegacy} />
             <Button small onClick={() => change({ code: EXAMPLE, language: "python", packages: [], stored: null })}>
               Show an example
@@ -86,7 +86,7 @@ export default function MigratePage(_: PageProps) {
           </div>
         </header>
         <CodeEditor label="Legacy code" value={legacy.code} syntax={legacy.language} onValue={(code) => change({ code, stored: null })} onSubmit={() => start()} class="legacy-editor" hint="Paste an evaluator with the legacy signature." />
-        <div class="migrate-wish">
+        <div class="migrate-wish line">
           <Select
             label="Migrate to"
             value={legacy.to}
@@ -106,7 +106,7 @@ export default function MigratePage(_: PageProps) {
           </div>
         </div>
       </section>
-      <div aria-live="polite" class="migrate-answer">
+      <div aria-live="polite" class="migrate-answer stack">
         {error !== null && <ErrorNote title="The migration failed" error={error} />}
           {busy && <Progress />}
         {answer !== null && <Shown answer={answer} busy={busy} adapt={() => start(true)} />}

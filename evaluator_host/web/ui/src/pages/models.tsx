@@ -283,7 +283,7 @@ function Keys() {
     <>
       <Panel title="This tab">
         {hasKey() ? (
-          <div class="record-stack">
+          <div class="stack">
             <p>This tab sends your key to the host with each request, and keeps it until you close the tab.</p>
             <div>
               <Button onClick={forget}>Forget the key</Button>
@@ -294,7 +294,7 @@ function Keys() {
         )}
       </Panel>
       <Panel title="Keys are made on the host’s machine">
-        <div class="record-stack">
+        <div class="stack">
           <p class="muted">
             Keys are managed in a terminal there, by anybody who may read the host’s files. No page and no route makes, lists or revokes keys, so that a stolen key cannot make itself another one. See{" "}
             <Link to="/help/api#authentication">Authentication</Link> and <Link to="/help/cli#keys">the commands</Link>.
@@ -330,7 +330,7 @@ function Usage() {
   return (
     <>
       <Panel title="Budget of the workspace today (UTC)">
-        <div class="record-stack">
+        <div class="stack">
         <Facts
           facts={[
             ["Requests", against(sum((one) => one.requests), most?.requests)],

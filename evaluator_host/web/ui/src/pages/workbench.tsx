@@ -111,7 +111,7 @@ export default function WorkbenchPage({ query }: PageProps) {
       <div class="workbench-grid">
         <EditorPanel draft={draft} change={change} replace={replace} evaluator={evaluator} faults={faults} examples={examples} checked={checked} build={build} handle={editor} onRun={run} ran={runs.runs.length > 0} aside={aside} />
         <TestPanel row={draft.row} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} onRunOnDataset={() => setDialog("dataset")} />
-        <div class="results" aria-live="polite" aria-busy={runs.running}>
+        <div class="results stack" aria-live="polite" aria-busy={runs.running}>
           {runs.error !== null && <ErrorNote title="The evaluator could not be run" error={runs.error} />}
           {runs.shown !== null ? (
             <section class={shownContent === content ? "panel" : "panel result-stale"}>

@@ -7,7 +7,7 @@ export function BadLines({ report }: { report: DatasetReport }) {
   const left = report.bad_row_count - report.bad_rows.length;
   return (
     <div class="note note-warn">
-      <p class="note-title">{counted(report.bad_row_count, "line was", "lines were")} left out</p>
+      <p class="strong">{counted(report.bad_row_count, "line was", "lines were")} left out</p>
       <ul class="bad-lines" tabIndex={0} aria-label="Lines that were left out">
         {report.bad_rows.map((bad) => (
           <li key={bad.line}>

@@ -30,7 +30,7 @@ function Choice({ job, onClose }: { job: JobReport; onClose: () => void }) {
       {found.value === null && found.loading && <Spinner label="Loading jobs" />}
       {found.value !== null && others.length === 0 && <p class="muted">No other job uses the same data set. To compare two jobs, run this one again with another version of an evaluator.</p>}
       {others.length > 0 && (
-        <ul class="choices">
+        <ul class="choices stack-tight">
           {others.map((other) => (
             <li key={other.id}>
               <Link to={earlierFirst(other)}>

@@ -64,7 +64,7 @@ export function DatasetRows({ report, query, old, onChanged }: RowsProps) {
     <>
       <Filters report={report} search={search} />
       <SavedFilters list={`rows of ${report.name.replace(/@\d+$/, "")}`} names={["text", "where", "sort"]} />
-      <div class="record-bar record-bar-flat">
+      <div class="record-bar line record-bar-flat">
         <span class="muted" role="status" aria-busy={found.loading}>
           {found.value === null ? "" : narrowed ? `${counted(total, "match", "matches")} in ${counted(report.rows, "row")}` : counted(total, "row")}
         </span>
@@ -109,7 +109,7 @@ function Filters({ report, search }: { report: DatasetReport; search: Search }) 
     setValue("");
   };
   return (
-    <form class="filters" onSubmit={submit} aria-label="Which rows">
+    <form class="filters line" onSubmit={submit} aria-label="Which rows">
       <Field label="Find text in rows" bare type="search" placeholder="Find text…" value={text} onValue={(given) => (setText(given), given === "" && search.text !== "" && set({ text: null }))} />
       <Select label="Column of a condition" bare value={column} onValue={setColumn} options={[{ value: "", label: "Any column" }, ...report.columns.filter((one) => !/[=!<>~]/.test(one)).map((one) => ({ value: one, label: oneLine(one, 40) }))]} />
       {column !== "" && (

@@ -70,7 +70,7 @@ export function DatasetVersions({ name, query, onRestored }: Props) {
               <When at={one.created_at} />
             </td>
             <td>
-              <div class="page-actions">
+              <div class="page-actions line">
                 {at + 1 < versions.length && (
                   <Button small onClick={() => setQuery({ from: String(versions[at + 1]!.version), to: String(one.version) })}>
                     {`Compare with ${versions[at + 1]!.version}`}
@@ -98,7 +98,7 @@ function Compared({ versions, from, to }: { versions: readonly DatasetReport[]; 
   const options = versions.map((one) => ({ value: String(one.version), label: `Version ${one.version}` }));
   return (
     <Panel title="Differences" class="panel-stack">
-      <div class="record-bar">
+      <div class="record-bar line">
         <Select label="From" value={String(before.version)} options={options} onValue={(value) => setQuery({ from: value })} />
         <Select label="To" value={String(after.version)} options={options} onValue={(value) => setQuery({ to: value })} />
       </div>
@@ -158,7 +158,7 @@ const CHIPS: Record<string, string> = { added: "chip-pass", removed: "chip-fail"
 function Cells({ change: { before, after } }: { change: RowChange }) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return (
-    <ul class="setting-changes">
+    <ul class="setting-changes wrap stack-tight">
       {names.filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])).map((name) => (
         <li key={name}>
           {name}: <del>{shown(before?.[name])}</del> → <ins>{shown(after?.[name])}</ins>

@@ -34,9 +34,9 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
   const shown = [...found.filter((one) => isBefore(one.name)), ...found.filter((one) => !isBefore(one.name))];
   const named = chosen.filter((reference) => /@/.test(reference) || !evaluators.some((one) => one.name === reference));
   return (
-    <div class="record-stack">
+    <div class="stack">
       {evaluators.length > 8 && <Field label="Find an evaluator" bare type="search" placeholder="Find…" value={text} onValue={setText} />}
-      <ul class="choices choices-tall">
+      <ul class="choices stack-tight choices-tall">
         {shown.map((one) => (
           <li key={one.name}>
             <label class="check">
@@ -59,7 +59,7 @@ export function EvaluatorChoice({ evaluators, chosen, onChosen }: ChoiceProps) {
           ))}
         </p>
       )}
-      <div class="field-row">
+      <div class="field-row line">
         <Field label="Specific version" bare placeholder="Specific version: name@3" value={other} spellcheck={false} onValue={setOther} />
         <Button onClick={add} disabled={other.trim() === ""}>
           Add

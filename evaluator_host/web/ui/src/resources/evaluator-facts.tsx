@@ -14,8 +14,8 @@ export function EvaluatorFacts({ report }: { report: EvaluatorReport }) {
     <>
       {problem && (
         <div class="note note-error">
-          <p class="note-title">It does not load{problem.line !== null && `, line ${problem.line}`}</p>
-          <p class="note-text">
+          <p class="strong">It does not load{problem.line !== null && `, line ${problem.line}`}</p>
+          <p class="pre-wrap">
             <Prose text={problem.message} />
           </p>
           {problem.hint !== null && (

@@ -20,10 +20,10 @@ export function Failures({ job, evaluator, stamp }: { job: JobReport; evaluator:
   return (
     <Panel title="Failures">
       {found.error !== null && <ErrorNote error={found.error} />}
-      <ul class="failures">
+      <ul class="failures stack">
         {(all ? groups : groups.slice(0, FEW)).map((group, index) => (
           <li key={index} class="failure">
-            <p class="failure-head">
+            <p class="line">
               <span class="chip chip-fail">{count(group.count)} ×</span>
               <button type="button" class="link-button" title="Show these rows below" onClick={() => only(group.code)}>
                 {group.code}
@@ -39,7 +39,7 @@ export function Failures({ job, evaluator, stamp }: { job: JobReport; evaluator:
                 <Prose text={oneLine(group.hint, 300)} />
               </p>
             )}
-            <p class="failure-rows muted">
+            <p class="small line muted">
               {group.rows.map((row) => (
                 <Link key={row} to={`/jobs/${job.id}/rows/${row}`}>
                   row {count(row)}

@@ -114,10 +114,10 @@ function meanNote(figures: EvaluatorFigures, score: Aggregate | undefined, zero:
 
 function Tile({ name, value, note, tone = "" }: { name: string; value: string; note: string; tone?: string }) {
   return (
-    <li class="tile">
-      <span class="tile-name">{name}</span>
+    <li class="tile stack">
+      <span class="small">{name}</span>
       <span class={`tile-value ${tone}`}>{value}</span>
-      <span class="tile-note">{note}</span>
+      <span class="tile-note small">{note}</span>
     </li>
   );
 }

@@ -54,7 +54,7 @@ export function FindRows({ query, found }: { query: URLSearchParams; found: Load
   };
   return (
     <>
-      <form class="filters" onSubmit={submit} aria-label="Which rows">
+      <form class="filters line" onSubmit={submit} aria-label="Which rows">
         <Field label="Find text in rows" bare type="search" placeholder="Find text…" value={text} onValue={(value) => (setText(value), value === "" && query.has("text") && setQuery({ text: null }))} />
         <Button type="submit" busy={found.loading && query.has("text")}>
           Find

@@ -192,7 +192,7 @@ function Filters({ query, side, metricOfRange }: { query: URLSearchParams; side:
     set({ text: text.trim() });
   };
   return (
-    <form class="filters" onSubmit={submit} aria-label="Which rows">
+    <form class="filters line" onSubmit={submit} aria-label="Which rows">
       <Field label="Find text in rows" bare type="search" placeholder="Find text…" value={text} onValue={(value) => (setText(value), value === "" && query.has("text") && set({ text: null }))} />
       <Button type="submit">Find</Button>
       <Select label="Outcome" bare value={error !== null ? "failed" : (query.get("outcome") ?? "")} onValue={(value) => set({ outcome: value, error: null })} options={OUTCOMES} />
@@ -262,7 +262,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
   );
   return (
     <>
-      <div class="rows-tools">
+      <div class="rows-tools line">
         <ColumnChoice offered={side ? offered.filter(({ kind, name }) => kind === "input" || name === "output") : offered} chosen={columns} onChosen={choose} />
         <AddToDataset small source={{ job: job.id, rows: lines.map(({ index }) => index) }} label={`Add ${lines.length === 1 ? "this row" : `these ${count(lines.length)} rows`} to a data set…`} />
       </div>
@@ -419,12 +419,12 @@ function Peek({ job, index, lines }: { job: JobReport; index: number; lines: rea
   const detail = found.value?.index === index ? found.value : null;
   const given = detail?.given;
   return (
-    <aside class="peek" aria-label={`Row ${index}`}>
+    <aside class="peek stack" aria-label={`Row ${index}`}>
       <header class="panel-head">
         <h2>
           <Link to={`/jobs/${job.id}/rows/${index}`}>Row {count(index)}</Link>
         </h2>
-        <div class="page-actions">
+        <div class="page-actions line">
           <Button small title="k" disabled={at <= 0} onClick={() => to(at - 1)}>
             ‹ Previous
           </Button>
@@ -442,7 +442,7 @@ function Peek({ job, index, lines }: { job: JobReport; index: number; lines: rea
           </Button>
         </div>
       </header>
-      <div class="peek-body">
+      <div class="peek-body stack">
         {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
         {detail === null && found.error === null && <Spinner label="Loading the row" />}
         {detail !== null && (

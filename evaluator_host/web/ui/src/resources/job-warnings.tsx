@@ -13,11 +13,11 @@ export function JobWarnings({ job, figures }: { job: string; figures: EvaluatorF
   if (doubt === null && shown.length === 0) return others.length > 0 ? <Others warnings={others} job={job} figures={figures} /> : null;
   return (
     <section class={doubt === null ? "note note-warn job-warnings" : "note note-error job-warnings"} aria-label="Warnings">
-      <p class="note-title">{doubt === null ? "Some scores are doubtful" : <Prose text={`These scores cannot be relied on: ${doubt}`} />}</p>
+      <p class="strong">{doubt === null ? "Some scores are doubtful" : <Prose text={`These scores cannot be relied on: ${doubt}`} />}</p>
       <WarningCounts warnings={shown} job={job} evaluator={figures.evaluator} />
       {others.length > 0 && <Others warnings={others} job={job} figures={figures} />}
       {(mends.has("mapping") || mends.has("code")) && (
-        <p class="job-warnings-mends">
+        <p class="line">
           {mends.has("mapping") && (
             <Link to={`/jobs/new?from=${job}&mend=mapping`} class="button button-primary button-small">
               Fix the mapping and run again

@@ -22,7 +22,7 @@ export function MappingFields({ mapping, columns, reads, isSuggested, outputs, o
   const set = (at: number, changes: Partial<MappingLine>) => onMapping(mapping.map((line, index) => (index === at ? { ...line, ...changes } : line)));
   const add = () => onMapping([...mapping, { field: mapping.some((line) => line.field === "outputs") ? "correct_answer" : "outputs", source: "" }]);
   return (
-    <div class="record-stack">
+    <div class="stack">
       <p class="muted">
         Without a mapping, every column is an input and the column <code>outputs</code> or <code>output</code> is the output. A source is a column name, a dotted path or a template: <code>{"{{ first }} {{ last }}"}</code>.
       </p>

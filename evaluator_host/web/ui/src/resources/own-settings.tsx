@@ -19,7 +19,7 @@ interface Props {
 export function OwnSettings({ chosen, own, onOwn, refused }: Props) {
   if (chosen.length === 0) return null;
   return (
-    <ul class="choices own-settings" aria-label="Settings in this job">
+    <ul class="choices stack-tight own-settings" aria-label="Settings in this job">
       {chosen.map((reference, position) => (
         <li key={reference}>
           <One reference={reference} own={own[reference] ?? null} onOwn={(one) => onOwn(reference, one)} refused={refusedAt(refused, position)} />
@@ -58,7 +58,7 @@ function One({ reference, own, onOwn, refused }: OneProps) {
       </summary>
       {fault !== null && <ErrorNote error={fault} onRetry={() => void load()} />}
       {own === null && fault === null && <Spinner label={`Loading ${reference}`} />}
-      {changed && <p class="field-hint">The job runs an unnamed copy with these settings. The stored evaluator does not change.</p>}
+      {changed && <p class="field-hint small">The job runs an unnamed copy with these settings. The stored evaluator does not change.</p>}
       {own !== null && <SettingsFields draft={own.draft} faults={faults} report={{ contract: own.contract, classes: [] }} change={(changes) => onOwn({ ...own, draft: { ...own.draft, ...changes } })} />}
     </details>
   );

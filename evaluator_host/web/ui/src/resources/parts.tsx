@@ -24,7 +24,7 @@ export function PageHead({ title, up, mark, children }: HeadProps) {
   }, [shown, parent]);
   return (
     <header class="page-head">
-      <div class="record-title">
+      <div class="record-title line">
         {up && (
           <nav aria-label="Breadcrumb">
             <Link to={up.to} class="record-up">
@@ -36,7 +36,7 @@ export function PageHead({ title, up, mark, children }: HeadProps) {
         {mark}
         {up && <CopyLink />}
       </div>
-      {children && <div class="page-actions">{children}</div>}
+      {children && <div class="page-actions line">{children}</div>}
     </header>
   );
 }
@@ -57,7 +57,7 @@ export type Fact = readonly [string, ComponentChildren] | false | null | undefin
 /** Names and values, side by side. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
-    <dl class="facts">
+    <dl class="facts line">
       {facts.map(
         (fact) =>
           fact && (
@@ -77,7 +77,7 @@ export function Panel({ title, actions, children, class: given }: { title: strin
     <section class={`panel ${given ?? ""}`} aria-label={title}>
       <div class="panel-head">
         <h2>{title}</h2>
-        {actions && <div class="page-actions">{actions}</div>}
+        {actions && <div class="page-actions line">{actions}</div>}
       </div>
       <div class="panel-body">{children}</div>
     </section>

@@ -56,7 +56,7 @@ export function Plot({ name, summary, drawing, header, rows, onRow, children }: 
       </div>
       {failed && <p class="muted">The plot could not be loaded. Its data is below.</p>}
       <figcaption class="plot-foot">
-        <span class="plot-note">{children}</span>
+        <span class="plot-note small">{children}</span>
         <Button kind="quiet" small aria-label={`${name}: save as PNG`} onClick={() => void drawn.current?.picture().then((picture) => saveAs(picture, `${name}.png`))}>
           PNG
         </Button>

@@ -10,8 +10,8 @@ export function ResultView({ result }: { result: Result }) {
   const metrics = Object.entries(result.metrics).filter(([name]) => name !== "score");
   const printed = [result.logs.stdout, result.logs.stderr].filter((text) => text.trim() !== "").join("\n");
   return (
-    <div class="result-view">
-      <div class="result-line">
+    <div class="result-view stack">
+      <div class="line">
         <span class="result-score">{figure(result.score)}</span>
         <Verdict result={result} />
         {result.label !== null && <span class="chip chip-info">{result.label}</span>}
@@ -19,11 +19,11 @@ export function ResultView({ result }: { result: Result }) {
       {result.reason !== null && <p class="result-reason">{result.reason}</p>}
       {result.error !== null && (
         <div class="note note-error">
-          <p class="note-title">
+          <p class="strong">
             {result.error.type ?? result.error.code}
             {result.error.line !== null && ` on line ${result.error.line}`}
           </p>
-          <p class="note-text">
+          <p class="pre-wrap">
             <Prose text={result.error.message} />
           </p>
           {result.error.hint && (
@@ -36,7 +36,7 @@ export function ResultView({ result }: { result: Result }) {
       {result.error?.traceback && <Value label="Traceback" value={result.error.traceback} />}
       {result.warnings.map((warning, index) => (
         <div key={index} class="note note-warn">
-          <p class="note-text">
+          <p class="pre-wrap">
             <NoteText note={warning} />
           </p>
         </div>

@@ -59,7 +59,7 @@ export function rowFrom(cells: readonly Cell[]): { row: Columns } | { fault: str
 export function RowForm({ cells, onCells }: { cells: readonly Cell[]; onCells: (cells: readonly Cell[]) => void }) {
   const change = (at: number, part: Partial<Cell>) => onCells(cells.map((one, place) => (place === at ? { ...one, ...part } : one)));
   return (
-    <div class="row-form">
+    <div class="stack">
       {cells.map((cell, at) => (
         <OneCell key={at} cell={cell} place={at + 1} onChange={(part) => change(at, part)} />
       ))}

@@ -84,7 +84,7 @@ export function RowsCompared({ sides, row, rows }: { sides: readonly Side[]; row
 function Texts({ sides, found }: { sides: readonly Side[]; found: Found }) {
   return (
     <>
-      <dl class="facts">
+      <dl class="facts line">
         {sides.map((side, at) => (
           <div key={side.id} class="fact">
             <dt>{side.label}</dt>

@@ -41,7 +41,7 @@ export function ScoresOverTime({ dataset, query }: Props) {
       )}
       {history !== null && history.evaluators.length > 0 && (
         <>
-          <div class="filters">
+          <div class="filters line">
             <Segments
               label="Which evaluators"
               value={fell ? "fell" : "all"}

@@ -16,10 +16,10 @@ export function SpanTree({ trace, label }: { trace: unknown; label: string }) {
   if (trace === null || trace === undefined) return <p class="muted value-none">no trace</p>;
   if (tree === null) return <Value label={label} value={trace} />;
   return (
-    <div class="spans-place">
+    <div class="stack">
       {raw ? <Value label={label} value={trace} /> : <Spans tree={tree} label={label} />}
       <p class="plot-foot">
-        <span class="plot-note">
+        <span class="plot-note small">
           {counted(tree.count, "span")}, {milliseconds(tree.total)}
         </span>
         <button type="button" class="button button-quiet button-small" onClick={() => setRaw(!raw)}>
@@ -75,12 +75,12 @@ function SpanLine({ line: { span, depth }, total, open, chosen, onToggle, onChoo
         ) : (
           <span class="span-toggle" />
         )}
-        <button type="button" class="span-choose" aria-expanded={chosen} onClick={onChoose}>
+        <button type="button" class="span-choose cut" aria-expanded={chosen} onClick={onChoose}>
           {span.name}
           {span.failed && <span class="visually-hidden"> (failed)</span>}
         </button>
       </span>
-      <span class="span-more muted">{more}</span>
+      <span class="span-more cut muted">{more}</span>
       <span class="span-track" aria-hidden="true">
         {span.duration !== null && <span class={span.failed ? "span-bar span-failed" : "span-bar"} style={{ left: `${left}%`, width: `${width}%` }} />}
       </span>

@@ -8,7 +8,7 @@ import type { SecretReport } from "../api/types";
 /** A model that is asked for the outputs first. */
 export function TargetFields({ form, onChange }: { form: JobForm; onChange: (changes: Partial<JobForm>) => void }) {
   return (
-    <div class="record-stack">
+    <div class="stack">
       <label class="check">
         <input type="checkbox" checked={form.asksModel} onChange={(event) => onChange({ asksModel: event.currentTarget.checked })} />
         <span>
@@ -27,7 +27,7 @@ function Fields({ target, onTarget }: { target: TargetForm; onTarget: (target: T
   if (target.secret !== "" && !options.some((one) => one.value === target.secret)) options.push({ value: target.secret, label: target.secret });
   return (
     <>
-      <div class="field-row">
+      <div class="field-row line">
         <Field label="Base URL" placeholder="https://host/v1" spellcheck={false} value={target.base_url} onValue={(base_url) => set({ base_url })} />
         <Field label="Model" spellcheck={false} value={target.model} onValue={(model) => set({ model })} />
         <Select label="API key" value={target.secret} options={options} onValue={(secret) => set({ secret })} hint="A stored secret; create one with evaluator-host secrets set" />
@@ -37,7 +37,7 @@ function Fields({ target, onTarget }: { target: TargetForm; onTarget: (target: T
       <Labelled label="Inference settings" hint={'Sent with every request: {"temperature": 0, "max_tokens": 20}'}>
         {() => <JsonEditor label="Inference settings" value={target.inference} onValue={(inference) => set({ inference })} />}
       </Labelled>
-      <div class="field-row">
+      <div class="field-row line">
         <Field label="Parallel requests" type="number" min={1} max={256} value={target.concurrency} onValue={(concurrency) => set({ concurrency })} />
         <Field label="Timeout (s)" type="number" min={1} max={3600} value={target.timeout_s} onValue={(timeout_s) => set({ timeout_s })} />
         <Field label="Retries" type="number" min={0} max={20} value={target.retries} onValue={(retries) => set({ retries })} />

@@ -62,7 +62,7 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
       }
     >
       <Field label="Name" value={name} onValue={setName} hint="Letters, digits, dots, dashes and underscores." autocomplete="off" spellcheck={false} />
-      <div class="field-row">
+      <div class="field-row line">
         <Select label="How often" value={timing.often} options={OFTEN} onValue={(often) => set({ often: often as Often })} />
         {timing.often === "weekly" && <Select label="Day" value={String(timing.day)} options={DAYS.map((label, value) => ({ value: String(value), label }))} onValue={(day) => set({ day: Number(day) })} />}
         {timing.often === "cron" ? <Field label="Cron expression" value={timing.cron} onValue={(text) => set({ cron: text })} hint="Minute, hour, day, month, day of the week" spellcheck={false} /> : <Field label="At" type="time" value={timing.at} onValue={(at) => set({ at })} />}
@@ -118,7 +118,7 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
   const set = (changes: Partial<AlertForm>) => onAlert({ ...alert, ...changes });
   return (
     <>
-      <div class="field-row">
+      <div class="field-row line">
         <Select label="Figure" value={alert.metric} options={METRICS} onValue={(metric) => set({ metric: metric as AlertMetric, bound: metric === "failure_rate" ? "above" : "below" })} />
         <Select
           label="Is"
@@ -131,7 +131,7 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
         />
         <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} />
       </div>
-      <div class="field-row">
+      <div class="field-row line">
         <Field label="Webhook (optional)" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} hint="These pages show alerts in any case." spellcheck={false} autocomplete="off" />
         <Field label="Rows, at least" type="number" min={1} value={alert.minRows} onValue={(minRows) => set({ minRows })} />
       </div>

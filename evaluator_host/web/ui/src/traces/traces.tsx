@@ -53,7 +53,7 @@ export function Traces({ name, chosen }: { name: string; chosen: string | null }
   }
   return (
     <>
-      <div class="record-bar">
+      <div class="record-bar line">
         <Button small onClick={found.reload} busy={found.loading}>
           Refresh
         </Button>

@@ -125,7 +125,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
             </button>
           ))}
         </div>
-        <div class="page-actions">
+        <div class="page-actions line">
           <Button small onClick={() => setDialog("examples")}>
             Examples…
           </Button>
@@ -142,7 +142,7 @@ export function EditorPanel({ draft, change, replace, evaluator, faults, example
       <CodeEditor key={file ?? ""} label={file === null ? "Code of the evaluator" : `Text of ${file}`} value={file === null ? draft.code : draft.files[file] ?? ""} syntax={syntaxOf(file, draft.language)} marks={marks} handle={handle} onValue={(text) => change(file === null ? { code: text, example: null } : { files: { ...draft.files, [file]: text }, example: null })} onSubmit={onRun} onSyntax={setFault} wrap={wrap} {...(file === null ? { known, server } : {})} class="main-editor" hint="Paste or write an evaluator: a function evaluate(inputs, outputs, trace) that returns a number, a bool, or an object with a score." />
       <EditorHints wrap={wrap} onWrap={toggleWrap} onFormat={format} />
       {aside !== null && (
-        <p class="aside">
+        <p class="aside line">
           <span class="muted">Your previous code was set aside.</span>
           <Button kind="quiet" small onClick={() => replace(aside)}>
             Restore it
@@ -231,7 +231,7 @@ function EditorHints({ wrap, onWrap, onFormat }: { wrap: boolean; onWrap: () => 
   });
   return (
     <div class="editor-hints muted">
-      <span class="editor-keys" title={HINTS.map(([key, does]) => `${key} ${does}`).join(", ")}>
+      <span class="editor-keys line" title={HINTS.map(([key, does]) => `${key} ${does}`).join(", ")}>
         <kbd>Esc, Tab</kbd> leaves the editor, <kbd>?</kbd> all keys
       </span>
       <button type="button" class="link-button" aria-busy={busy} title="Shift+Alt+F" onClick={format}>
@@ -302,7 +302,7 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
   const faults = (report?.problems.length ?? 0) + (report?.missing_imports.length ?? 0);
   const first = report?.problems[0];
   return (
-    <div class={stale && report !== null ? "status-line status-stale" : "status-line"} role="status">
+    <div class={stale && report !== null ? "status-line line status-stale" : "status-line line"} role="status">
       {checked.checking && <span class="spinner-ring" aria-hidden="true" />}
       {report !== null && report.contract !== null && (
         <span>
@@ -330,7 +330,7 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
       {!stale && report !== null && faults === 0 && report.contract !== null && <span class="pass">✓ loads</span>}
       {report === null && checked.error === null && fault === null && <span class="muted">{draft.code.trim() === "" ? "Nothing to check yet" : waiting ? "Waiting for the packages…" : "Checking…"}</span>}
       {draft.stored !== null && (
-        <span class="status-stored">
+        <span class="push">
           <Link to={`/evaluators/${encodeURIComponent(draft.stored.name)}`}>
             {draft.stored.name}@{draft.stored.version}
           </Link>
@@ -344,7 +344,7 @@ function StatusLine({ draft, checked, fault, waiting }: { draft: Draft; checked:
 function RewriteOffer({ code, onRewrite }: { code: string | null; onRewrite: (code: string) => void }) {
   if (code === null) return null;
   return (
-    <p class="aside">
+    <p class="aside line">
       <Button small onClick={() => onRewrite(code)}>
         Rewrite the parameters
       </Button>
@@ -359,7 +359,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
   const { code, candidates } = fix;
   if (code !== null)
     return (
-      <p class="aside">
+      <p class="aside line">
         <span class="muted">The code lost its indentation, and only one fits.</span>
         <Button small onClick={() => onFix(code)}>
           Restore the indentation
@@ -367,7 +367,7 @@ function FixOffer({ fix, onFix }: { fix: Fix | null; onFix: (code: string) => vo
       </p>
     );
   return (
-    <div class="aside">
+    <div class="aside line">
       <span class="muted">The code lost its indentation. More than one may fit: choose.</span>
       {candidates.map((one, index) => (
         <details key={one.code}>

@@ -61,7 +61,7 @@ export function Files({ draft, change, shown, onShow, missing, onPick }: FilesPr
     if (files.length > 0) onPick(files);
   };
   return (
-    <div class="file-tabs">
+    <div class="file-tabs line">
       {paths.length > 0 && (
         <div class="segments" role="group" aria-label="Files">
           <button type="button" aria-pressed={shown === null} onClick={() => onShow(null)}>

@@ -25,7 +25,7 @@ export function Gallery({ examples, chosen, onExample, onClose }: { examples: re
   const first = shown[0];
   return (
     <Dialog title="Examples" onClose={onClose} onSubmit={() => first !== undefined && words.length > 0 && onExample(first)} wide>
-      <div class="gallery-head">
+      <div class="gallery-head line">
         <Field label="Find an example" bare type="search" placeholder={`Find in ${examples.length} examples…`} value={text} onValue={setText} autocomplete="off" />
         <Segments label="Which examples" value={group} options={GROUPS} onValue={setGroup} />
       </div>
@@ -33,7 +33,7 @@ export function Gallery({ examples, chosen, onExample, onClose }: { examples: re
       <ul class="gallery">
         {shown.map((one) => (
           <li key={one.id}>
-            <button type="button" class="gallery-card" aria-current={one.id === chosen ? "true" : undefined} onClick={() => onExample(one)}>
+            <button type="button" class="gallery-card stack-tight" aria-current={one.id === chosen ? "true" : undefined} onClick={() => onExample(one)}>
               <strong>{one.title}</strong>
               <span class="gallery-text">{one.description}</span>
               <span class="muted">

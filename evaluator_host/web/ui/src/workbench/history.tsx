@@ -25,10 +25,10 @@ export function History({ runs, shown, onShow, onBring }: { runs: readonly Run[]
         {runs.map((run) => (
           <li key={run.number}>
             <button type="button" class="run" aria-pressed={run.number === shown} onClick={() => onShow(run)}>
-              <span class={run.result.status === "failed" || run.result.passed === false ? "run-score fail" : run.result.passed ? "run-score pass" : "run-score"}>
+              <span class={run.result.status === "failed" || run.result.passed === false ? "strong fail" : run.result.passed ? "strong pass" : "strong"}>
                 {run.result.status === "failed" ? "failed" : run.result.score === null ? "–" : shownNumber(run.result.score)}
               </span>
-              <span class="run-what muted">{run.result.error?.code ?? run.result.evaluator.contract ?? ""}</span>
+              <span class="cut muted">{run.result.error?.code ?? run.result.evaluator.contract ?? ""}</span>
               <span class="muted">{shownMs(run.result.timing_ms.total)}</span>
               <time class="muted" dateTime={run.at}>
                 {new Date(run.at).toLocaleTimeString()}

@@ -18,12 +18,12 @@ export function Packages({ language, packages, onPackages, missing, build }: Pac
   const add = (pin: string) => onPackages([...packages.filter((other) => nameOf(other) !== nameOf(pin)), pin]);
   const suggested = missing.filter(({ pin, path }) => pin !== null && path === null && !packages.includes(pin));
   return (
-    <section class="packages" aria-label="Packages">
-      <div class="pins">
-        <span class="pins-label" id="pins-label">
+    <section class="packages stack" aria-label="Packages">
+      <div class="pins line">
+        <span class="field-label" id="pins-label">
           Packages
         </span>
-        <ul class="pin-list" aria-labelledby="pins-label">
+        <ul class="pin-list line" aria-labelledby="pins-label">
           {packages.map((pin) => (
             <li key={pin} class="chip pin">
               <span class="mono">{pin}</span>
@@ -36,7 +36,7 @@ export function Packages({ language, packages, onPackages, missing, build }: Pac
         <PinField language={language} onPin={add} />
       </div>
       {suggested.length > 0 && (
-        <p class="pin-suggestions">
+        <p class="line">
           <span class="muted">Imported, but not installed:</span>
           {suggested.map(({ module, pin }) => (
             <Button key={module} small onClick={() => pin !== null && add(pin)}>
@@ -69,7 +69,7 @@ function Progress({ build }: { build: Build }) {
     const report = build.report;
     const others = (report?.packages.length ?? 0) - (report?.packages.filter((one) => one.requested).length ?? 0);
     return (
-      <p class="build-done" role="status">
+      <p class="build-done line" role="status">
         <span class="pass">✓ Installed</span>
         <span class="muted">
           {report?.runtime}
@@ -85,7 +85,7 @@ function Progress({ build }: { build: Build }) {
   const percent = Math.round(step.from + (step.to - step.from) * share);
   const count = build.step?.total ? ` ${build.step.done} of ${build.step.total}` : "";
   return (
-    <div class="build">
+    <div class="build stack-tight">
       <div class="progress" role="progressbar" aria-label="Installing the packages" aria-valuenow={percent} aria-valuemin={0} aria-valuemax={100}>
         <div class="progress-bar" style={{ width: `${Math.max(percent, 3)}%` }} />
       </div>

@@ -33,7 +33,7 @@ interface ResultCardProps {
 
 export function ResultCard({ result, goTo, stale = false, before = null, pins = [], onPin, onAddAndRun, actions }: ResultCardProps) {
   return (
-    <article class="result" aria-label="Result">
+    <article class="result stack" aria-label="Result">
       {stale && <p class="result-old">Result of an earlier version: the code or the row has been changed since.</p>}
       <Headline result={result} />
       {before !== null && <Against before={before} result={result} />}
@@ -57,13 +57,13 @@ export function ResultCard({ result, goTo, stale = false, before = null, pins = 
       {(result.not_loaded ?? []).length > 0 && <p class="muted">Not loaded, and not needed: {result.not_loaded.join(", ")}.</p>}
       <TimingBar timing={result.timing_ms} />
       <Outputs result={result} />
-      <p class="result-where muted">
+      <p class="small muted">
         {result.environment.runtime} · {result.sandbox.backend}
         {result.sandbox.warm ? " · already loaded" : ""}
         {result.usage != null ? ` · ${usageInWords(result.usage)}` : ""}
         {result.sandbox.peak_memory_kb !== null ? ` · peak memory ${(result.sandbox.peak_memory_kb / 1024).toFixed(1)} MB` : ""}
       </p>
-      {actions && <div class="result-actions">{actions}</div>}
+      {actions && <div class="result-actions line">{actions}</div>}
     </article>
   );
 }
@@ -71,7 +71,7 @@ export function ResultCard({ result, goTo, stale = false, before = null, pins = 
 export function Warnings({ notes }: { notes: Result["warnings"] }) {
   if (notes.length === 0) return null;
   return (
-    <ul class="result-warnings" aria-label="Warnings">
+    <ul class="stack-tight" aria-label="Warnings">
       {notes.slice(0, MOST_WARNINGS).map((note, index) => (
         <li key={index}>
           <span class="chip chip-warn">{note.code}</span> <NoteText note={note} />
@@ -84,7 +84,7 @@ export function Warnings({ notes }: { notes: Result["warnings"] }) {
 function Headline({ result }: { result: Result }) {
   const tone = result.status === "failed" ? "fail" : result.passed === null ? "plain" : result.passed ? "pass" : "fail";
   return (
-    <header class={`result-head result-${tone}`}>
+    <header class={`result-head line result-${tone}`}>
       {result.score !== null && <span class="result-word muted">Score</span>}
       <span class="result-score" data-testid="score">
         {result.status === "failed" ? "Failed" : result.status === "skipped" ? "Skipped" : result.score === null ? "No score" : shownNumber(result.score)}
@@ -92,7 +92,7 @@ function Headline({ result }: { result: Result }) {
       {result.passed !== null && <span class={result.passed ? "chip chip-pass" : "chip chip-fail"}>{result.passed ? "✓ passed" : "✗ not passed"}</span>}
       {result.label !== null && <span class="chip">{plain(result.label.slice(0, 120))}</span>}
       {result.error && <code class="chip chip-fail">{result.error.code}</code>}
-      <span class="result-total muted">{shownMs(result.timing_ms.total)}</span>
+      <span class="push muted">{shownMs(result.timing_ms.total)}</span>
     </header>
   );
 }
@@ -114,7 +114,7 @@ function Against({ before, result }: { before: Run; result: Result }) {
 function Failure({ error, goTo, children }: { error: EvaluationError; goTo: GoTo; children: ComponentChildren }) {
   return (
     <div class="note note-error result-error">
-      <p class="note-title">
+      <p class="strong">
         {error.type !== null && !error.message.startsWith(error.type) && `${plain(error.type.slice(0, 100))}: `}
         <Prose text={error.message} />
       </p>
@@ -168,7 +168,7 @@ function Metrics({ result }: { result: Result }) {
   const metrics = Object.entries(result.metrics).filter(([name]) => name !== "score");
   if (metrics.length === 0) return null;
   return (
-    <dl class="metrics" aria-label="Metrics">
+    <dl class="metrics line" aria-label="Metrics">
       {metrics.slice(0, MOST_METRICS).map(([name, value]) => (
         <div key={name}>
           <dt title={name}>{plain(name.slice(0, 80))}</dt>

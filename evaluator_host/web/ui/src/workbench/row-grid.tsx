@@ -35,7 +35,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
     <section class="panel row-grid" aria-labelledby="rows-title">
       <header class="panel-head">
         <h2 id="rows-title">Rows</h2>
-        <div class="page-actions">
+        <div class="page-actions line">
           {rows.length > 0 && (
             <>
               <label class="check row-live">
@@ -82,9 +82,9 @@ function Sums({ rows, scores }: { rows: readonly TestRow[]; scores: RowScores })
   const now = summaryOf(rows, scores.results);
   const earlier = summaryOf(rows, scores.before);
   const moved = now.mean !== null && earlier.mean !== null ? now.mean - earlier.mean : 0;
-  if (scores.results.size === 0) return <p class="row-sums muted" role="status">{scores.running ? "Scoring…" : "Not scored yet"}</p>;
+  if (scores.results.size === 0) return <p class="row-sums line muted" role="status">{scores.running ? "Scoring…" : "Not scored yet"}</p>;
   return (
-    <p class={scores.stale ? "row-sums row-stale" : "row-sums"} role="status" data-stale={scores.stale}>
+    <p class={scores.stale ? "row-sums line row-stale" : "row-sums line"} role="status" data-stale={scores.stale}>
       <span>
         Mean <strong class={now.failed > 0 || scores.doubt !== null ? "warn" : ""}>{figure(now.mean)}</strong> over {count(now.scored)} of {count(rows.length)} rows
         {moved !== 0 && !scores.stale && <span class="muted"> ({signed(moved)})</span>}

@@ -71,7 +71,7 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
       )}
       {set !== null && (
         <>
-          <div class="field-row">
+          <div class="field-row line">
             <Select
               label="Data set"
               value={set.name}

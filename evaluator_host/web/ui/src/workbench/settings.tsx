@@ -136,7 +136,7 @@ export function SettingsFields({ draft, change, faults, report }: FieldsProps) {
         )}
       </div>
       {takes.includes("config") && (
-        <div class="settings-config">
+        <div class="settings-config stack-tight">
           <span class="field-label">Arguments of the class</span>
           <JsonEditor label="Arguments of the class" value={draft.settings.config} onValue={(config) => set({ config })} hint="{}" />
           {faults["config"] && readJson(draft.settings.config).ok && <p class="field-error">{faults["config"]}</p>}

@@ -43,7 +43,7 @@ function EarlierDrafts({ onDraft }: { onDraft: (draft: Draft) => void }) {
   const [drafts] = useState(earlierDrafts);
   if (drafts.length === 0) return <Empty title="No earlier drafts">What you write is kept in this browser, a draft for each tab, and can be restored here.</Empty>;
   return (
-    <ul class="draft-list">
+    <ul class="stack">
       {drafts.map(({ id, at, draft }) => (
         <li key={id}>
           <div class="draft-head">

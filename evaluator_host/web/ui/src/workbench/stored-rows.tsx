@@ -97,7 +97,7 @@ function FromDataset({ take, room }: SourceProps) {
         <Field label="Go to row" type="number" min={0} step={1} value={String(first)} onValue={(value) => setFirst(Math.max(0, Math.trunc(Number(value)) || 0))} disabled={words !== ""} />
       </div>
       <Offers offers={offers} found={page} take={take} room={room} />
-      <div class="fill-pages">
+      <div class="line">
         <Button small disabled={first === 0 || words !== ""} onClick={() => setFirst(Math.max(0, first - PAGE))}>
           ‹ Previous
         </Button>

@@ -50,7 +50,7 @@ export function TestPanel({ row, onRow, contract, criteria, faults, running, onR
           Use a stored row…
         </Button>
       </header>
-      <div class="panel-body test-fields">
+      <div class="panel-body stack">
         {fields.map((field) => (
           <RowEditor key={field} field={field} text={row[field]} fault={faults[field]} native={field === "variables" ? native : undefined} start={field === "criteria" ? criteria : field === "variables" ? (native ?? null) : null} onText={(text) => onRow({ ...row, [field]: text })} onRun={onRun} />
         ))}
@@ -83,7 +83,7 @@ function RowEditor({ field, text, fault, native, start, onText, onRun }: { field
   const { label, hint } = native === undefined ? LABELS[field] : { label: "Row of the platform", hint: JSON.stringify(native) };
   const broken = !readJson(text).ok;
   return (
-    <div class="row-field">
+    <div class="row-field stack-tight">
       <span class="field-label">{label}</span>
       <JsonEditor label={label} value={text} onValue={onText} hint={hint} onSubmit={onRun} />
       {!broken && fault && (

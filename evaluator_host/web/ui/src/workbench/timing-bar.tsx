@@ -15,13 +15,13 @@ export function TimingBar({ timing }: { timing: Timing }) {
   const all = [...parts, { name: "rest", label: "other", ms: rest }];
   const sum = all.reduce((total, part) => total + part.ms, 0) || 1;
   return (
-    <div class="timing">
+    <div class="stack-tight">
       <div class="timing-bar" aria-hidden="true">
         {all.map((part) => (
           <span key={part.name} class={`timing-${part.name}`} style={{ width: `${(100 * part.ms) / sum}%` }} />
         ))}
       </div>
-      <ul class="timing-legend" aria-label="Where the time went">
+      <ul class="line small" aria-label="Where the time went">
         {all
           .filter((part) => part.ms >= 0.05)
           .map((part) => (
