@@ -42,6 +42,7 @@ async def test_attacks_are_stopped(backend: str, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 async def test_the_cases_of_a_link_have_their_outcomes(tmp_path: Path) -> None:
     async with served("bubblewrap", tmp_path, sandbox_start="template") as host:
         for case in map(BY_ID.__getitem__, LINK):

@@ -292,7 +292,8 @@ async def test_a_build_that_fails_says_why(page: Page) -> None:
 @pytest.mark.long
 async def test_another_evaluator_has_nothing_of_the_one_before(page: Page) -> None:
     await open_workbench(page)
-    await write(page, CODE, "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return 1\n")
+    code = "import iniconfig\n\ndef evaluate(inputs, outputs, trace):\n    return len(iniconfig.__name__)\n"
+    await write(page, CODE, code)
     await expect(page.get_by_role("button", name=re.compile("Add iniconfig"))).to_be_visible(timeout=30_000)
     await page.route("**/v1/check", lambda route: asyncio.sleep(30))  # the answer never comes
     await start_from(page, "JSON schema")

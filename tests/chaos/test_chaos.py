@@ -44,6 +44,7 @@ def test_a_seed_plans_the_same_faults_each_time(options: Options) -> None:
         assert all(one.at_s + one.seconds <= later.at_s for one, later in itertools.pairwise(mine))
 
 
+@pytest.mark.long
 def test_the_command_prints_the_plan_of_a_seed_and_that_of_a_report(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.chaos", "--plan"]
     printed = subprocess.run([*command, "--seed", "7", "--minutes", "1"], capture_output=True, text=True, check=True)

@@ -74,6 +74,7 @@ async def test_a_first_call_finds_its_packages_imported(service: Service, packag
     service.pool.forget(on.environment.digest)
 
 
+@pytest.mark.long
 async def test_hostile_packages_cost_an_evaluator_nothing(
     service: Service, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def sources(*folders: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.slow
 def test_a_vendor_is_named_in_its_folders_only(name: str) -> None:
     found = []
     module = name.replace("-", "_")
@@ -118,6 +119,7 @@ def test_the_javascript_runner_knows_the_same_dialects() -> None:
         assert json.loads(ran.stdout) == sorted(one.contract for one in all_dialects() if language in one.languages)
 
 
+@pytest.mark.slow
 def test_the_table_is_cheap_to_import() -> None:
     code = "import sys\nfrom evaluator_host.engine.contracts.table import all_dialects\nall_dialects()\nprint('\\n'.join(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

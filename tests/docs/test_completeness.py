@@ -78,6 +78,7 @@ def test_settings_md_says_the_default_and_what_a_setting_is(field: str) -> None:
         assert row.startswith(f"{start} (`{getattr(info.default, 'value', info.default)}`): ")
 
 
+@pytest.mark.slow
 def test_api_md_has_every_route_of_the_host_and_no_other() -> None:
     page = routes.PAGE.read_text()
     assert page == routes.written(page), "python -m tests.docs.routes writes it"

@@ -44,6 +44,7 @@ def served(postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory) -> 
         yield host, url
 
 
+@pytest.mark.long
 def test_connections_are_ended_again_and_again(
     postgresql: PostgreSQL, served: tuple[Scene, str], recovery: Callable[[float], None]
 ) -> None:

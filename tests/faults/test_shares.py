@@ -112,7 +112,7 @@ def test_event_streams_of_one_key_are_few_and_end_with_the_host(tenants: Tenants
     assert (set(seen), seen["200"]) == ({"200", "429"}, 16)
     refused = tenants.server.client.get(f"/v1/jobs/{job}/events", headers=tenants.loud)
     assert (refused.status_code, refused.json()["code"]) == (429, "busy")
-    assert "16 streams" in refused.json()["detail"]
+    assert "16 event streams" in refused.json()["detail"]
     tenants.server.process.send_signal(signal.SIGTERM)
     assert tenants.server.process.wait(100) == 0, "streams do not take the whole grace"
 

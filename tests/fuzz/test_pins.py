@@ -49,6 +49,7 @@ def test_python_pins_are_exact_and_read_back_as_themselves(items: list[Any]) -> 
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.long
 def test_npm_pins_are_exact_and_read_back_as_themselves() -> None:
     """Each set takes a process of Node, so that many items share one."""
     asked: list[Any] = []

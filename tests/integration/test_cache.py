@@ -161,6 +161,7 @@ async def test_a_set_that_a_process_does_not_use_any_more_can_be_removed_by_anot
 
 
 @pytest.mark.parametrize("host", ["bubblewrap"], indirect=True)  # the same on both backends: questions to an index
+@pytest.mark.long
 async def test_a_server_and_a_command_line_that_want_one_set_build_it_once(
     host: Host, index: Index, tmp_path: Path
 ) -> None:

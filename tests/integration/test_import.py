@@ -116,6 +116,7 @@ def test_a_module_becomes_an_evaluator_for_each_entry_that_loads(project: Path) 
     assert "not imported: near: scorers-near: No module named 'missing_library'" in ran.stderr
 
 
+@pytest.mark.long
 def test_packages_are_chosen_for_what_is_imported(project: Path) -> None:
     code = "import emoji\n\ndef evaluate(inputs, outputs, trace):\n    return emoji.emoji_count(outputs) + 1.0\n"
     (project / "counting.py").write_text(code)

@@ -116,6 +116,7 @@ def test_two_jobs_are_paired_row_by_row(client: Client, jobs: list[str]) -> None
     assert [row.index for row in client.jobs.first_rows(jobs[0], 2, sort="row")] == [0, 1]
 
 
+@pytest.mark.sampled(2)
 def test_a_download_goes_on_where_it_broke_off(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"n": n, "outputs": f'line "{n}"\nand, more'} for n in range(1200)]
     job = client.jobs.wait(client.jobs.create([Evaluator(KIND), Evaluator(KIND)], rows, isolation=Isolation.BATCH).id)

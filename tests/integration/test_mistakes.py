@@ -50,9 +50,14 @@ def said(server: Server, code: str, language: str) -> str:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
-    ("language", "cases"), [("python", PYTHON), ("javascript", JAVASCRIPT), ("typescript", TYPESCRIPT)]
+    ("language", "cases"),
+    [
+        *(("python", PYTHON[part::3]) for part in range(3)),
+        ("javascript", JAVASCRIPT),
+        ("typescript", TYPESCRIPT),
+    ],
 )
 def test_mistakes_in_code_are_answered_with_what_to_do(
     server: Server, language: str, cases: list[tuple[str, str]]

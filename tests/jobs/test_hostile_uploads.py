@@ -64,6 +64,7 @@ def listed(texts: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(range(257), pa.int32()), texts)
 
 
+@pytest.mark.slow
 async def test_rows_of_each_format_arrive(shelf: Shelf) -> None:
     table = io.BytesIO()
     parquet.write_table(pa.table({"a": ["x"] * 40 + ["y"], "n": range(41)}), table)

@@ -36,6 +36,7 @@ def job_process(host: int) -> int | None:
 
 
 @pytest.mark.engine
+@pytest.mark.long
 def test_a_killed_process_of_jobs_loses_no_row(tmp_path: Path) -> None:
     with Server(data_dir=new_home(tmp_path), log=tmp_path / "log") as server, Client(server.url) as client:
         assert job_process(server.process.pid) is None, "there is none before there are jobs"

@@ -100,7 +100,7 @@ async def test_a_prompt_is_gone_on_with_where_the_model_does_that(desk: Desk, co
     assert all(("prompt" in body) is completes for body in server.bodies)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_what_passes_is_tried_again_and_what_does_not_is_not(desk: Desk) -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=1), usegmt=True)
     first: dict[str, Fault] = {
@@ -167,6 +167,7 @@ async def test_a_key_that_the_model_repeats_is_masked_everywhere(desk: Desk) -> 
     assert json.dumps(KEY)[1:-1] not in everything
 
 
+@pytest.mark.slow
 async def test_tool_calls_are_the_output_of_a_model_that_calls_tools(desk: Desk) -> None:
     tools = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
     with ModelServer() as server:

@@ -44,6 +44,7 @@ def test_it_answers_with_text_or_tool_calls_and_counts_tokens(server: ModelServe
     assert (called.message.content, called.message.tool_calls[0].function.name) == (None, "look_up")
 
 
+@pytest.mark.slow
 def test_its_errors_are_those_of_the_protocol(server: ModelServer) -> None:
     import openai  # noqa: PLC0415
 
@@ -60,6 +61,7 @@ def test_its_errors_are_those_of_the_protocol(server: ModelServer) -> None:
             ask(server)
 
 
+@pytest.mark.slow
 def test_a_client_that_tries_again_gets_through(server: ModelServer) -> None:
     server.faults = lambda question, attempt: (DROP, 503, None)[attempt - 1]
     assert ask(server, retries=2).choices[0].message.content == "answer to why?"

@@ -98,6 +98,7 @@ async def test_a_failing_row_never_fails_the_job(desk: Desk, monkeypatch: pytest
     assert await desk.rows_of(job) == list(range(30))
 
 
+@pytest.mark.slow
 async def test_rows_for_which_the_machine_has_no_time_are_tried_again_and_fail_alone_at_last(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ async def test_rows_whose_sandboxes_are_lost_are_tried_again_and_fail_alone_at_l
     assert len(lost) == 3 * 2
 
 
+@pytest.mark.slow
 async def test_loads_for_which_the_machine_has_no_time_fail_no_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "_PAUSE_S", 0.01)
     monkeypatch.setattr(attempts, "_PAUSES_S", (0.0, 0.0, 0.0))
@@ -287,6 +289,7 @@ async def test_a_paused_job_goes_on_where_it_was(desk: Desk) -> None:
     assert await desk.rows_of(job) == list(range(132))
 
 
+@pytest.mark.slow
 async def test_a_host_that_shuts_down_leaves_its_jobs_to_the_next_one(database_url: str, tmp_path: Path) -> None:
     async with opened(database_url, tmp_path) as first:
         job = await first.start(["ok"] * 30 + ["hang"])
@@ -299,6 +302,7 @@ async def test_a_host_that_shuts_down_leaves_its_jobs_to_the_next_one(database_u
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_a_host_that_died_is_succeeded_and_no_row_is_scored_twice(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +351,7 @@ async def test_results_that_cannot_be_kept_end_the_job(desk: Desk, monkeypatch: 
     assert job.error.message == "a value cannot be kept"
 
 
+@pytest.mark.slow
 async def test_sandboxes_that_cannot_be_started_for_a_while_only_cost_time(desk: Desk) -> None:
     desk.backend.broken = True
     job = await desk.start(["ok"] * 10)

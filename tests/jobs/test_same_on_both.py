@@ -43,7 +43,11 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"error": "user_exception"},
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.timeout(300),
+    pytest.mark.long("two hosts of four evaluators; tests/store has every statement on both databases"),
+]
 
 
 def told(database_url: str, folder: Path) -> Iterator[tuple[str, Any]]:

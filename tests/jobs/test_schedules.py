@@ -95,6 +95,7 @@ async def check(desk: Desk, alerts: Alerts, stored: StoredObject) -> None:
 
 
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_two_hosts_make_one_job_for_a_time_and_missed_times_are_made_up_for_once(desk: Desk) -> None:
     hosts = [Schedules(desk.store.objects, desk.board) for _ in range(2)]
     made = await hosts[0].add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS, timezone="Europe/Berlin")
@@ -114,6 +115,7 @@ async def test_two_hosts_make_one_job_for_a_time_and_missed_times_are_made_up_fo
     await desk.ended(job)
 
 
+@pytest.mark.slow
 async def test_a_schedule_waits_for_its_job_and_tells_what_it_cannot_make(desk: Desk) -> None:
     schedules = Schedules(desk.store.objects, desk.board)
     slow = JobSpec([OK], [{"inputs": {}, "outputs": "hang"}])
@@ -260,6 +262,7 @@ async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_pat
     assert (await alerts.test_alert(WORKSPACE, "low")).deliveries[0].text == "alert low: this is a test"
 
 
+@pytest.mark.slow
 async def test_an_acknowledgement_lasts_until_the_next_message(desk: Desk, tmp_path: Path) -> None:
     alerts = alerts_of(desk, tmp_path)
     await Schedules(desk.store.objects, desk.board).add_schedule(WORKSPACE, "weekly", SPEC, cron=MONDAYS)
@@ -516,6 +519,7 @@ async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
     await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_messages_that_wait_are_kept_and_dropped_ones_are_counted(
     desk: Desk, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ async def test_jobs_of_one_workspace_make_room_for_another_and_lose_no_row(desk:
         assert await desk.rows_of(job) == list(range(12))
 
 
+@pytest.mark.slow
 async def test_a_place_is_left_once_another_workspace_is_known(desk: Desk) -> None:
     quiet = await neighbour(desk)
     await desk.ended(await desk.start(["ok"], workspace=quiet), workspace=quiet)
@@ -84,6 +85,7 @@ async def claimed(desk: Desk, job: JobReport, owner: str) -> None:
 
 @pytest.mark.usefixtures("dead_hosts")
 @ON_EACH_DATABASE
+@pytest.mark.slow
 async def test_a_job_that_ended_two_hosts_is_failed(database_url: str, tmp_path: Path) -> None:
     async with opened(database_url, tmp_path, jobs_at_once=0) as idle:
         deadly, stored, released = [await idle.start(["ok"] * 5) for _ in range(3)]

@@ -85,6 +85,7 @@ def test_its_routes_its_commands_and_its_say_on_deletions(server: Server, packag
     server.client.delete("/v1/datasets/capitals").raise_for_status()
 
 
+@pytest.mark.long
 def test_its_table_changes_with_a_later_release_and_rows_stay(package: Path, home: Path) -> None:
     with served(package, home) as server:
         server.client.put("/v1/notes/a", json={"text": "kept"}).raise_for_status()

@@ -49,6 +49,7 @@ def facts(columns: dict[str, Any]) -> tuple[str, float | None, bool | None, dict
     return columns["status"], columns["score"], columns["passed"], metrics, columns["error_code"]
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_loses_no_row_and_keeps_none_twice() -> None:
     from distributed import Client, LocalCluster, as_completed  # noqa: PLC0415 - a second, for this test alone
 

@@ -133,6 +133,7 @@ async def test_free_disk_is_kept(store: Store, tmp_path: Path) -> None:
     await StorageUsage(store.database, Quota(reserve_bytes=1, data_dir=tmp_path)).require_room(WORKSPACE)
 
 
+@pytest.mark.slow
 async def test_old_jobs_are_deleted_and_a_new_sqlite_file_shrinks(store: Store) -> None:
     old, running = await ended(store, rows=5000, value="x" * 2000), await queued(store)
     assert await tables(store).jobs.delete_ended(datetime.now(UTC) - timedelta(days=1)) == 0

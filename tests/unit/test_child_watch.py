@@ -71,6 +71,7 @@ async def test_a_worker_that_hangs_is_named_and_killed(forker: Forker, caplog: p
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.slow
 async def test_a_lost_forker_is_replaced(forker: Forker, number: signal.Signals) -> None:
     supervisor, lost = Supervisor(), forker.pid
     async with supervisor.watching("the forker", lambda: forker.pid, forker.ping), asyncio.timeout(60):

@@ -74,6 +74,7 @@ async def test_processor_time_is_counted_for_each_call(processes: LimitedProcess
         await processes.call("a", sum, range(10_000_000), limits=ONE_SECOND)
 
 
+@pytest.mark.slow
 async def test_memory_is_limited_and_the_next_call_has_its_own(processes: LimitedProcesses) -> None:
     with pytest.raises(OutOfMemory, match="more than 64 MB"):
         await processes.call("a", mul, "x", 1 << 30, limits=CallLimits(memory_mb=64))

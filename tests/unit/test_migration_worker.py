@@ -41,6 +41,7 @@ async def ended_processes() -> AsyncIterator[None]:
     ],
     ids=["brackets", "signs", "attributes", "large", "open", "null", "lambdas", "sum"],
 )
+@pytest.mark.slow
 async def test_extreme_programs_are_rewritten_or_refused(expression: str, reason: str | None) -> None:
     if reason is None:
         rewritten = await CONTEXT.rewrite(EVALUATE.format(expression), Language.PYTHON, Wish())

@@ -323,6 +323,7 @@ def test_a_script_may_import_from_above_its_project_in_the_checkout(checkout: Pa
         with_files(outside, file, find_project(file))
 
 
+@pytest.mark.slow
 def test_a_folder_goes_along_without_what_must_stay(root: Path) -> None:
     for path in ("data/words.json", "data/deep/more.txt", "data/.env", "data/node_modules/x.js", "data/.git/config"):
         write(root / path, "{}")
@@ -358,6 +359,7 @@ def test_a_module_of_the_checkout_that_code_reaches_by_its_own_path(checkout: Pa
     assert modules_of(checkout / HERE / "mine.py", code) == ["beside_it.py", "keywords.py"]
 
 
+@pytest.mark.slow
 def test_the_sources_of_a_whole_package_stay_where_they_are_too_many(root: Path) -> None:
     write(root / "ragas" / "__init__.py", "".join(f"import ragas.m{number}\n" for number in range(600)))
     for number in range(600):

@@ -39,6 +39,7 @@ def cut(data: bytes, sizes: list[int]) -> Iterator[bytes]:
 
 
 @given(FRAMES, st.lists(st.integers(0, 30), max_size=40))
+@pytest.mark.slow
 def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(
     frames: list[tuple[dict[str, Any], bytes]], sizes: list[int]
 ) -> None:

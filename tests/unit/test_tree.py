@@ -72,6 +72,7 @@ def test_a_tree_is_removed_however_deep_and_whatever_its_modes_and_names(home: P
     assert descriptors() == before
 
 
+@pytest.mark.slow
 def test_a_walk_sees_every_level_with_few_descriptors(home: Path) -> None:
     before, most, paths = descriptors(), 0, 0
     nest(home / "tree", DEEP, name=NO_TEXT)

@@ -105,6 +105,8 @@ def test_coze_loop(client: httpx.Client) -> None:
 def test_promptfoo(host: Server) -> None:
     """All in Python; in JavaScript one of each end, for the wire is the same and `tests/dialects` calls every case."""
     fitting = [case for case in cases_of("promptfoo") if {"output", "context"} <= case.row.variables.keys()]
+    # of a contract that is named, several functions need the name of one
+    fitting = [case for case in fitting if "several_entries" not in case.warnings]
     javascript = {(case.status, case.error): case for case in fitting if case.language is not Language.PYTHON}
     cases = [*(case for case in fitting if case.language is Language.PYTHON), *javascript.values()]
     assert len(cases) > 30

@@ -82,6 +82,7 @@ spy = Spy(**metric.model_dump())
     assert KEY not in str(result)
 
 
+@pytest.mark.long
 def test_a_job_has_the_levels_of_a_rubric(client: Client, model: ModelServer) -> None:
     rows = [{"said": f"good {n}" if n % 3 else f"bad {n}"} for n in range(12)] + [{"said": "boom"}, {"said": "words"}]
     job = client.jobs.wait(client.jobs.create([judge(model.url, ignore_request_failure=True)], rows).id)

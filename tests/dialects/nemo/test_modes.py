@@ -54,6 +54,7 @@ def url(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield server.url
 
 
+@pytest.mark.long
 def test_results_are_the_same_wherever_a_metric_runs(url: str) -> None:
     metrics = [LengthMetric(2), ExactMatchMetric(reference="{{item.said}}", candidate="a b")]
     rows, mapping = [{"said": row["output"], "most": 3} for row in ROWS[:2]], FieldMapping(output="said")

@@ -38,6 +38,7 @@ def test_modules_are_imported_with_their_types_and_data(evaluator: Callable[...,
     assert body(runner.call(None, None, None))["value"] == [3, "said"]
 
 
+@pytest.mark.slow
 def test_code_that_lies_deeper_imports_what_is_above(evaluator: Callable[..., Any]) -> None:
     files = {"lib/a.mjs": "export const a = 1", "evals/b.cjs": "exports.b = 2; exports.at = __filename"}
     code = (

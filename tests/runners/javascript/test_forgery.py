@@ -29,6 +29,7 @@ def frame_bytes(call: str) -> str:
         "process.on('exit', () => require('fs').writeSync(1, frame))",
     ],
 )
+@pytest.mark.slow
 def test_a_printed_frame_is_output(scratch, way):
     answer = scratch(f"const frame = {frame_bytes('call-1')}; {way}; return 0.25")
     assert body(answer)["value"] == 0.25
@@ -80,7 +81,7 @@ def test_the_language_leads_nowhere_but_to_the_row_itself(scratch, escape):
     assert answer.get("kind") == "missing", answer
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_row_that_reached_the_runners_realm_leaves_no_trace(scratch):
     reach = "const realm = require('vm').runInThisContext('globalThis');"
     for spoil in (
@@ -106,6 +107,7 @@ def test_an_entry_replaced_by_the_module_is_its_own_affair(load):
     assert body(runner.call({}, None, None))["value"] == 0.25
 
 
+@pytest.mark.slow
 def test_a_bundle_that_is_none_is_ignored(start):
     for bundle in ({"version": 2}, {"version": 1, "text": 5}, "x", [1]):
         runner = start()

@@ -38,6 +38,7 @@ def test_hello(start):
     assert found["runtime"].startswith("node 24.")
 
 
+@pytest.mark.slow
 def test_conversation(start):
     runner = start()
     for sent, expected in CONVERSATION:
@@ -75,6 +76,7 @@ def test_a_wide_integer_is_written_in_full(start):
 
 
 @pytest.mark.parametrize("early", [True, False])
+@pytest.mark.slow
 def test_cancel(start, early):
     runner = start()
     send(runner, "load-evaluate-javascript")

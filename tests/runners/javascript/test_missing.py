@@ -25,6 +25,7 @@ def told(answer: dict) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 @pytest.mark.parametrize(("code", "missing"), CAUGHT)
+@pytest.mark.slow
 def test_a_module_whose_absence_is_caught(
     start: Callable[..., RunnerProcess], code: str, missing: list[tuple[str, int]], language: str
 ) -> None:

@@ -101,6 +101,7 @@ def value_of(runner: RunnerProcess) -> Any:
 
 
 @pytest.mark.parametrize("ways", [SEEN, AT_RUN_TIME], ids=["seen by the bundler", "known at run time"])
+@pytest.mark.slow
 def test_a_row_reaches_its_packages(
     ways: dict[str, tuple[str, object]], packages: Path, load: Callable[..., RunnerProcess]
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_row_reaches_its_packages(
 
 
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
+@pytest.mark.slow
 def test_static_imports_of_every_form(packages: Path, load: Callable[..., RunnerProcess], language: str) -> None:
     code = (
         'import own, { text } from "own-files"; import * as all from "own-files"; import count from "@scope/counter";\n'
@@ -135,6 +137,7 @@ def test_imports_as_deno_has_them(packages: Path, load: Callable[..., RunnerProc
     assert value_of(runner) == ["mine", 1, 8]
 
 
+@pytest.mark.slow
 def test_top_level_await_has_places_too(packages: Path, load: Callable[..., RunnerProcess]) -> None:
     code = 'const it = await import("modern");\nexport const evaluate = (i, o, t) => it.text;'
     assert value_of(load(code, arguments=("--packages", str(packages)))) == "yours"
@@ -166,6 +169,7 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("head", IMPORTS.values(), ids=IMPORTS)
+@pytest.mark.slow
 def test_data_of_packages_is_not_made_into_code(packages: Path, start: Callable[..., RunnerProcess], head: str) -> None:
     runner = start("--packages", str(packages))
     answer = runner.load(f"{head}\nexport const evaluate = (i, o, t) => data[19_999];", language="javascript")

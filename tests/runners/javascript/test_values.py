@@ -142,6 +142,7 @@ def test_a_value_over_its_limit_fails(scratch, statement):
     assert "256 KB" in body(frame)["error"]["message"]
 
 
+@pytest.mark.slow
 def test_large_rows_and_results_arrive_whole(load):
     runner = load("function evaluate(i, o, t) { return {same: o === i.text, back: o} }", limits={"result_kb": 8192})
     text = "añ🎉" * 400_000

@@ -174,6 +174,7 @@ def test_what_imports_print_is_nobodys_and_what_rows_print_is_theirs(start: Star
     assert (logs["stdout"], logs["stderr"], logs["truncated"]) == ("x" * 65536, "row\n", True)
 
 
+@pytest.mark.slow
 def test_what_the_load_prints_is_told(start: Start, packages: Path) -> None:
     for _ in range(8):  # prints at once, while the supervisor still works on the load
         runner = start("--packages", str(packages))

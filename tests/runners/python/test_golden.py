@@ -68,6 +68,7 @@ def test_main_conversation(runner: RunnerProcess) -> None:
     expect(runner.receive(), "failed-main-missing-python")
 
 
+@pytest.mark.slow
 def test_uipath_conversation(start: Callable[..., RunnerProcess]) -> None:
     packages = str(Path(pydantic.__file__).parents[1])
     runner = start("--packages", packages, "--sdk", str(RUNTIMES / "python" / "dialects" / "uipath" / "modules"))

@@ -84,6 +84,7 @@ def test_a_row_that_does_not_read_can_be_cancelled(sums: RunnerProcess) -> None:
     assert body(sums.call("x" * LARGE, 2, None))["value"][0] == LARGE
 
 
+@pytest.mark.slow
 def test_a_row_that_reads_late_gets_its_call(sums: RunnerProcess) -> None:
     row = waiting_row(sums)
     os.kill(row, SIGSTOP)
@@ -126,6 +127,7 @@ def test_a_channel_that_is_no_pipe_carries_large_calls_too() -> None:
         assert body(runner.call("x" * LARGE, 1, None))["value"][0] == LARGE
 
 
+@pytest.mark.slow
 def test_nothing_of_a_large_call_is_copied_by_the_supervisor() -> None:
     """The supervisor keeps nothing unless the row is late, which it cannot be here."""
     with RunnerProcess([sys.executable, "-I", "-S", "-B", "-c", PATIENT]) as runner:
