@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial, wraps
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import pydantic
 from mcp.server.mcpserver import Context, MCPServer
@@ -307,26 +307,28 @@ def _figures(results: list[EvaluationResult]) -> dict[str, Any]:
         "mean": sum(score for score, _ in scores) / len(scores) if scores else None,
         "pass_rate": sum(verdicts) / len(verdicts) if verdicts else None,
         "failures": [{"row": index, "error": _brief(results[index].error)} for index in failed[:_SHOWN]],
-        "lowest": [{"row": n, "score": results[n].score, "reason": _cut(results[n].reason)} for n in lowest],
+        "lowest": [{"row": n, "score": results[n].score, "reason": _cut(results[n].reason, *_CUTS[0])} for n in lowest],
     }
 
 
 def _brief(value: Any) -> dict[str, Any]:
     """Return an answer as JSON with long texts, lists and objects cut."""
     found = decode_json(encode_json(value))
-    cut: Any = found
+    cut: dict[str, Any] = {}
     for characters, items in _CUTS:
         cut = _cut(found, characters, items)
         if len(encode_json(cut)) <= _ANSWER_BYTES:
             break
-    return cast("dict[str, Any]", cut)
+    return cut
 
 
-def _cut(value: Json, characters: int = _TEXT_CHARACTERS, items: int = 1_000) -> Any:
+def _cut(value: Json, characters: int, items: int) -> Any:
     if isinstance(value, str) and len(value) > characters:
         return f"{value[:characters]}… ({len(value)} characters)"
     if isinstance(value, dict):
-        kept = {_cut(name, characters): _cut(one, characters, items) for name, one in islice(value.items(), items)}
+        kept = {
+            _cut(name, characters, items): _cut(one, characters, items) for name, one in islice(value.items(), items)
+        }
         return {**kept, "…": f"{len(value) - items} more"} if len(value) > items else kept
     if isinstance(value, list):
         kept_items = [_cut(one, characters, items) for one in value[:items]]

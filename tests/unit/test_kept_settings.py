@@ -1,4 +1,4 @@
-"""What the next version of an evaluator keeps of the one before, if only its code is given."""
+"""The next version of an evaluator keeps the settings of the one before, if only its code is given."""
 
 from dataclasses import replace
 

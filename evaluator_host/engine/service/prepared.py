@@ -241,13 +241,7 @@ def _other_problems(evaluator: Evaluator, settings: Settings) -> list[Problem]:
             )
         )
     if evaluator.python is not None and evaluator.language is not Language.PYTHON:
-        found.append(
-            Problem(
-                "evaluator.python",
-                f"only Python has it, not {evaluator.language}",
-                "leave it out",
-            )
-        )
+        found.append(Problem("evaluator.python", f"only Python has it, not {evaluator.language}", "leave it out"))
     contract = evaluator.contract
     if contract is not Contract.AUTO and evaluator.language not in (known := dialect_of(contract).languages):
         names = ", ".join(language.title() for language in Language if language in known)

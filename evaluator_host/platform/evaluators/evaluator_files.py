@@ -48,7 +48,7 @@ _KEPT: Final = (
     *("contract", "packages", "threshold", "settings", "limits", "policy", "python"),
     *("models", "budget", "network", "secrets"),
 )  # fmt: skip
-"""What `evaluators update` keeps of the version before."""
+"""Fields of the version before that `evaluators update` keeps."""
 _DEFAULTS: Final[dict[str, Any]] = {
     one.name: getattr(made, one.name)
     for made in (Evaluator(""), EvaluatorSettings(), Limits(), ModelBudget())

@@ -33,7 +33,7 @@ class Statement:
       uses: Names that it reads.
       module: The module that it imports; empty for other statements.
       defines: Whether it is a function or class.
-      mutable: Whether what it binds can be changed: it is no import, no constant, no plain function.
+      mutable: Whether what it binds can be changed: it is not an import, a constant or a plain function.
       runs: Whether it may change objects when it runs, as mutable ones do but for plain lists of functions.
       holds: Names in the plain list, tuple, set or dict that it makes; None for other statements.
       stores: Names of objects into which it stores attributes or items.

@@ -27,12 +27,12 @@ import httpx
 
 from evaluator_host.engine.environments.record import Record
 from evaluator_host.engine.environments.registry.set_image import (
-    ENTRIES,
     FORMAT,
     LABEL_SET,
     RECORD_BYTES,
     RECORD_PATH,
     Pulled,
+    bounded,
     check_lock,
     in_loop,
     split_reference,
@@ -196,15 +196,10 @@ def _below(pieces: Iterator[bytes], prefix: str, max_bytes: int) -> Iterator[byt
     Raises:
       PackagesFailed: the layer is larger, or has more files; beside the path too, since all of it is unpacked.
     """
-    base, some, left = PurePosixPath(prefix).name, False, max_bytes
+    base, some = PurePosixPath(prefix).name, False
+    limits = ("a layer of the image unfolds to more than", ", so it is not that of a package set; check the name")
     with tarfile.open(fileobj=as_file(pieces), mode="r|*", tarinfo=BoundedHeaders) as tar:
-        for count, member in enumerate(tar):
-            left -= abs(member.size)
-            if left < 0 or count > ENTRIES:
-                raise PackagesFailed(
-                    f"a layer of the image unfolds to more than {max_bytes} bytes or {ENTRIES} files, so it is not "
-                    "that of a package set; check the name"
-                )
+        for member in bounded(tar, max_bytes, *limits):
             name = PurePosixPath("/", member.name).as_posix().lstrip("/")
             if name != prefix and not name.startswith(f"{prefix}/"):
                 continue

@@ -37,7 +37,7 @@ RECORD_PATH: Final = "/opt/environment.json"
 FORMAT: Final = 1
 RECORD_BYTES: Final = 64 * 1024**2  # bytes of a record; the lock of a thousand packages has some megabytes
 _BUFFER_BYTES: Final = 1024 * 1024
-ENTRIES: Final = 1_000_000
+_ENTRIES: Final = 1_000_000
 
 
 Archive: TypeAlias = Callable[[str], AbstractContextManager[Iterator[bytes]]]
@@ -133,6 +133,20 @@ def in_loop(progress: Progress | None) -> Progress:
     return tell
 
 
+def bounded(tar: tarfile.TarFile, max_bytes: int, found: str, then: str) -> Iterator[tarfile.TarInfo]:
+    """Yield the entries of a tar.
+
+    Raises:
+      PackagesFailed: it has more than `max_bytes` or entries; `found` and `then` stand around both limits.
+    """
+    left = max_bytes
+    for count, member in enumerate(tar):
+        left -= abs(member.size)
+        if left < 0 or count > _ENTRIES:
+            raise PackagesFailed(f"{found} {max_bytes} bytes or {_ENTRIES} files{then}")
+        yield member
+
+
 def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
     """Unpack the only folder of a tar to `folder`, which must be empty; at most `max_bytes` in total.
 
@@ -142,16 +156,9 @@ def unpack(pieces: Iterator[bytes], folder: Path, *, max_bytes: int) -> None:
       PackagesFailed: the tar is damaged or larger, or has an entry that no package set has.
     """
     links: dict[Path, str] = {}
-    left = max_bytes
     try:
         with tarfile.open(fileobj=as_file(pieces), mode="r|", tarinfo=BoundedHeaders) as tar:
-            for count, member in enumerate(tar):
-                left -= abs(member.size)
-                if left < 0 or count > ENTRIES:
-                    raise PackagesFailed(
-                        f"the package set is larger than {max_bytes} bytes or {ENTRIES} files; push one with "
-                        "fewer packages"
-                    )
+            for member in bounded(tar, max_bytes, "the package set is larger than", "; push one with fewer packages"):
                 path = _inside(folder, member.name)
                 if member.issym():
                     links[path] = member.linkname
