@@ -71,9 +71,5 @@ def containers(docker_host: str, instance: str) -> list[str]:
     return [item["Names"][0].removeprefix("/") for item in found]
 
 
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def own_namespaces() -> set[str]:
     return {str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("net", "pid", "ipc", "uts", "mnt")}

@@ -55,8 +55,10 @@ def test_a_host_that_was_killed_starts_again_at_its_port_at_once(tmp_path: Path)
             asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
             while asking.recv(4096):
                 pass
-        os.kill(server.process.pid, signal.SIGKILL)
-        eventually(lambda: not is_running(pid))
+        first = psutil.Process(server.process.pid)
+        family = [one.pid for one in (first, *first.children(recursive=True))]
+        first.kill()
+        eventually(lambda: not any(map(is_running, family)))
         listen("127.0.0.1", server.port).close()
 
 
