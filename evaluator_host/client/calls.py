@@ -229,6 +229,13 @@ def host_url(given: str) -> str:
     return url
 
 
+def default_url() -> str:
+    """Return the URL of the host that the environment names, else of the one on this machine."""
+    port = os.environ.get("EVALUATOR_HOST_PORT", "")
+    here = f"http://127.0.0.1:{port}" if port.isdecimal() and int(port) else DEFAULT_URL
+    return os.environ.get("EVALUATOR_HOST_URL") or here
+
+
 def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -> dict[str, Any]:
     """Return the arguments of an httpx client for the host at a URL.
 
@@ -238,7 +245,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
       InvalidRequest: the URL is not that of a host, or the key is malformed. The message does not repeat the key.
     """
     if url is None:
-        url, key = os.environ.get("EVALUATOR_HOST_URL") or DEFAULT_URL, key or os.environ.get("EVALUATOR_HOST_KEY")
+        url, key = default_url(), key or os.environ.get("EVALUATOR_HOST_KEY")
     url = host_url(url)
     headers = {"Content-Type": "application/json"}
     if key is not None:

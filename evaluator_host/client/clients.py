@@ -260,7 +260,7 @@ class Client(HostVerbs[SyncTransport]):
           result = client.evaluate(Evaluator(code), inputs={"correct_answer": "Paris"}, outputs="Paris")
 
     Args:
-      url: URL of the host; None for that of EVALUATOR_HOST_URL, else http://127.0.0.1:8710.
+      url: URL of the host; None for that of EVALUATOR_HOST_URL, else this machine's, at EVALUATOR_HOST_PORT or 8710.
       key: Key from `evaluator-host keys create`, for a host that wants one; without a URL that of EVALUATOR_HOST_KEY.
       timeout_s: Seconds to wait for one answer; None waits for ever.
       retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.
@@ -304,7 +304,7 @@ class AsyncClient(HostVerbs[AsyncTransport]):
               print(report.progress.done)
 
     Args:
-      url: URL of the host; None for that of EVALUATOR_HOST_URL, else http://127.0.0.1:8710.
+      url: URL of the host; None for that of EVALUATOR_HOST_URL, else this machine's, at EVALUATOR_HOST_PORT or 8710.
       key: Key from `evaluator-host keys create`, for a host that wants one; without a URL that of EVALUATOR_HOST_KEY.
       timeout_s: Seconds to wait for one answer; None waits for ever.
       retries: How often a call is sent again after `Busy`, each time after the pause that the host asks for.

@@ -144,7 +144,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
 def test_a_job_before_the_first_is_refused(url: str) -> None:
     refused = forked.run(["jobs", "show", "last-999", "--url", url])
     assert refused.returncode == 2
-    assert "there is no last-999" in refused.stderr
+    assert "last-999 counts back 999 from the newest job, but there are only " in refused.stderr
 
 
 def test_versions_stay_as_they_were(either: Client) -> None:

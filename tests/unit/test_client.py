@@ -56,7 +56,10 @@ def test_the_environment_names_the_host_and_its_key_where_no_url_is_given(monkey
 
     monkeypatch.delenv("EVALUATOR_HOST_URL", raising=False)
     monkeypatch.delenv("EVALUATOR_HOST_KEY", raising=False)
+    monkeypatch.delenv("EVALUATOR_HOST_PORT", raising=False)
     assert addressed() == ("http://127.0.0.1:8710", None)
+    monkeypatch.setenv("EVALUATOR_HOST_PORT", "8731")
+    assert addressed() == ("http://127.0.0.1:8731", None)
     monkeypatch.setenv("EVALUATOR_HOST_URL", "https://host.example.com")
     monkeypatch.setenv("EVALUATOR_HOST_KEY", "eh_of_the_environment")
     assert addressed() == ("https://host.example.com", "Bearer eh_of_the_environment")

@@ -216,7 +216,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="EVALUATOR_HOST_", env_ignore_empty=True, extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on; until a key exists only loopback is allowed.")
-    port: int = Field(8710, ge=0, le=65535, description="Port to listen on; 0 chooses a free one.")
+    port: int = Field(8710, ge=0, le=65535, description="Port to listen on, and of commands; 0 chooses a free one.")
     workers: int = Field(1, ge=1, le=64, description="Processes that answer calls; they divide limits and sandboxes.")
     data_dir: Annotated[Path, AfterValidator(Path.absolute)] = Field(
         default_factory=default_data_dir, description="Folder for installed environments, rows and files."

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 import typer
 
 from evaluator_host.client import DEFAULT_URL, Client
-from evaluator_host.client.calls import host_url
-from evaluator_host.platform.terminal.console import err, plain
+from evaluator_host.client.calls import default_url, host_url
+from evaluator_host.platform.terminal.console import counted, err, plain
 from evaluator_host.platform.terminal.logins import key_for, login_file, read_logins
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import JobReport
@@ -38,7 +38,7 @@ ClientOption = Annotated[
         metavar="URL",
         parser=str,
         callback=_opened,
-        default_factory=lambda: DEFAULT_URL,
+        default_factory=default_url,
         show_default=DEFAULT_URL,
     ),
 ]
@@ -59,7 +59,10 @@ def named_job(client: Client, given: str) -> JobReport:
     if not newest:
         raise InvalidRequest("there are no jobs; create one with evaluator-host jobs create")
     if len(newest) <= before:
-        raise InvalidRequest(f"there is no {given}: there are {len(newest)} jobs; evaluator-host jobs list shows them")
+        known = f"there {'is' if len(newest) == 1 else 'are'} only {counted(len(newest), 'job')}"
+        raise InvalidRequest(
+            f"{given} counts back {before} from the newest job, but {known}; evaluator-host jobs list shows them all"
+        )
     return newest[before]
 
 

@@ -6,10 +6,10 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from evaluator_host.client import DEFAULT_URL, Client
+from evaluator_host.client import Client
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.console import err, out, plain, print_json
-from evaluator_host.platform.terminal.logins import key_for
+from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Json
 from evaluator_host.types.outcome import EvaluationResult
@@ -41,7 +41,7 @@ def score(
     token: Annotated[
         str | None, typer.Option(envvar="MLFLOW_TRACKING_TOKEN", help="Bearer token of the tracking server.")
     ] = None,
-    url: Annotated[str, typer.Option(help="URL of the host. EVALUATOR_HOST_KEY is sent as its key.")] = DEFAULT_URL,
+    client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Score traces by registered scorers, and write the feedback back. Exit 1 when a row failed."""
@@ -50,10 +50,9 @@ def score(
     scorers = _chosen(server.scorers(experiment_id), scorer or [])
     traces = list(server.traces(experiment_id, limit))
     told = []
-    with Client(url, key=key_for(url)) as client:
-        for one in scorers:
-            new = [trace for trace in traces if again or one.source_id not in trace.sources]
-            told.append(_score(client, server, one, new, tuple(package or ()), write=not dry_run))
+    for one in scorers:
+        new = [trace for trace in traces if again or one.source_id not in trace.sources]
+        told.append(_score(client, server, one, new, tuple(package or ()), write=not dry_run))
     if as_json:
         print_json(told)
     for line in told if not as_json else []:

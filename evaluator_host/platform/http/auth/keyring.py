@@ -22,8 +22,9 @@ _FORGOTTEN_S: Final = 60.0  # a key unused for this long leaves the cache
 _LAST_USE_S: Final = 30.0  # how often uses are written
 _LOOKUPS: Final = 4  # look-ups in parallel, so that made-up keys cannot occupy the database
 _MISSING: Final = (
-    "this host needs a key: ask its operator for one (`evaluator-host keys create NAME`), and send it as "
-    "`Authorization: Bearer eh_…`. On a host of your own, `evaluator-host keys reset --open` deletes every key"
+    "this host needs a key: ask its operator for one (`evaluator-host keys create NAME`). Commands take it from "
+    "`evaluator-host login URL`, requests from `Authorization: Bearer eh_…`. "
+    "On a host of your own, `evaluator-host keys reset --open` deletes every key"
 )
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 
