@@ -43,9 +43,15 @@ def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tm
             assert taken.status_code == 201, taken.text
         assert client.post("/v1/evaluate", json=BODY, headers=keys["alpha"]).json()["score"] == 1
         assert [one["workspace"] for one in shown("usage", url=url)] == ["alpha", "beta"]
-        assert "alpha" in command("usage", url=url, EVALUATOR_HOST_WORKSPACE_MB="1").stdout
+        assert "LIMIT" not in command("usage", url=url).stdout
+        started = client.post("/v1/jobs", json={"evaluators": ["exact"], "dataset": "second"}, headers=keys["beta"])
+        assert started.status_code == 202, started.text
+        (owned,) = shown("jobs", "list", "--all-workspaces", url=url)
+        assert (owned["workspace"], owned["job"]["id"]) == ("beta", started.json()["id"])
         token = keys["alpha"]["Authorization"].removeprefix("Bearer ")
         mine = shown("usage", "--url", server.url, url=url, EVALUATOR_HOST_KEY=token)
+        everyones = shown("usage", "--url", server.url, "--all-workspaces", url=url, EVALUATOR_HOST_KEY=token)
+        assert [one["workspace"] for one in everyones] == ["alpha", "beta"]
         assert [(one["workspace"], one["total_bytes"]) for one in mine] == [("alpha", told["total_bytes"])]
         assert client.delete("/v1/datasets/first", headers=keys["alpha"]).status_code == 204
         time.sleep(0.6)  # long enough, because a refusal is repeated from memory for half a second

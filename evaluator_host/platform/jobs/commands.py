@@ -1,9 +1,10 @@
 """`jobs`: create, watch, inspect and compare jobs on a host."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +15,7 @@ from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
 from evaluator_host.platform.terminal.job_tables import (
     CHANGES_SHOWN,
+    OwnedJob,
     agreement_tables,
     comparison_table,
     estimate_text,
@@ -21,15 +23,20 @@ from evaluator_host.platform.terminal.job_tables import (
     figures_table,
     job_facts,
     jobs_table,
+    owned_jobs_table,
     rows_table,
     schedule_facts,
 )
+from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
 from evaluator_host.types.errors import HostUnreachable, InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Evaluator, Isolation, ModelBudget, Replay
 from evaluator_host.types.jobs import Executor, Failures, JobReport, JobStatus, Target
 from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.names import usable_name
+
+if TYPE_CHECKING:
+    from evaluator_host.platform.store.store import Store
 
 app = typer.Typer(name="jobs", no_args_is_help=True)
 
@@ -179,12 +186,30 @@ def list_(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of jobs.")] = 20,
     client: ClientOption,
+    all_workspaces: options.AllWorkspacesOption = False,
+    data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """List jobs, newest first, with what each evaluator scored, and the change since the job before."""
+    if all_workspaces:
+        settings = load_settings(data_dir=data_dir)
+        owned = with_store(settings, partial(_jobs_of_all, limit=limit, status=status, search=search))
+        print_found(owned, owned_jobs_table, as_json=as_json, none="no workspace has a job")
+        return
     found = client.jobs.all(status=status, limit=limit, search=search)
     none = "there are no jobs; create one with evaluator-host jobs create"
     print_found(found, jobs_table, as_json=as_json, none=none)
+
+
+async def _jobs_of_all(store: "Store", *, limit: int, **chosen: Any) -> list[OwnedJob]:
+    """Return the newest jobs of all workspaces, each with the name of its workspace."""
+    from evaluator_host.platform.jobs.service import job_report  # noqa: PLC0415 - other commands need no database
+    from evaluator_host.platform.jobs.table import Jobs  # noqa: PLC0415
+
+    found = await Jobs(store.database).list_overviews(None, limit=limit, **chosen)
+    owners = {one.job.workspace_id for one in found}
+    names = {owner: await store.workspaces.name_of(owner) or owner for owner in owners}
+    return [OwnedJob(names[one.job.workspace_id], job_report(one)) for one in found]
 
 
 @app.command()

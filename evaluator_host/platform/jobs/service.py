@@ -204,11 +204,11 @@ class JobService:
 
     async def get_job(self, workspace_id: str, job_id: str) -> JobReport:
         """Return a job."""
-        return _report(await self.jobs.get_overview(workspace_id, job_id))
+        return job_report(await self.jobs.get_overview(workspace_id, job_id))
 
     async def list_jobs(self, workspace_id: str, *, limit: int = 100, **chosen: Any) -> list[JobReport]:
         """Return jobs, the newest first; `chosen` are filters: the keyword arguments of `Jobs.list_overviews`."""
-        return [_report(job) for job in await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)]
+        return [job_report(job) for job in await self.jobs.list_overviews(workspace_id, limit=limit, **chosen)]
 
     async def rename_job(self, workspace_id: str, job_id: str, name: str | None) -> JobReport:
         """Give a job another name, or none, and return it."""
@@ -274,7 +274,7 @@ class JobService:
     async def _look_later(self) -> dict[str, JobReport | None]:
         await asyncio.sleep(LOOK_EVERY_S)
         asked = list(self._watched)
-        found = {one.job.id: _report(one) for one in await self.jobs.find_overviews(asked)} if asked else {}
+        found = {one.job.id: job_report(one) for one in await self.jobs.find_overviews(asked)} if asked else {}
         return {job_id: found.get(job_id) for job_id in asked}
 
     async def set_desired_state(self, workspace_id: str, job_id: str, desired: DesiredState) -> JobReport:
@@ -380,7 +380,8 @@ class JobService:
         return await self.datasets.add_dataset(dataset_id, workspace_id, None, facts)
 
 
-def _report(overview: JobOverview) -> JobReport:
+def job_report(overview: JobOverview) -> JobReport:
+    """Return a job of the table as its workspace sees it."""
     job, stored = overview.job, spec_from_json(overview.job.request)
     progress = _progress(overview, len(stored.shard.indexes(job.rows)) * len(overview.evaluators))
     scores = tuple(_score(job, one, stored) for one in overview.evaluators)

@@ -28,6 +28,7 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    true,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -425,7 +426,7 @@ class Jobs(Repository):
 
     async def list_overviews(
         self,
-        workspace_id: str,
+        workspace_id: str | None,
         *,
         limit: int,
         before: datetime | None = None,
@@ -434,13 +435,13 @@ class Jobs(Repository):
         schedule: str | None = None,
         finished_after: datetime | None = None,
     ) -> list[JobOverview]:
-        """Return the jobs of a workspace, newest first, with labels, data sets and model calls.
+        """Return the jobs of a workspace, or of all, newest first, with labels, data sets and model calls.
 
         `search` is a text, in any case, in the name or id of a job, in the name of its data set or of an evaluator;
         `schedule` is the name of the schedule that made it. Only jobs are returned that were created before `before`,
         the `created_at` of the last job of the previous page, and that ended after `finished_after`.
         """
-        query = _overviews(JobTable.workspace_id == workspace_id)
+        query = _overviews(true() if workspace_id is None else JobTable.workspace_id == workspace_id)
         if before is not None:
             query = query.where(JobTable.created_at < before)
         if status is not None:

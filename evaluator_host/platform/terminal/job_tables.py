@@ -1,6 +1,7 @@
 """Shows jobs, their results and comparisons as tables in a terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
@@ -23,16 +24,29 @@ from evaluator_host.types.results import (
 )
 
 SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
+_JOB_HEADER = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCORE_HEADER)
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
 _SAID_CHARS = 40  # characters of a row's outputs, and of its inputs, in a table
 
 
+@dataclass(frozen=True, slots=True)
+class OwnedJob:
+    """A job with the name of its workspace."""
+
+    workspace: str
+    job: JobReport
+
+
 def jobs_table(jobs: Sequence[JobReport]) -> Text:
     """Return a table of jobs."""
-    header = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCORE_HEADER)
-    return table(header, [row for job in jobs for row in _job_rows(job)])
+    return table(_JOB_HEADER, [row for job in jobs for row in _job_rows(job)])
+
+
+def owned_jobs_table(jobs: Sequence[OwnedJob]) -> Text:
+    """Return a table of jobs of several workspaces."""
+    return table(("WORKSPACE", *_JOB_HEADER), [(one.workspace, *row) for one in jobs for row in _job_rows(one.job)])
 
 
 def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:

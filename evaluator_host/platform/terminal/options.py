@@ -94,6 +94,9 @@ UrlOption = Annotated[
     str | None,
     typer.Option(envvar="EVALUATOR_HOST_URL", help="Use the running host at this URL instead of this process."),
 ]
+AllWorkspacesOption = Annotated[
+    bool, typer.Option("--all-workspaces", help="Of every workspace, from the database on this machine; needs no key.")
+]
 DataDirOption = Annotated[Path | None, typer.Option(help="Directory for data and prepared tools.", show_default=False)]
 SandboxOption = Annotated[
     SandboxChoice | None, typer.Option(help="auto, bubblewrap, docker or none.", show_default="auto")
