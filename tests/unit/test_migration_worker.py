@@ -80,7 +80,7 @@ async def test_extreme_javascript_is_rewritten_or_refused(
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("const evaluate = (a, i, o, c) => [1].map((inputs) => c)[0]", "c is used where inputs means something else"),
+        ("const evaluate = (a, i, o, c) => [1].map((inputs) => c)[0]", "c is used where inputs is another variable"),
         ("const evaluate = (a, i, o, c) => (c = 3)", "c is assigned where no statement can be added"),
         ("const evaluate = (a, i, o, c) => { a.x = 1; return c; }", None),
         (

@@ -70,7 +70,9 @@ def to_main(draft: Draft) -> Rewritten:
             return Rewritten(None, current=True)
         raise
     if len(function.parameters) != 3 or not all(one.is_plain for one in function.parameters):
-        raise refuse(function.node, "only evaluate(inputs, outputs, trace) becomes main; move it to that first")
+        raise refuse(
+            function.node, "only evaluate(inputs, outputs, trace) becomes main; migrate the code to that form first"
+        )
     inputs, outputs, trace = function.parameters
     for use in uses_of(draft, function, trace):
         raise refuse(use.node, f"main gets no trace, but {trace.name} is used here")

@@ -35,7 +35,9 @@ def rewrite_spread(draft: Draft, spread: Spread) -> None:
             called = around is not None and around.type in ("call_expression", "arguments", "spread_element")
             if use.access is Access.READ and called:
                 raise refuse(
-                    use.node, f"{name} takes its arguments as {text(spread.rest)[:40]} and is used by the code itself"
+                    use.node,
+                    f"{name} takes its arguments as {text(spread.rest)[:40]} and is used by the code itself; "
+                    "name its parameters first",
                 )
     own = {use.name for use in draft.names.within(scope)}
     names = [

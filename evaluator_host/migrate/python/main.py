@@ -61,7 +61,9 @@ def to_main(draft: Draft) -> Rewritten:
         return Rewritten(None, current=True)
     function = _function(draft, "evaluate")
     if len(function.parameters) != 3:
-        raise refuse(function.node, "only evaluate(inputs, outputs, trace) becomes main; move it to that first")
+        raise refuse(
+            function.node, "only evaluate(inputs, outputs, trace) becomes main; migrate the code to that form first"
+        )
     inputs, outputs, trace = function.parameters
     for use in _uses(draft, function, trace):
         raise refuse(use.node, f"main gets no trace, but {trace.name} is used here")
