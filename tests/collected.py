@@ -1,31 +1,31 @@
-"""A plugin of pytest that prints all collected tests, and the names of those of each shard (`-p tests.collected`)."""
+"""All tests as pytest collects them, and those of each shard. As a plugin (`-p tests.collected`) it prints them."""
 
 import json
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from tests.distribution import part_of
+from tests.distribution import in_shard, part_of
 
 SHARDS: Final = 6
 HEAD: Final = '{"all"'
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Print one line of JSON."""
+def described(items: list[pytest.Item]) -> dict[str, list[list[Any]]]:
+    """Return name, part, whether a mark says why the whole file takes long, and whether it needs an engine, of each test."""
     told = [
-        (
+        [
             item.nodeid,
             part_of(item),
             bool((item.get_closest_marker("long") or pytest.mark.long).args),
             item.get_closest_marker("engine") is not None,
-        )
-        for item in session.items
+        ]
+        for item in items
     ]
-    shards = []
-    for number in range(1, SHARDS + 1):
-        session.config.option.shard = (number, SHARDS)
-        chosen = [*session.items]
-        session.config.hook.pytest_collection_modifyitems(session=session, config=session.config, items=chosen)
-        shards.append([item.nodeid for item in chosen])
-    print("\n" + json.dumps({"all": told, "shards": shards}))
+    shards = [[item.nodeid for item in in_shard(items, number, SHARDS)] for number in range(1, SHARDS + 1)]
+    return {"all": told, "shards": shards}
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Print one line of JSON."""
+    print("\n" + json.dumps(described(session.items)))

@@ -19,7 +19,7 @@ from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
 from tests.authorities import share_authorities
 from tests.databases import EACH_ENGINE, Databases
-from tests.distribution import ByGroup, in_shard, longest_first, read_shard
+from tests.distribution import COLLECTED, ByGroup, in_shard, longest_first, read_shard
 from tests.engines import ENGINE_DIR, engine_address, remove_unused_engines
 from tests.forked import APART
 from tests.leftovers import begin_run, remove_leftovers
@@ -78,6 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark every test that uses a running service, since it has a sandbox, and tests that only `make test-all` runs."""
+    item.session.stash.setdefault(COLLECTED, []).append(item)
     if "service" in getattr(item, "fixturenames", ()):
         item.add_marker("engine")
     if any(item.get_closest_marker(name) for name in ("differential", "ray")):

@@ -35,6 +35,8 @@ WAITING: Final = {
 # Tests in these folders share hosts, which take longer to start than to ask.
 _TOGETHER: Final = ("tests/wires/",)
 LONG: Final = " long"
+COLLECTED: Final = pytest.StashKey[list[pytest.Item]]()
+"""All tests of a session, with those that were deselected."""
 _UNMEASURED_S: Final = 1.0
 # Tests of a group share a host and a browser. Records take a while to make, so the tests that need them are in two
 # groups only.

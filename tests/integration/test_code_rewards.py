@@ -71,6 +71,7 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
         yield opened
 
 
+@pytest.mark.long
 async def test_answers_get_what_they_deserve(service: Service) -> None:
     evaluator = Evaluator(CODE, limits=LIMITS)
     for name, (language, answer, score) in SCORED.items():

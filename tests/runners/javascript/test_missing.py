@@ -23,8 +23,9 @@ def told(answer: dict) -> list[tuple[str, int]]:
     return [(one["module"], one["line"]) for one in answer.get("missing_imports", [])]
 
 
-@pytest.mark.parametrize("language", ["javascript", "typescript"])
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("code", "missing"), CAUGHT)
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
 @pytest.mark.slow
 def test_a_module_whose_absence_is_caught(
     start: Callable[..., RunnerProcess], code: str, missing: list[tuple[str, int]], language: str
