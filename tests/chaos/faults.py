@@ -440,8 +440,7 @@ class Faults:
 
     @contextmanager
     def _kill_builder(self, fault: Fault) -> Iterator[bool]:
-        names = (b"uv\0", b"npm-cli")
-        victim = _one([pid for pid, command in self._host.processes() if any(name in command for name in names)], fault)
+        victim = _one(self._host.builders(), fault)
         yield victim is not None and _killed(victim)
 
 

@@ -38,6 +38,7 @@ _READY_S: Final = 120.0
 _STARTS_S: Final = 30.0  # seconds of processor time; a start takes about 3
 _STARVED_S: Final = 900.0  # seconds for a host that hardly gets the processor
 _ENDS_S: Final = 180.0
+_BUILDERS: Final = (b"uv\0", b"npm-cli")
 _SIGBUS_EXITS: Final = {-signal.SIGBUS, 128 + signal.SIGBUS}
 _ANY_START: Final = frozenset(Kind) - {
     *(Kind.KILL_HOST, Kind.RESTART_HOST, Kind.KILL_SANDBOX, Kind.JUMP_CLOCK, Kind.INDEX_DOWN, Kind.INDEX_SILENT)
@@ -255,9 +256,13 @@ class ChaosHost:
         pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
         return sorted(pid for pid in pids if pid != self.pid and has_socket(pid, inodes)) if self.pid else []
 
+    def builders(self) -> list[int]:
+        """Return the processes that install packages, with those around them."""
+        return [pid for pid, command in self.processes() if any(name in command for name in _BUILDERS)]
+
     def sandboxes(self) -> list[int]:
-        """Return the outermost process of each bubblewrap sandbox."""
-        found = {pid for pid, command in self.processes() if _program(command) == "bwrap"}
+        """Return the outermost process of each bubblewrap sandbox for evaluators."""
+        found = {pid for pid, command in self.processes() if _program(command) == "bwrap"} - {*self.builders()}
         return sorted(found - {child for pid in found for child in child_pids(pid)})
 
     def log_end(self) -> str:

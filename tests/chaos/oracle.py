@@ -54,7 +54,7 @@ EXCUSES: Final = {
     Kind.FOLDERS_READ_ONLY: frozenset({"machine_exhausted"}),
     Kind.INDEX_DOWN: frozenset({"index_unavailable"}),
     Kind.INDEX_SILENT: frozenset({"index_unavailable"}),
-    Kind.KILL_BUILDER: frozenset({"packages_failed", "index_unavailable"}),
+    Kind.KILL_BUILDER: frozenset({"machine_exhausted", "index_unavailable"}),
 }
 """By kind of fault, what calls may come to: codes of problem+json, codes of failed rows, `NO_ANSWER`, `NOT_READY`."""
 
