@@ -7,6 +7,7 @@ import { parse } from './parser.mjs';
 
 const LISTS = new Set(('checks customEvaluators evals evaluator evaluators funcs graders metric metrics rewardFuncs rewardFunctions scorer scorers scores scoringFunctions '
   + 'custom_evaluators reward_funcs reward_functions scoring_functions').split(' '));
+const SAYS = new RegExp(`\\b(?:${[...LISTS].join('|')})\\b`, 'i');
 const MOST_CHARS = 500_000;
 const SHOWN = 10;
 
@@ -72,6 +73,11 @@ function some(names, test) {
   return found.length > 0 ? found : names;
 }
 
+/** Return the functions in lists whose name says that they are evaluators. @param {string[]} texts the code, and the same as JavaScript */
+export function listed(texts) {
+  return new Set(SAYS.test(texts[0]) ? texts.flatMap((one) => [...listedIn(one, new Set())]) : []);
+}
+
 /** Return the functions in lists of evaluators: under a key or name that says so, or a list of nothing else. @param {string} source @param {Set<string>} own names of functions */
 function listedIn(source, own) {
   const found = /** @type {Set<string>} */ (new Set());
@@ -85,9 +91,14 @@ function listedIn(source, own) {
     if (typeof name !== 'string' || !value) continue;
     const names = members(value);
     const says = LISTS.has(name) || (node.type === 'VariableDeclarator' && LISTS.has(name.toLowerCase()));
-    if (says || (value.type === 'ArrayExpression' && names.length > 0 && names.every((one) => own.has(one)))) add(names);
+    if ((says && !isOwn(name, names)) || (value.type === 'ArrayExpression' && names.length > 0 && names.every((one) => own.has(one)))) add(names);
   }
   return found;
+}
+
+/** Return whether an export is meant, `{ scorer: scorer }`, and not a list. @param {string} name @param {string[]} names */
+function isOwn(name, names) {
+  return names.length === 1 && names[0] === name;
 }
 
 /** Return the names in a list, with those that it calls or that are called with its members. @param {any} node @returns {string[]} */

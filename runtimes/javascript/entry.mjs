@@ -4,7 +4,7 @@
  *
  * A declared contract is used whatever the parameters are. Code that fits two dialects gives an error that names both.
  */
-import { meant, shown, usersOf } from './candidates.mjs';
+import { listed, meant, shown, usersOf } from './candidates.mjs';
 import { BY_NAME, OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { unreadKeys } from './facts.mjs';
@@ -64,14 +64,13 @@ export function findEntry(offers, wish) {
 function search(offers, { contract, entry, code, source = code, lineOf = () => null }) {
   if (isProgram(contract)) return { contract, source: 'declared', reason: `contract ${contract} as declared`, entry: contract, parameters: [], selector: { where: 'program', name: contract }, functions: [] };
   if (entry === EVERY) return findEvery(offers, contract, code);
-  if (contract !== 'auto') return findDeclared(offers, contract, entry, code);
+  if (contract !== 'auto') return findDeclared(offers, contract, entry, [code, source], lineOf);
   if (entry !== null) {
     const named = lookUp(offers, entry);
     return named ? infer(named, entry, code) : notFound(offers, [entry], code);
   }
-  const matches = matchesOf(offers, code);
-  const step = Math.min(...matches.map((one) => one.step));
-  const best = matches.filter((one) => one.step === step);
+  const best = bestOf(offers, [code, source], DIALECTS);
+  const step = best[0]?.step ?? OWN;
   const contracts = [...new Set(best.map((one) => one.found.contract))];
   if (step < OWN && contracts.length > 1) {
     const signs = best.map((one) => `${one.found.contract} (${one.found.reason})`);
@@ -211,12 +210,21 @@ function theOnly(equal, silent, functions, texts, lineOf) {
 const OWN_NAMES = ['evaluate', 'main'];
 const OWN_CONTRACTS = ['evaluate', 'evaluate-v1', 'main'];
 
-/** Return what other platforms' dialects recognise in the functions that the module offers. @param {Offer[]} offers @param {string} code */
-function matchesOf(offers, code) {
+/** Return what dialects recognise best in the functions that the module offers. @param {Offer[]} offers @param {string[]} texts @param {import('./dialects/table.mjs').Dialect[]} dialects */
+function bestOf(offers, texts, dialects) {
+  const matches = matchesOf(offers, texts, dialects);
+  const step = Math.min(...matches.map((one) => one.step));
+  return matches.filter((one) => one.step === step);
+}
+
+/** @param {Offer[]} offers @param {string[]} texts the code, and the same as JavaScript @param {import('./dialects/table.mjs').Dialect[]} dialects */
+function matchesOf(offers, texts, dialects) {
+  const [code] = texts;
   const matches = [];
+  const inLists = listed(texts);
   const evaluate = lookUp(offers, 'evaluate');
   const own = evaluate !== null && parametersOf(evaluate).parameters.slice(0, 2).map((one) => one.name).join() === 'inputs,outputs';
-  for (const dialect of DIALECTS) {
+  for (const dialect of dialects) {
     const candidates = dialect.entries.map((name) => ({ name, candidate: lookUp(offers, name) }));
     if (dialect.takesDefault) candidates.push({ name: 'default', candidate: defaultExport(offers, code) });
     // with `evaluate(inputs, outputs, …)` in the code, functions of other names are helpers
@@ -227,7 +235,7 @@ function matchesOf(offers, code) {
       for (const name of others) if (!dialect.entries.includes(name)) candidates.push({ name, candidate: lookUp(offers, name) });
     }
     for (const { name, candidate } of candidates) {
-      const inferred = candidate && dialect.infer(candidate, name, code);
+      const inferred = candidate && dialect.infer(candidate, name, code, inLists.has(name));
       if (inferred && 'step' in inferred && inferred.step < OWN) matches.push({ step: inferred.step, found: found(candidate, dialect, 'inferred', inferred.reason) });
     }
   }
@@ -239,15 +247,21 @@ function usualNames() {
   return [...new Set(DIALECTS.flatMap((one) => one.entries))].sort();
 }
 
-/** @param {Offer[]} offers @param {string} contract @param {string | null} entry @param {string} code @returns {Found | Refusal} */
-function findDeclared(offers, contract, entry, code) {
+/**
+ * @param {Offer[]} offers @param {string} contract @param {string | null} entry @param {string[]} texts the code, and the same as JavaScript
+ * @param {(text: string) => number | null} lineOf @returns {Found | Refusal}
+ */
+function findDeclared(offers, contract, entry, texts, lineOf) {
   const dialect = DIALECTS.find((one) => one.contract === contract);
   if (!dialect) return refuse('entry_not_found', `contract ${contract} is not for this language`, 'set `contract` to auto');
   const names = entry === null ? dialect.entries : [entry];
   const known = names.map((name) => lookUp(offers, name)).find((one) => one !== null);
   const candidate = known ?? (entry === null ? defaultExport(offers) : null);
-  if (!candidate) return notFound(offers, names, code);
-  return found(candidate, dialect, 'declared', `contract ${contract} as declared`);
+  if (candidate) return declaredAs(candidate, contract);
+  const best = entry === null ? bestOf(offers, texts, [dialect]) : [];
+  if (best.length === 0) return notFound(offers, names, texts[0]);
+  const declared = best.map((one) => ({ ...one.found, source: 'declared', reason: `contract ${contract} as declared` }));
+  return theOnly(declared, [], functionsOf(offers), texts, lineOf);
 }
 
 /** @param {Offer[]} offers @param {string} name @returns {Candidate | null} an export before a name of the module, a method last */

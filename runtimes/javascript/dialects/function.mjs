@@ -21,8 +21,8 @@ export const dialect = {
     return readOf(parameters[0].name, candidate.text).filter((each) => TRUTHS.has(each));
   },
   takesDefault: true,
-  takesAnyName: new RegExp(`\\b(?:${[...OUTPUTS].join('|')})\\b`),
-  infer(candidate, name, code) {
+  takesAnyName: new RegExp(`\\b(?:${[...OUTPUTS].join('|')})\\b|\\b(?:evaluators|graders|scorers)\\b`, 'i'),
+  infer(candidate, name, code, isListed = false) {
     if (name === 'main' || /\bfunction\s+main\b|\bmain\s*=/.test(code)) return null;
     const { parameters } = parametersOf(candidate);
     const one = parameters.length === 1 ? parameters[0] : null;
@@ -30,6 +30,7 @@ export const dialect = {
     const destructured = one !== null && (one.keys !== null || read.length > 0);
     const names = destructured ? one.keys ?? read : parameters.map((each) => each.name);
     if (parameters.some((each) => each.rest || (each.keys !== null && !destructured))) return null;
+    if (isListed && !destructured && names.length > 0 && !isByPosition(names)) return { step: BY_NAME, reason: `${candidate.label} is in a list of evaluators, and takes ${names.join(', ')}` };
     if (names.filter((each) => OUTPUTS.has(each)).length !== 1 || names.filter((each) => TRUTHS.has(each)).length > 1) return null;
     if (!names.every((each) => KNOWN.has(each))) return null;
     if (!destructured && isByPosition(names)) return null;

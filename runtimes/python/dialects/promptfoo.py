@@ -83,7 +83,9 @@ def _only(namespace: dict[str, Any], outline: Outline) -> str:
     Raises:
       Failure: there are several.
     """
-    own = [one.name for one in outline.functions.values() if _is_assert(one)]
+    functions = outline.functions.values()
+    own = [one.name for one in functions if _is_assert(one)]
+    own = own or [one.name for one in functions if tuple(one.parameters) == _ARGUMENTS]  # the contract was declared
     if _ENTRY in namespace or not own:
         return _ENTRY
     return candidates.the_only(namespace, own, "functions of asserts")

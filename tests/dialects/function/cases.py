@@ -91,6 +91,7 @@ CASES = [
     case(id="TypeScript: a function that does not say what it is given", language=Language.TYPESCRIPT, recognised=None, code="const norm = (output: string) => output.trim()\nexport const scorer = (args: any) => read(args)\nconst read = ({ said }: any) => norm(said)", status="failed", error="entry_ambiguous", message="scorer(args) in line 2 may be the evaluator, but does not say"),
     javascript(id="JavaScript: evaluate", code="function evaluate(input, output, expected) { return output === expected }", passed=True),
     javascript(id="JavaScript: a default export", code="export default function (output, expected) { return output === expected }", passed=True),
+    javascript(id="JavaScript: functions in a list of evaluators", row=Row(variables={"run": {"score": 4}, "expected": {"range": [1, 3]}}), code="const done = (run) => ({ name: 'done', score: run ? 1 : 0 })\nconst inRange = (run, expected) => ({ name: 'in range', score: run.score <= expected.range[1] ? 1 : 0 })\nexport const SCORERS = [done, inRange]", score=0.5, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: columns", row=COLUMNS, code="const score = (output, expected) => output === expected", passed=True),
     javascript(id="JavaScript: a default", row=WITHOUT, code="const score = ({ output, expected = '4' }) => output === expected", passed=True),
     javascript(id="JavaScript: no ground truth", row=WITHOUT, code="const score = (output, expected) => 1", status="failed", error="user_exception", message="expected"),

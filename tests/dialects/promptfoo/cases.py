@@ -53,6 +53,7 @@ JS_OTHER = f"Custom function threw error: Custom function {TAKES}. Instead got:"
 
 CASES = [
     case(id="the only function of an assert's file", code="def has_answer(output, context):\n    return context['vars']['expected'] in output\n", **plain(True, 1.0)),
+    case(id="functions of an assert's file, declared", contract=Contract("promptfoo"), code="def a(output, context):\n    return True\n\ndef b(output, context):\n    return False\n", score=0.5, passed=False, metrics={"a": 1.0, "b": 0.0}, warnings=frozenset({"several_entries"})),
     case(id="functions of an assert's file", code="def a(output: str, context: dict):\n    return True\n\ndef b(output: str, context: dict):\n    return False\n", score=0.5, passed=False, metrics={"a": 1.0, "b": 0.0}, warnings=frozenset({"several_entries"})),
     case(id="bool", code=returns("output == context['vars']['expected']"), **plain(True, 1.0)),
     case(id="false", code=returns("False"), **plain(False, 0.0)),
@@ -121,5 +122,6 @@ CASES = [
     javascript(id="JavaScript: inline, a name that promptfoo does not give", contract=Contract("promptfoo"), code="metadata?.trace?.some((one) => one.name === 'a')", status="failed", error="user_exception", message="metadata is not defined"),
     javascript(id="JavaScript: inline, a filter", code="output === '{{ expected | upper }}'", status="failed", error="user_exception", message="context.vars"),
     javascript(id="JavaScript: several of a module", code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
+    javascript(id="JavaScript: several of a module, declared", contract=Contract("promptfoo"), code="function none(output, context) { return { pass: false, score: 0, reason: 'none' } }\nfunction all(output, context) { return { pass: true, score: 1, reason: 'all' } }\nmodule.exports = { none, all };", score=0.5, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: a row of ours", row=OURS, code="output === context.vars.expected", **plain(True, 1.0)),
 ]  # fmt: skip
