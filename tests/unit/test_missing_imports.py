@@ -59,6 +59,7 @@ def test_a_granted_client_is_not_told_of_the_network() -> None:
 
 def test_each_caught_import_is_one_warning() -> None:
     imports = (MissingImport("a", 2, "a==1"), MissingImport("a", 7, "a==1"), MissingImport("b", 3, None, "x.py"))
+    imports += (MissingImport("c", 1, "c==1", optional=True),)
     returned = Returned(Kind.NUMBER, 1, imports=imports)
     notes = list(missing_imports.notes(missing_imports.caught(returned), Evaluator("")))
     told = {(note.code, note.message.partition(",")[0], note.remedy) for note in notes}

@@ -21,13 +21,14 @@ _MOST = 20
 _RECORDED = 200
 _NAME_CHARS = 200
 _LOADING = ("create_module", "exec_module")
+_IMPORTING = {"__import__", "find_spec", "import_module"}
 _frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all frames
 _standard = sys.stdlib_module_names
 
 _own: dict[str, str] = {}
 _packages: dict[str, str] = {}
-failed_imports: dict[tuple[str, str, int], None] = {}
-"""Those since the last `take`: name, file and line."""
+failed_imports: dict[tuple[str, str, int], bool] = {}
+"""Those since the last `take`: name, file and line, and whether a module was looked for there."""
 
 
 class Finder:
@@ -35,7 +36,7 @@ class Finder:
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> None:
         """Record a module that no other finder has found, if the evaluator's own code imports it."""
-        record(name)
+        record(name, looked_for=True)
 
 
 def install(code: str, package: str) -> None:
@@ -45,8 +46,8 @@ def install(code: str, package: str) -> None:
     sys.meta_path.append(Finder())
 
 
-def record(name: str) -> None:
-    """Record a module that is not there, if the evaluator's own code asks for it."""
+def record(name: str, *, looked_for: bool = False) -> None:
+    """Record a module that is not there, if the evaluator's own code asks for it or uses what stands in for it."""
     frame: FrameType | None = _frame(1)
     while frame is not None and _is_passing(frame.f_code.co_filename):
         if frame.f_code.co_name in _LOADING and frame.f_code.co_filename.startswith("<frozen"):
@@ -56,7 +57,7 @@ def record(name: str) -> None:
         return
     file = frame.f_code.co_filename
     if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
-        failed_imports[name[:_NAME_CHARS], file, frame.f_lineno] = None
+        failed_imports[name[:_NAME_CHARS], file, frame.f_lineno] = looked_for
 
 
 def _is_passing(file: str) -> bool:
@@ -74,10 +75,13 @@ def forget(node: Any) -> None:
 
 
 def take() -> list[dict[str, Any]]:
-    """Return `{"module", "line"}` of each recorded import, with `file` for one in another file, and forget them."""
+    """Return `{"module", "line"}` of each recorded import, with `file` for one in another file, and forget them.
+
+    `optional` is set where the line imports nothing: an extension module that it calls looks for another one.
+    """
     if not failed_imports:
         return []
-    recorded = list(failed_imports)
+    recorded = dict(failed_imports)
     failed_imports.clear()
     try:
         return _told(recorded)
@@ -91,10 +95,10 @@ def added_to(body: bytes) -> bytes:
     return body[:-1] + jsontext.to_bytes(f',"missing_imports":{jsontext.encode(found)}}}') if found else body
 
 
-def _told(recorded: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
+def _told(recorded: dict[tuple[str, str, int], bool]) -> list[dict[str, Any]]:
     trees: dict[str, Any] = {}
     told: dict[str, dict[str, Any]] = {}
-    for name, file, line in recorded:
+    for (name, file, line), looked_for in recorded.items():
         if file not in trees:
             trees[file] = _parsed(file)
         tree = trees[file]
@@ -105,7 +109,13 @@ def _told(recorded: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
             continue
         place = {} if file == tracebacks.FILENAME else {"file": file}
         names = imports.names_read(tree, package).get(module)
-        more = {**imports.deeper_path(module, whole, imported), **place, **({"names": names} if names else {})}
+        more: dict[str, Any] = {
+            **imports.deeper_path(module, whole, imported),
+            **place,
+            **({"names": names} if names else {}),
+        }
+        if looked_for and not _is_written(tree, line):
+            more["optional"] = True
         told.setdefault(module, {"module": module, "line": line, **more})
     return list(told.values())[:_MOST]
 
@@ -123,6 +133,17 @@ def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str
     """Return the module that a statement imports, for the part of its name that was not found, and a name from it."""
     written = [(module, imported) for module, at, imported in imports.imports_in(tree, package) if at == line]
     return next((one for one in written if one[0] == name or one[0].startswith(f"{name}.")), (name, ""))
+
+
+def _is_written(tree: Any, line: int) -> bool:
+    """Return whether a line of the code itself imports something, or asks whether it could."""
+    for node in _nodes(tree):
+        if type(node).__name__ in {"Import", "ImportFrom"} and _covers([node], line):
+            return True
+        name = getattr(node, "attr", None) or getattr(node, "id", None)
+        if name in _IMPORTING and _covers([node], line):
+            return True
+    return False
 
 
 def _has_other(tree: Any, line: int, package: str) -> bool:

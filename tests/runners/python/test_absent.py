@@ -100,6 +100,12 @@ def test_a_client_of_a_package_that_is_not_pinned(runner: RunnerProcess) -> None
     assert (body(answer)["value"], told(answer)) == (0.0, [("openai", 5)])
 
 
+def test_what_an_extension_module_looks_for_is_not_an_import_of_the_code(runner: RunnerProcess) -> None:
+    runner.load("import pickle\n" + IN_A_ROW.format("pickle.loads(b'cnumpyx\\narray\\n.')", "ImportError"))
+    found = body(runner.call({}, None, None))["missing_imports"]
+    assert found == [{"module": "numpyx", "line": 4, "optional": True}]
+
+
 def test_files_of_the_evaluator_are_its_own_code(runner: RunnerProcess) -> None:
     files = {"helpers.py": "import json\ntry:\n    import numpyx\nexcept ImportError:\n    numpyx = None\n"}
     frame = runner.load("import helpers\n" + EVALUATE, body={"files": files, "path": None})
