@@ -20,14 +20,16 @@ class Index:
         self.url = ""
         self._files: dict[str, tuple[str, bytes]] = {}
 
-    def add(self, name: str, code: str, *, size: int = 0) -> str:
-        """Publish version 1.0.0 of a module and return its pin; `size` bytes of data make it larger."""
-        wheel = _wheel(name, {f"{name}.py": code.encode(), f"{name}_data.bin": bytes(size)})
-        file_name = f"{name}-1.0.0-py3-none-any.whl"
+    def add(self, name: str, code: str, *, size: int = 0, version: str = "1.0.0", needs: str = "") -> str:
+        """Publish a version of a module and return its pin; `size` bytes of data make it larger."""
+        wheel = _wheel(name, version, needs, {f"{name}.py": code.encode(), f"{name}_data.bin": bytes(size)})
+        file_name = f"{name}-{version}-py3-none-any.whl"
         link = f'<a href="/files/{file_name}#sha256={hashlib.sha256(wheel).hexdigest()}">{file_name}</a>'
         self._files[f"/files/{file_name}"] = ("application/octet-stream", wheel)
-        self._files[f"/simple/{name}/"] = ("text/html", f"<!DOCTYPE html>{link}".encode())
-        return f"{name}==1.0.0"
+        page = f"/simple/{name}/"
+        others = self._files.get(page, ("", b"<!DOCTYPE html>"))[1]
+        self._files[page] = ("text/html", others + link.encode())
+        return f"{name}=={version}"
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
@@ -58,11 +60,12 @@ def serving() -> Iterator[Index]:
         yield index
 
 
-def _wheel(name: str, files: dict[str, bytes]) -> bytes:
-    info = f"{name}-1.0.0.dist-info"
+def _wheel(name: str, version: str, needs: str, files: dict[str, bytes]) -> bytes:
+    info = f"{name}-{version}.dist-info"
+    requires = f"Requires-Dist: {needs}\n" if needs else ""
     files = {
         **files,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0.0\n".encode(),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{path},,\n" for path in (*files, f"{info}/RECORD"))

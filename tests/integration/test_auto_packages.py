@@ -31,6 +31,8 @@ def index() -> Iterator[Index]:
     with serving() as index:
         index.add("schema", SCHEMA)
         index.add("emoji", "def emoji_count(text): return 1\n")
+        index.add("cachetools", "")
+        index.add("cachetools", "", version="2.0.0", needs="emoji>=3")
         for stranger in ("rewards", "numpyy", "utils", "prompt_helpers"):
             index.add(stranger, "def score(text): return 1\nraise SystemExit('a stranger runs')\n")
         yield index
@@ -71,6 +73,11 @@ async def test_what_the_code_imports_is_pinned_and_installed(service: Service) -
     assert pinned.packages == ("emoji==1.0.0", "schema==1.0.0")
     assert (await service.evaluate(pinned, Row())).evaluator.digest == result.evaluator.digest
     assert (await service.check(evaluator)).ok
+
+
+async def test_a_version_whose_needs_cannot_be_met_is_passed_over(service: Service) -> None:
+    code = "import cachetools\n" + EVALUATE.format("1 if cachetools else 0")
+    assert (await service.pinned(auto(code))).packages == ("cachetools==1.0.0",)
 
 
 async def test_pins_beside_auto_stay(service: Service) -> None:

@@ -96,15 +96,15 @@ class PackageQueries:
     async def pins_together(
         self, pins: Sequence[str], new: Sequence[str], language: Language, python: str | None, *, workspace: str = ""
     ) -> list[str]:
-        """Return the pins `new` at the newest versions that go together with each other and with `pins`.
+        """Return the pins `new` at the newest versions that go together with each other, `pins` and what they need.
 
         They stay as they are where none do: installing them says why.
         """
         if language is not Language.PYTHON:
             return list(new)
-        names = [pin.partition("==")[0] for pin in new]
-        found = await newest_together(pins, names, self._resolver(language, python, workspace))
-        return list(new) if found is None else [f"{name}=={found[name]}" for name in names]
+        newest = dict(pin.split("==") for pin in new)
+        found = await newest_together(pins, newest, self._resolver(language, python, workspace))
+        return list(new) if found is None else [f"{name}=={found[name]}" for name in newest]
 
     def _resolver(self, language: Language, python: str | None, workspace: str) -> Resolver:
         index, run = replace(self._index, timeout_s=TIMEOUT_S), in_turn(self._turns, workspace)

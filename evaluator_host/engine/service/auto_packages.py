@@ -88,8 +88,8 @@ class AutoPackages:
             if (error := found[one].unanswered if one in found else None) is not None:
                 raise _unanswered(one, error)
         pins = sorted({one.pin for one in found.values() if one.pin is not None and _may_choose(one)})
-        if not pins or len(pins) + len(evaluator.packages) == 1:
-            return tuple(pins)
+        if not pins:
+            return ()
         language, python = evaluator.language, evaluator.python
         return tuple(await self._together_of(evaluator.packages, pins, language, python, workspace=workspace))
 

@@ -70,18 +70,21 @@ async def newest_version(requirement: str, resolver: Resolver, *, lowest: bool =
     return None
 
 
-async def newest_together(pins: Sequence[str], names: Sequence[str], resolver: Resolver) -> dict[str, str] | None:
+async def newest_together(pins: Sequence[str], newest: Mapping[str, str], resolver: Resolver) -> dict[str, str] | None:
     """Return the newest version of each package that goes together with the others and the pins; None if none do.
+
+    None is newer than in `newest`, by the names of the packages.
 
     Raises:
       IndexUnavailable: the index does not answer.
     """
-    finished = await _compile([*pins, *names], resolver)
+    ranges = [f"{name}<={version}" for name, version in newest.items()]
+    finished = await _compile([*pins, *ranges], resolver)
     if finished.code == 0:
         versions = {
             str(canonicalize_name(one["name"])): str(one["version"]) for one in _PACKAGE.finditer(finished.stdout)
         }
-        return {name: versions[name] for name in names}
+        return {name: versions[name] for name in newest}
     if unanswered(finished.stderr):
         raise unreachable(last_cause(finished.stderr), resolver.index)
     return None
