@@ -228,7 +228,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     except StopIteration as done:
         return cast("T", done.value)
     coroutine.close()
-    raise AssertionError("a method of the synchronous client waited for an event loop")  # pragma: no cover
+    raise AssertionError("the synchronous client has a method that waits for an event loop")  # pragma: no cover
 
 
 def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:

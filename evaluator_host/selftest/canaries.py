@@ -33,7 +33,7 @@ SLOW: Final = "*.slow.invalid:80"  # names that exist nowhere (RFC 2606), so the
 _SILENT_S: Final = 4.0
 _PREFIX: Final = "selftest-"
 _SLOW_S: Final = 1.5
-_MARK_BYTES: Final = 6  # bytes of a mark: with its two letters it fits into the 15 characters of a process name
+_MARK_BYTES: Final = 6  # random bytes: their hex digits and two letters fit into the name of a process
 
 
 @dataclass(slots=True)

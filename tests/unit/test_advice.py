@@ -187,3 +187,17 @@ def test_a_misspelt_method_of_a_text_names_the_nearest(language: Language, messa
     found = with_row_keys(failed, Row({}, "Paris"), Evaluator("", language=language), loaded).error
     assert found is not None
     assert found.hint == f"`outputs` has no `{read}`: is `{meant}` meant?"
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "said"),
+    [
+        (ErrorCode.SYNTAX_ERROR, "trailing comma not allowed without surrounding parentheses", "Python cannot read"),
+        (ErrorCode.LOAD_ERROR, "Set JUDGE_API_KEY environment variable.", "`secrets`"),
+        (ErrorCode.INVALID_RESULT, "`reward` returned numpy.ndarray, which is not a number", ".tolist()"),
+        (ErrorCode.USER_EXCEPTION, "expected string or bytes-like object, got 'list'", "value[0]['content']"),
+    ],
+)
+def test_an_error_that_says_little_gets_a_next_step(code: ErrorCode, message: str, said: str) -> None:
+    found = advised(EvaluationError(code, message), Evaluator("def reward(completions): ..."), Contract("rewards"))
+    assert said in (found.hint or "")

@@ -106,12 +106,12 @@ def machine_name(reported: str) -> str:
 
 
 class Pythons:
-    """The Python interpreters of one machine besides its own. Thread-safe.
+    """The Python interpreters of a machine, besides the one that runs this host. Thread-safe.
 
     Args:
       named: Interpreters or folders with `bin/python3.13` that the operator named; they come first.
       search_path: Folders of the PATH.
-      homes: Folders with an interpreter's home each: `cpython-3.13.2-linux-x86_64-gnu`, `3.13.2`.
+      homes: Folders that have homes of interpreters in them: `cpython-3.13.2-linux-x86_64-gnu`, `3.13.2`.
     """
 
     def __init__(

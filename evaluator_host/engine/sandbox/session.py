@@ -58,7 +58,7 @@ _NOT_NOW: Final = (
     b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nx-should-retry: false\r\n"
     b"Content-Length: %d\r\n\r\n%b" % (len(_REFUSAL), _REFUSAL)
 )
-RESULT_EXTRA_BYTES: Final = 256 << 10  # bytes of a result's body besides its value, as the runners have it
+RESULT_EXTRA_BYTES: Final = 256 << 10  # bytes of a result's body besides its value; the runners have the same number
 _DECODED_BYTES: Final = 64 << 20  # bytes that any body may take once decoded
 _DECODED_PER_BYTE: Final = 8  # bytes more for each byte of JSON: enough for long lists of numbers
 RUNNER_GAVE_UP: Final = 70  # exit code of a runner that found its own state destroyed (PROTOCOL.md)

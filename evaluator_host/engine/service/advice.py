@@ -30,6 +30,10 @@ _TYPED: Final = re.compile(
     re.MULTILINE,
 )
 _NO_VARIABLES: Final = "evaluators see none of the host's environment variables; put what the code needs into the row"
+_NOT_SET: Final = (
+    "evaluators see none of the host's environment variables: give the code a value of its own, or a secret "
+    "(`secrets`: the name of one by the variable in which the code gets it)"
+)
 _NO_COMMAND_LINE: Final = "nothing is passed on a command line: write `function evaluate(inputs, outputs, trace)`, whose arguments are the row"
 _ROW: Final = (
     "the arguments are inputs, outputs and trace; the expected value is in inputs, as in inputs['correct_answer']"
@@ -221,6 +225,23 @@ _TABLE: Final = (
         code="load_error",
         language=Language.PYTHON,
     ),
+    _Advice(
+        r"(?i)environment variable|\b[A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN|SECRET)\b",
+        _NOT_SET,
+        code="load_error",
+        language=Language.PYTHON,
+    ),
+    _Advice(
+        r"returned (?:numpy\.ndarray|torch\.Tensor|list|tuple), which is not a number",
+        "return one plain number for each completion: .tolist() makes a list of a vector, .mean().item() one number",
+    ),
+    _Advice(
+        r"expected string or bytes-like object, got '(list|dict|tuple)'",
+        lambda match, _: (
+            f"the value is a {match[1]}, not text: take the text in it, as value[0]['content'] of chat messages, or "
+            "send text in the row"
+        ),
+    ),
     _Advice(r"(returned|is) a value of type (\S+), which cannot be written as JSON", _no_form),
     _Advice(
         r"recursion depth exceeded (while (decoding|encoding|pickling|getting)|in comparison)",
@@ -338,6 +359,12 @@ _TABLE: Final = (
     _Advice(
         r"is not iterable|object is not subscriptable|is not callable",
         "the value has another type than the code expects",
+    ),
+    _Advice(
+        r"",
+        "Python cannot read this line, here or elsewhere: correct it, and see that the file was pasted whole",
+        code="syntax_error",
+        language=Language.PYTHON,
     ),
 )
 _READ: Final = tuple((re.compile(one.message, re.DOTALL), one) for one in _TABLE)

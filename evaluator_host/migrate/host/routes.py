@@ -66,7 +66,7 @@ class ProofIn(Wire):
         places = [name for name in ("rows", "dataset", "job") if getattr(self, name)]
         if len(places) > 1:
             problem = Problem(places[1], f"{places[0]} is given as well", "give only one of them")
-            raise InvalidRequest("the rows come from several sources", problems=(problem,))
+            raise InvalidRequest("the rows come from several sources, but only one can be used", problems=(problem,))
         if self.job is not None:
             found = await jobs.given(workspace, self.job, limit=_STORED_ROWS)
             if not found:

@@ -83,7 +83,7 @@ def to_main(draft: Draft) -> Rewritten:
     for use in uses_of(draft, function, inputs):
         name = _member_read(use)
         if name is None or name in _OUTPUTS:
-            raise refuse(use.node, "main gets columns by name, but this code reads the inputs in another way")
+            raise refuse(use.node, "main gets columns by name, but this code does not read a column by its name")
         columns[name] = None
         draft.edits.replace_node(use.node, "variables")
     _read_completion(draft, function, outputs)

@@ -138,7 +138,7 @@ class ObjectRows(RowsFolder):
         return True
 
     def missing(self, dataset_ids: Iterable[str]) -> list[str]:  # noqa: ARG002 - part of the interface
-        """Return an empty list: every host of the database can read the bucket, so no data set is looked up."""
+        """Return an empty list: all hosts of a database read the same bucket, so none of its data sets is missing."""
         return []
 
     def file(self, dataset_id: str) -> Path:

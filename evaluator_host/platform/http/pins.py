@@ -47,7 +47,7 @@ def pin_texts(packages: list[str | PinIn], language: Language) -> tuple[str, ...
 
 
 def _lines(pins: str) -> Iterable[str]:
-    """Return the pins of a text; a requirements.txt in one text has several, and comments."""
+    """Return the pins in a text, which may be a whole requirements.txt with comments."""
     if "\n" not in pins:
         return (pins,)
     lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in pins.splitlines()[:MOST_PINS])

@@ -270,7 +270,7 @@ def _texts(given: Any, name: str) -> dict[str, str]:
     if given is None:
         return {}
     if not isinstance(given, dict) or not all(isinstance(text, str) and "\0" not in text for text in given.values()):
-        raise ValueError(f"{name} must be an object of texts")
+        raise ValueError(f"{name} must be an object whose values are strings")
     return given
 
 

@@ -112,7 +112,7 @@ async def _endpoint(models: Models, workspace_id: str, namespace: str, target: M
     if target.default_headers:
         raise _refused(
             "target.default_headers",
-            "this host sends no headers of yours",
+            "this host does not pass headers on to targets",
             "leave them out; a key can be kept as a secret (api_key_secret)",
         )
     return place_of(target.url, target.name, target.api_key_secret)

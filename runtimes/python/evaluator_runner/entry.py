@@ -258,6 +258,7 @@ def _is_code(text: str) -> bool:
 
 def _call_of(classes: dict[str, Any], wanted: str) -> str:
     """Return the expression for a method by which a class scores, for a new object to call, or for any other method."""
+    classes = _concrete(classes)
     for name, one in classes.items():
         if (method := _method_of(one, wanted)) is not None:
             return f"{name}()" if method == "__call__" else f"{name}().{method}"
@@ -265,6 +266,15 @@ def _call_of(classes: dict[str, Any], wanted: str) -> str:
     own = {key: value for key, value in vars(one).items() if not key.startswith("_")}
     static = next((key for key, value in own.items() if isinstance(value, staticmethod | classmethod)), None)
     return f"{name}()" if static is None else f"{name}.{static}"
+
+
+def _concrete(classes: dict[str, Any]) -> dict[str, Any]:
+    """Return the classes that are made to be called: neither abstract nor the base of another one; all if none is."""
+    bases = {base for one in classes.values() for base in type.mro(one)[1:]}
+    found = {
+        name: one for name, one in classes.items() if one not in bases and not getattr(one, "__abstractmethods__", ())
+    }
+    return found or classes
 
 
 def _method_of(kind: type, wanted: str) -> str | None:

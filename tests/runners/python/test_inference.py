@@ -129,6 +129,13 @@ def test_misspelt_name_is_suggested() -> None:
     assert "did you mean `Evaluate`" in str(caught.value.hint)
 
 
+def test_no_class_is_suggested_that_others_only_derive_from() -> None:
+    base = "from abc import ABC, abstractmethod\nclass Scorer(ABC):\n    @abstractmethod\n    def score(self, a): ...\n"
+    with pytest.raises(Failure) as caught:
+        dialects.find(run(f"{base}class Exact(Scorer):\n    def score(self, a): ...\n"), contract="auto", name=None)
+    assert "`evaluate = Exact().score`" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize(
     ("code", "parameters", "called"),
     [

@@ -170,7 +170,7 @@ class _Remote(io.RawIOBase):
             body: bytes = answer.read(self._left + 1)
             self._left -= len(body)
             if self._left < 0:
-                raise OSError(f"looking into the wheel takes more than {_READ_BYTES >> 20} MB")
+                raise OSError(f"the wheel is too large to look into: that takes over {_READ_BYTES >> 20} MB")
             if answer.status == 206:
                 self._size = int(str(answer.headers["Content-Range"]).rpartition("/")[2])
             else:

@@ -59,7 +59,7 @@ class Host:
     javascript: Path  # the JavaScript runner, as built
     node_flags: tuple[str, ...] = ()  # flags of Node before the runner's name
     zones: Path | None = None  # the time zone database, when there is one
-    shell: Path | None = None  # a shell and text tools
+    shell: Path | None = None  # folder of a shell and text tools
     python_with_node: bool = False  # whether sandboxes for Python have Node too
     disable_userns: bool = True  # bubblewrap can forbid further user namespaces (0.8 and later)
     # paths of /proc that a sandbox finds empty, from `masked_paths.masked_paths_on`

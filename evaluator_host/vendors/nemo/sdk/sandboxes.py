@@ -193,7 +193,9 @@ class _OwnModels:
     async def answer(self, ask: Ask, _workspace: str) -> dict[str, Json]:
         """Return the model's whole response to a judge's request, or the error."""
         if ask.url != self._allowed:
-            raise InvalidRequest(f"the metric asks {ask.url[:80]}, which is not its own model; give it that model")
+            raise InvalidRequest(
+                f"the metric calls a model at {ask.url[:80]}, but was given another; give it the one that it calls"
+            )
         key = await self._secrets.resolve_secret(SecretRef(ask.secret)) if ask.secret is not None else None
         if ask.secret is not None and not key:
             raise InvalidRequest(f"Missing secret '{ask.secret}' for API key authentication with LLM judge.")

@@ -164,9 +164,8 @@ def _require_own_agent(url: str | None, executions: list[Path] | None) -> None:
     """Refuse network where no agent runs on this machine."""
     if url is not None:
         raise InvalidRequest(
-            "--allow-network is for an agent that runs on this machine, and with --url it runs on the host, whose "
-            "sandboxes have no network; leave out --url, or run the agent where it lives and add --executions FILE "
-            "with what it did"
+            "--allow-network does not work with --url: there the agent runs on the host, whose sandboxes have no "
+            "network; leave out --url, or run the agent yourself and add --executions FILE with what it did"
         )
     if executions:
         raise InvalidRequest(
