@@ -3,7 +3,8 @@
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -172,8 +173,16 @@ class _Dialling:
 
 
 def _trusted(settings: Settings) -> ssl.SSLContext:
+    file, changed_at = settings.ca_file, None
+    with suppress(OSError):  # reading it says why
+        changed_at = file and file.stat().st_mtime_ns
+    return _authorities(file, changed_at)
+
+
+@lru_cache(maxsize=2)  # reading certificates takes 50 ms of the event loop, and each message of an alert has a client
+def _authorities(file: Path | None, _changed_at: int | None) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=certifi.where())
-    if (file := settings.ca_file) is not None:
+    if file is not None:
         require_authorities(file, context)
     return context
 
