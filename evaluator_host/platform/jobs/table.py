@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -604,6 +605,7 @@ def _overviews(chosen: ColumnElement[bool]) -> Select[Any]:
     return query.join(DatasetTable, DatasetTable.id == JobTable.dataset_id).where(chosen)
 
 
+@cache  # building it takes a millisecond, as long as reading a job
 def _tallies() -> Select[Any]:
     """Return the query for evaluators of jobs with their tallies and those of the jobs before."""
     table, before = JobEvaluatorTable, aliased(JobEvaluatorTable)
