@@ -3,7 +3,7 @@
 Usage: python .ci/release.py [--image NAME]
 
 `make release` calls it, after `make dist` has built the packages. `--image` also saves an image of the host, which
-`.ci/image` built. The same commit gives the same bytes, except for the image, whose base the engine provides.
+`.ci/image` built. The same commit gives the same bytes, and an image on the same base, too.
 Nothing is signed: who publishes the files signs them.
 """
 
@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import tomllib
 import uuid
 import zipfile
@@ -26,6 +27,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+_OF_BUILDS = re.compile(r"\.dockerenv|var/log/.+\.log|var/cache/ldconfig/aux-cache|var/cache/apt/.+\.bin")
+_CONFIG = ("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Healthcheck", "Volumes", "WorkingDir", "Labels")
 LOCKS = ("requirements-build.lock", "requirements.lock", "evaluator_host/web/ui/package-lock.json")
 
 
@@ -61,9 +64,51 @@ def pack_chart(target: Path) -> None:
 
 
 def save_image(image: str, target: Path) -> None:
-    """Save an image with the tag of this version, as an archive that `docker load` and `podman load` read."""
-    _run("docker", "tag", image, f"evaluator-host:{VERSION}")
-    _run("docker", "save", "--output", str(target), f"evaluator-host:{VERSION}")
+    """Save an image with the tag of this version, as an archive that `docker load` and `podman load` read.
+
+    Its files are in one layer, in order and without times: what an engine saves has those of the build.
+    """
+    container = _run("docker", "create", image)
+    with tempfile.TemporaryDirectory() as folder:
+        exported, layer = Path(folder, "exported"), Path(folder, "layer.tar")
+        _run("docker", "export", "--output", str(exported), container)
+        _run("docker", "rm", "--volumes", container)
+        _pack_layer(exported, layer)
+        about = json.loads(_run("docker", "image", "inspect", image))[0]
+        config = json.dumps(
+            {
+                "architecture": about["Architecture"],
+                "os": about["Os"],
+                "config": {key: about["Config"].get(key) for key in _CONFIG},
+                "created": "1970-01-01T00:00:00Z",
+                "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "make release"}],
+                "rootfs": {"type": "layers", "diff_ids": [f"sha256:{_sha256(layer)}"]},
+            }
+        )
+        name = f"{hashlib.sha256(config.encode()).hexdigest()}.json"
+        manifest = [{"Config": name, "RepoTags": [f"evaluator-host:{VERSION}"], "Layers": [layer.name]}]
+        Path(folder, name).write_text(config)
+        Path(folder, "manifest.json").write_text(json.dumps(manifest))
+        with tarfile.open(target, "w") as archive:
+            for part in (name, layer.name, "manifest.json"):
+                archive.add(Path(folder, part), part, filter=_without_origin)
+
+
+def _pack_layer(exported: Path, layer: Path) -> None:
+    """Write the files of a container as a layer: by name, links after what they lead to, without times and caches."""
+    with tarfile.open(exported) as source, tarfile.open(layer, "w", format=tarfile.PAX_FORMAT) as packed:
+        for entry in sorted(source, key=lambda one: (one.islnk(), one.name)):
+            if not _OF_BUILDS.fullmatch(entry.name):
+                entry.mtime = 0
+                entry.pax_headers = {key: value for key, value in entry.pax_headers.items() if "time" not in key}
+                packed.addfile(entry, source.extractfile(entry) if entry.isreg() else None)
+
+
+def _without_origin(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.mtime = entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mode = 0o644
+    return entry
 
 
 def bill_of(artifact: Path, image: str | None) -> dict[str, Any]:

@@ -28,22 +28,42 @@ PACKAGES = {
 }
 IMAGE = f"evaluator-host-image-{VERSION}.tar"
 SCORE = "def evaluate(inputs, outputs, trace): return outputs == 'a'"
+SCORE_OF_NODE = "function evaluate(inputs, outputs, trace) { return outputs === 'a' }"
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 
-def make_release(target: Path, *, image: str = "", **environment: str) -> Path:
+def make_release(target: Path, *, tree: Path = ROOT, image: str = "", **environment: str) -> Path:
     """Run `make release`, and return `target` with the files of its `dist`."""
     done = subprocess.run(
-        ["make", "--no-print-directory", "release", f"IMAGE={image}", "BASE=evaluator-host/base:trixie"],
-        cwd=ROOT,
+        [
+            "make",
+            "--no-print-directory",
+            "--old-file=.venv/.run",
+            "release",
+            f"IMAGE={image}",
+            "BASE=evaluator-host/base:trixie",
+        ],
+        cwd=tree,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=550,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    shutil.copytree(ROOT / "dist", target)
+    shutil.copytree(tree / "dist", target)
     return target
+
+
+def copy_tree(target: Path) -> dict[str, str]:
+    """Copy what git lists, as it is now, beside a link to this .venv; return variables that tell git of the copy."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target / name)  # with the time of now
+    (target / ".venv").symlink_to(ROOT / ".venv")
+    about = ["git", "rev-parse", "--absolute-git-dir"]
+    folder = subprocess.run(about, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return {"GIT_DIR": folder, "GIT_WORK_TREE": str(target), "GIT_OPTIONAL_LOCKS": "0"}
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +114,10 @@ def test_every_part_has_the_same_version() -> None:
 
 
 @pytest.mark.long
-def test_the_saved_image_scores_on_an_engine_that_loads_it(tmp_path: Path) -> None:
+@pytest.mark.timeout(1200)  # it makes two releases
+def test_the_saved_image_is_the_same_again_and_scores_on_an_engine_that_loads_it(tmp_path: Path) -> None:
     engine = {"DOCKER_HOST": engine_address()}
     image = "evaluator-host/release:test"
-    dist = make_release(tmp_path / "dist", image=image, **engine)
 
     def docker(*arguments: str, stdin: str = "") -> str:
         command = ["docker", *arguments]
@@ -105,16 +125,23 @@ def test_the_saved_image_scores_on_an_engine_that_loads_it(tmp_path: Path) -> No
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    docker("rmi", "--force", image, f"evaluator-host:{VERSION}")
+    dist = make_release(tmp_path / "dist", image=image, **engine)
+    docker("rmi", "--force", image)  # and what the engine knows of its layers
+    elsewhere = copy_tree(tmp_path / "elsewhere")
+    again = make_release(tmp_path / "again", tree=tmp_path / "elsewhere", image=image, **engine, **elsewhere)
+    assert (again / "SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
+    docker("rmi", "--force", image)
     with tarfile.open(dist / IMAGE) as archive:
         assert "manifest.json" in archive.getnames()
     docker("load", "--input", str(dist / IMAGE))
     try:
         options = ["seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined"]
         allowed = [f"--security-opt={one}" for one in options]
-        run = ["run", "--rm", "--interactive", *allowed, f"evaluator-host:{VERSION}"]
-        printed = docker(*run, "run", "/dev/stdin", "--language", "python", "--outputs", "a", stdin=SCORE)
-        assert re.search(r"score +1\.0", printed), printed
+        empty = ["--read-only", "--network=none", "--tmpfs=/tmp", "--tmpfs=/var/lib/evaluator-host:exec,uid=10001"]
+        run = ["run", "--rm", "--interactive", *allowed, *empty, f"evaluator-host:{VERSION}", "run", "/dev/stdin"]
+        for language, code in (("python", SCORE), ("javascript", SCORE_OF_NODE)):
+            printed = docker(*run, "--language", language, "--outputs", "a", stdin=code)
+            assert re.search(r"score +1\.0", printed), printed
     finally:
         docker("rmi", "--force", f"evaluator-host:{VERSION}")
     names = {one["name"] for one in json.loads((dist / f"{IMAGE}.cdx.json").read_text())["components"]}
