@@ -54,10 +54,10 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await dialog.get_by_role("button", name="Add these 20").click()
     sums = page.locator(".row-sums")
     await expect(sums).to_contain_text("Mean 0.5 over 20 of 20 rows")
-    await page.get_by_role("textbox", name="Expected of row 1", exact=True).fill("1 ± 0.05")
-    await page.get_by_role("textbox", name="Expected of row 2", exact=True).fill(">= 0.5")
+    await page.get_by_role("textbox", name="Expected of row 0", exact=True).fill("1 ± 0.05")
+    await page.get_by_role("textbox", name="Expected of row 1", exact=True).fill(">= 0.5")
     await expect(sums).to_contain_text("1 of 2 as expected")
-    await page.get_by_role("button", name="Details of row 1", exact=True).click()
+    await page.get_by_role("button", name="Details of row 0", exact=True).click()
     await expect(page.get_by_text("From graded, row 0")).to_be_visible()
     await write(page, CODE, LOOSE)
     await expect(sums).to_contain_text("Mean 1 over 20 of 20 rows")
@@ -84,7 +84,7 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     ]
     client.evaluators.update("with-cases", Evaluator(EXACT), cases=[{**kept[0], "expect": {"score": 1, "max": 2}}])
     await page.goto("/?evaluator=with-cases")
-    await expect(page.get_by_role("textbox", name="Expected of row 1", exact=True)).to_have_value("1; <= 2")
+    await expect(page.get_by_role("textbox", name="Expected of row 0", exact=True)).to_have_value("1; <= 2")
     await expect(page.locator(".row-sums")).to_contain_text("0 of 1 as expected")
 
 

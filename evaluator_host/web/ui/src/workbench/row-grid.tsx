@@ -137,8 +137,8 @@ function Rows({ rows, scores, open, onOpen, onChange, onRemove, onUse }: RowsPro
           <Fragment key={one.id}>
             <tr class={open === one.id ? "row-open" : ""}>
               <th scope="row" class="number">
-                <button type="button" class="link-button" aria-expanded={open === one.id} title={one.from || "typed here"} aria-label={`Details of row ${index + 1}`} onClick={() => onOpen(one.id)}>
-                  {index + 1}
+                <button type="button" class="link-button" aria-expanded={open === one.id} title={one.from || "typed here"} aria-label={`Details of row ${index}`} onClick={() => onOpen(one.id)}>
+                  {index}
                 </button>
               </th>
               {names.map((name) => (
@@ -155,10 +155,10 @@ function Rows({ rows, scores, open, onOpen, onChange, onRemove, onUse }: RowsPro
                 <Expected index={index} typed={one.expected} result={result} onTyped={(expected) => onChange(one.id, { expected })} />
               </td>
               <td class="nowrap">
-                <Button kind="quiet" small aria-label={`Use row ${index + 1} as the test row`} onClick={() => onUse(one)}>
+                <Button kind="quiet" small aria-label={`Use row ${index} as the test row`} onClick={() => onUse(one)}>
                   Use
                 </Button>
-                <button type="button" class="pin-remove" aria-label={`Remove row ${index + 1}`} onClick={() => onRemove(one.id)}>
+                <button type="button" class="pin-remove" aria-label={`Remove row ${index}`} onClick={() => onRemove(one.id)}>
                   ×
                 </button>
               </td>
@@ -194,7 +194,7 @@ function Expected({ index, typed, result, onTyped }: { index: number; typed: str
   const mark = wrong !== null ? "?" : expectation === null || result === undefined ? "" : why === null ? "✓" : "✗";
   return (
     <span class="row-expected">
-      <input class="input" aria-label={`Expected of row ${index + 1}`} placeholder="any" title={wrong ?? "1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails"} aria-invalid={wrong !== null || undefined} spellcheck={false} autocomplete="off" value={typed} onInput={(event) => onTyped(event.currentTarget.value)} />
+      <input class="input" aria-label={`Expected of row ${index}`} placeholder="any" title={wrong ?? "1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails"} aria-invalid={wrong !== null || undefined} spellcheck={false} autocomplete="off" value={typed} onInput={(event) => onTyped(event.currentTarget.value)} />
       <span class={mark === "✓" ? "pass" : "fail"} title={why ?? wrong ?? undefined}>
         {mark}
         <span class="visually-hidden">{mark === "✓" ? "as expected" : (why ?? wrong ?? "")}</span>
