@@ -39,7 +39,7 @@ def named_routes(router: APIRouter, things: Named, access: Access, missing: Any 
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses=missing, description=things.deletes)
     async def delete(name: str, caller: CallerOf) -> None:
-        with AuditedCall(access, caller, things.verb):
+        with AuditedCall(access, caller, things.verb, name):
             await things.delete(caller.workspace, name)
 
 
@@ -57,7 +57,7 @@ def used_routes(
         description=things.deletes,
     )
     async def delete(name: str, caller: CallerOf, *, force: ForceDelete = False) -> None:
-        with AuditedCall(access, caller, things.verb):
+        with AuditedCall(access, caller, things.verb, name):
             await users.require_unused(caller.workspace, kind, name, things.get, force=force)
             await things.delete(caller.workspace, name)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.databases import Databases
-from tests.keyed import BODY, bearer, command, make_key, shown
+from tests.keyed import BODY, bearer, command, eventually, make_key, shown
 from tests.server import Server
 
 ROWS = b"".join(b'{"outputs": "%s"}\n' % (b"x" * 1000) for _ in range(1030))
@@ -44,10 +44,6 @@ def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tm
         assert client.post("/v1/evaluate", json=BODY, headers=keys["alpha"]).json()["score"] == 1
         assert [one["workspace"] for one in shown("usage", url=url)] == ["alpha", "beta"]
         assert "LIMIT" not in command("usage", url=url).stdout
-        started = client.post("/v1/jobs", json={"evaluators": ["exact"], "dataset": "second"}, headers=keys["beta"])
-        assert started.status_code == 202, started.text
-        (owned,) = shown("jobs", "list", "--all-workspaces", url=url)
-        assert (owned["workspace"], owned["job"]["id"]) == ("beta", started.json()["id"])
         token = keys["alpha"]["Authorization"].removeprefix("Bearer ")
         mine = shown("usage", "--url", server.url, url=url, EVALUATOR_HOST_KEY=token)
         everyones = shown("usage", "--url", server.url, "--all-workspaces", url=url, EVALUATOR_HOST_KEY=token)
@@ -57,3 +53,25 @@ def test_a_workspace_over_its_quota_may_not_store_more_but_evaluate(url: str, tm
         time.sleep(0.6)  # long enough, because a refusal is repeated from memory for half a second
         again = client.post("/v1/datasets?name=second", content=ROWS[:10_170], headers={**JSONL, **keys["alpha"]})
         assert again.status_code == 201, again.text
+
+
+def test_the_operator_sees_what_each_workspace_does(url: str, tmp_path: Path) -> None:
+    keys = {name: bearer(make_key(name, name, url=url)) for name in ("alpha", "beta")}
+    jobs = {}
+    environment = {"EVALUATOR_HOST_DATABASE_URL": url}
+    with Server(log=tmp_path / "log", environment=environment, data_dir=tmp_path / "data") as server:
+        for name, key in keys.items():
+            new = {"evaluators": [BODY["evaluator"]], "dataset": {"rows": [{**BODY["inputs"], "outputs": "Paris"}]}}
+            started = server.client.post("/v1/jobs", json={**new, "name": f"of {name}"}, headers=key)
+            assert started.status_code == 202, started.text
+            jobs[name] = started.json()["id"]
+        assert server.client.get("/v1/jobs", headers=bearer("eh_guessed")).status_code == 401
+        eventually(lambda: "were refused: 1 from 127.0.0.1" in (tmp_path / "log").read_text())
+        everyones = shown("jobs", "list", "--all-workspaces", url=url)
+        assert {one["workspace"]: one["job"]["id"] for one in everyones} == jobs
+        assert [one["job"]["name"] for one in shown("jobs", "list", "--all-workspaces", "--limit", "1", url=url)] == [
+            "of beta"
+        ]
+        eventually(lambda: len(shown("audit", url=url)) == 2)
+        assert {one["workspace"]: one["subject"] for one in shown("audit", url=url)} == jobs
+        assert jobs["alpha"] in command("audit", "--workspace", "alpha", url=url).stdout

@@ -53,20 +53,20 @@ def alerts_api(service: Alerts, access: Access) -> APIRouter:
     @router.post("", status_code=201, response_model=AlertReport, responses=_REFUSED)
     async def create(body: AlertIn, caller: CallerOf) -> Response:
         """Tell when a figure of a job, a schedule or live traces goes out of bounds."""
-        with AuditedCall(access, caller, "alerts.create"):
+        with AuditedCall(access, caller, "alerts.create", body.name):
             made = await service.add_alert(caller.workspace, body.name, body.to_rule())
         return json_response(made, 201, {"Location": f"/v1/alerts/{made.name}"})
 
     @router.patch("/{name}", response_model=AlertReport, responses=MISSING)
     async def change(name: str, body: AlertChangeIn, caller: CallerOf) -> Response:
         """Pause, resume or acknowledge an alert."""
-        with AuditedCall(access, caller, "alerts.update"):
+        with AuditedCall(access, caller, "alerts.update", name):
             return json_response(await service.change_alert(caller.workspace, name, **dict(body)))
 
     @router.post("/{name}/test", response_model=AlertReport, responses=MISSING)
     async def test(name: str, caller: CallerOf) -> Response:
         """Make a test message; the newest delivery says how sending it went."""
-        with AuditedCall(access, caller, "alerts.test"):
+        with AuditedCall(access, caller, "alerts.test", name):
             return json_response(await service.test_alert(caller.workspace, name))
 
     list_route(router, AlertReport, service.list_alerts, "List alerts by name.")

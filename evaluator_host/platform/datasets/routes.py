@@ -108,7 +108,7 @@ def datasets_api(
     @router.patch("/{name}", response_model=DatasetReport, responses={**_MISSING, **_REFUSED})
     async def edit(name: str, body: EditIn, caller: CallerOf) -> Response:
         """Change, remove and add rows; the result is the next version of the data set."""
-        with AuditedCall(access, caller, "datasets.edit"):
+        with AuditedCall(access, caller, "datasets.edit", name):
             added = list(body.add)
             if body.add_from is not None:
                 added += await _rows_from(body.add_from, caller.workspace, shelf, jobs(), traces())
@@ -128,7 +128,7 @@ def datasets_api(
 
         Lines that are not rows are left out, and reported by number.
         """
-        with AuditedCall(access, caller, "datasets.upload"):
+        with AuditedCall(access, caller, "datasets.upload", name):
             format_ = Format.of_media_type(request.headers.get("content-type", ""))
             report = await shelf.add_dataset(caller.workspace, name, request.stream(), format_, replace=replace)
         return json_response(report, 201, {"Location": f"/v1/datasets/{report.name}"})

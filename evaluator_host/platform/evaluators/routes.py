@@ -97,7 +97,7 @@ def evaluators_api(
     ) -> Response:
         """Store an evaluator under a name, as version 1, if it loads."""
         evaluator = body.to_model()
-        with AuditedCall(access, caller, "evaluators.create", evaluator=evaluator):
+        with AuditedCall(access, caller, "evaluators.create", body.name, evaluator=evaluator):
             how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
             report = await registry.create_evaluator(caller.workspace, body.name, evaluator, **how)
         return json_response(shown(report), 201, {"Location": f"/v1/evaluators/{report.name}"})
@@ -129,7 +129,7 @@ def evaluators_api(
     ) -> Response:
         """Create the next version, if it loads. If nothing changed, no version is created."""
         evaluator = body.to_model()
-        with AuditedCall(access, caller, "evaluators.update", evaluator=evaluator):
+        with AuditedCall(access, caller, "evaluators.update", name, evaluator=evaluator):
             before = await registry.get_evaluator(caller.workspace, name)
             how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
             report = await registry.update_evaluator(caller.workspace, name, evaluator, **how)
@@ -143,14 +143,14 @@ def evaluators_api(
     async def describe(name: str, body: EvaluatorFactsIn, caller: CallerOf) -> Response:
         """Change description, sampling rate or tags of an evaluator, without a new version."""
         about = NameFacts(body.description, body.sampling, body.tags)
-        with AuditedCall(access, caller, "evaluators.describe"):
+        with AuditedCall(access, caller, "evaluators.describe", name):
             report = await registry.describe_evaluator(caller.workspace, name, about)
         return json_response(shown(report))
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses={**_MISSING, **USED})
     async def delete(name: str, caller: CallerOf, *, force: ForceDelete = False) -> None:
         """Delete an evaluator and all its versions. Jobs keep their copies."""
-        with AuditedCall(access, caller, "evaluators.delete"):
+        with AuditedCall(access, caller, "evaluators.delete", name):
             await users.require_unused(caller.workspace, "evaluator", name, registry.get_evaluator, force=force)
             await registry.delete_evaluator(caller.workspace, name)
 

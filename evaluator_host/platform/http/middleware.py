@@ -161,7 +161,11 @@ class AccessMiddleware:
         if self._access is None:
             raise Unauthorized("this host accepts no calls now; try again, or call another host")
         keyring = self._access.keyring
-        caller = await (foreign.admit(keyring) if foreign else keyring.admit(headers.get(b"authorization")))
+        try:
+            caller = await (foreign.admit(keyring) if foreign else keyring.admit(headers.get(b"authorization")))
+        except Unauthorized:
+            self._access.note_refusal((scope.get("client") or ("unknown",))[0])
+            raise
         self._access.rates.count_request(caller.key_id)
         set_caller(scope, caller)
         return caller.workspace

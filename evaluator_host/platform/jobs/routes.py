@@ -176,6 +176,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
         audited = AuditedCall(access, caller, "jobs.create")
         with audited:
             report = await service.create_job(body.to_spec(), caller.workspace, idempotency_key=idempotency_key)
+            audited.subject = report.id
             audited.note_grants(await service.grants_of(report.id))
         return json_response(report, 202, {"Location": f"/v1/jobs/{report.id}"})
 
@@ -222,7 +223,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
     @router.patch("/{job_id}", response_model=JobReport, responses=_MISSING)
     async def rename(job_id: str, body: JobNameIn, caller: CallerOf) -> Response:
         """Give a job another name."""
-        with AuditedCall(access, caller, "jobs.rename"):
+        with AuditedCall(access, caller, "jobs.rename", job_id):
             return json_response(await service.rename_job(caller.workspace, job_id, body.name))
 
     @router.get("/{job_id}/events", response_class=StreamingResponse, responses=_EVENTS)
@@ -241,7 +242,7 @@ def jobs_api(service: JobService, estimates: JobEstimates, users: Users, access:
     @router.delete("/{job_id}", status_code=204, response_class=Response, responses={**_MISSING, **_STAYS})
     async def delete(job_id: str, caller: CallerOf, *, force: ForceDelete = False) -> None:
         """Delete a job that has ended, and its results."""
-        with AuditedCall(access, caller, "jobs.delete"):
+        with AuditedCall(access, caller, "jobs.delete", job_id):
             await users.require_unused(caller.workspace, "job", job_id, service.get_job, force=force)
             await service.delete_job(caller.workspace, job_id)
 
@@ -281,7 +282,7 @@ def _add_verb(
     router: APIRouter, service: JobService, access: Access, verb: str, desired: DesiredState, text: str
 ) -> None:
     async def ask(job_id: str, caller: CallerOf) -> Response:
-        with AuditedCall(access, caller, f"jobs.{verb}"):
+        with AuditedCall(access, caller, f"jobs.{verb}", job_id):
             report = await service.set_desired_state(caller.workspace, job_id, desired)
         return json_response(report, 200 if report.status is not JobStatus.RUNNING else 202)
 

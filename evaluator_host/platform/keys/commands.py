@@ -144,7 +144,7 @@ def audit(
     data_dir: options.DataDirOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show who evaluated or changed what, newest first: key, verb, evaluator, rows, outcome; never data."""
+    """Show who evaluated or changed what, newest first: key, verb, outcome, rows, what it was about; never data."""
     settings = load_settings(data_dir=data_dir)
     start = datetime.now(UTC) - options.read_duration(since, "--since") if since is not None else None
     lines = with_store(
@@ -156,7 +156,8 @@ def audit(
 
 def _text(line: "AuditLine") -> str:
     failed = f", {line.failed} failed" if line.failed else ""
+    about = "  ".join(part for part in (line.subject, line.evaluator, line.grants) if part)
     return (
         f"{format_time(line.at)}  {line.workspace:<16}  {line.key or '-':<16}  {line.verb:<18}  {line.outcome:<16}  "
-        f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {line.evaluator or ''}  {line.grants or ''}".rstrip()
+        f"{line.rows} rows{failed}  {line.duration_ms:.1f} ms  {about}".rstrip()
     )

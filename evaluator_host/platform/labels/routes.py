@@ -78,7 +78,7 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
     async def create(body: LabelQueueIn, caller: CallerOf) -> Response:
         """Make a queue of rows that wait for labels of people."""
         chosen = {name: getattr(body, name) for name in ("job", "dataset", "rows", "evaluator", "limit")}
-        with AuditedCall(access, caller, "label-queues.create"):
+        with AuditedCall(access, caller, "label-queues.create", body.name):
             made = await service.create_queue(caller.workspace, body.name, body.task(), **chosen)
         return json_response(made, 201, {"Location": f"/v1/label-queues/{made.name}"})
 
@@ -116,7 +116,7 @@ def labels_api(service: LabelQueues, access: Access) -> APIRouter:
     @router.put("/{name}/rows/{index}", response_model=LabelQueue, responses=_REFUSED)
     async def label(name: str, index: WholeNumber, body: LabelIn, caller: CallerOf) -> Response:
         """Label a row, skip it, or let it wait again; the answer is the progress after it."""
-        with AuditedCall(access, caller, "label-queues.label", rows=1):
+        with AuditedCall(access, caller, "label-queues.label", name, rows=1):
             who = {"by": body.by, "key_id": caller.key_id}
             changed = await service.label_row(
                 caller.workspace, name, index, body.label, skip=body.skip, note=body.note, **who

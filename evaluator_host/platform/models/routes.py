@@ -122,7 +122,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
         """Register a model. The operator decides on which hosts it may be."""
         key = body.key.get_secret_value() if body.key is not None else None
         async with allowed(body.allow_host, body.url, caller):
-            with AuditedCall(access, caller, "models.create"):
+            with AuditedCall(access, caller, "models.create", body.name):
                 added = await service.add_model(caller.workspace, RegisteredModel(**body.to_fields()), key=key)
         return json_response(added, 201, {"Location": f"/v1/models/{added.name}"})
 
@@ -138,14 +138,14 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
         if body.allow_host and not url:
             url = (await service.directory.get_own(caller.workspace, name)).url
         async with allowed(body.allow_host, url or "", caller):
-            with AuditedCall(access, caller, "models.update"):
+            with AuditedCall(access, caller, "models.update", name):
                 changed = await service.directory.change(caller.workspace, name, body.to_fields())
         return json_response(changed)
 
     @router.post("/{name}/test", response_model=ModelTest, responses=_MISSING)
     async def test(name: str, caller: CallerOf) -> Response:
         """Ask a model one short question. The answer is 200 whether it works or not."""
-        with AuditedCall(access, caller, "models.test"):
+        with AuditedCall(access, caller, "models.test", name):
             await service.get_model(caller.workspace, name)
             outcome = await service.test_model(caller.workspace, name)
         return json_response(outcome)
@@ -153,7 +153,7 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
     @router.delete("/{name}", status_code=204, response_class=Response, responses={**_MISSING, **USED})
     async def delete(name: str, caller: CallerOf, *, force: ForceDelete = False) -> None:
         """Remove a model of the workspace. Evaluators that were granted it are refused from then on."""
-        with AuditedCall(access, caller, "models.delete"):
+        with AuditedCall(access, caller, "models.delete", name):
             await users.require_unused(caller.workspace, "model", name, service.directory.get_own, force=force)
             await service.directory.delete(caller.workspace, name)
 
@@ -172,7 +172,7 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
     @router.delete("/v1/model-hosts/{host}", status_code=204, response_class=Response, responses=_NOT_ALLOWED)
     async def forbid(host: str, caller: CallerOf) -> None:
         """Take back that evaluators may ask a host, which was allowed with `allow_host`."""
-        with AuditedCall(access, caller, "models.forbid_host"):
+        with AuditedCall(access, caller, "models.forbid_host", host):
             await service.store.forbid_host(host)
 
     @router.get("/v1/model-usage", response_model=list[DayUsage])
@@ -205,7 +205,7 @@ def model_answers_api(service: ModelService, access: Access) -> APIRouter:
         caller: CallerOf, model: Annotated[str | None, Query(description="Only those of this model.")] = None
     ) -> None:
         """Delete the recorded answers of the workspace."""
-        with AuditedCall(access, caller, "models.delete_answers"):
+        with AuditedCall(access, caller, "models.delete_answers", model):
             await service.store.delete_answers(caller.workspace, model=model)
 
     return router

@@ -69,7 +69,7 @@ def schedules_api(service: Schedules, users: Users, access: Access) -> APIRouter
     @router.post("", status_code=201, response_model=ScheduleReport, responses=_REFUSED)
     async def create(body: ScheduleIn, caller: CallerOf) -> Response:
         """Make a job at each time of a cron expression."""
-        with AuditedCall(access, caller, "schedules.create"):
+        with AuditedCall(access, caller, "schedules.create", body.name):
             made = await service.add_schedule(
                 caller.workspace, body.name, body.job.to_spec(), cron=body.cron, timezone=body.timezone
             )
@@ -78,13 +78,13 @@ def schedules_api(service: Schedules, users: Users, access: Access) -> APIRouter
     @router.patch("/{name}", response_model=ScheduleReport, responses=_REFUSED)
     async def change(name: str, body: ScheduleChangeIn, caller: CallerOf) -> Response:
         """Pause, resume or change a schedule."""
-        with AuditedCall(access, caller, "schedules.update"):
+        with AuditedCall(access, caller, "schedules.update", name):
             return json_response(await service.change_schedule(caller.workspace, name, **dict(body)))
 
     @router.post("/{name}/run", status_code=202, response_model=JobReport, responses=_REFUSED)
     async def run(name: str, caller: CallerOf) -> Response:
         """Make the job of a schedule now."""
-        with AuditedCall(access, caller, "schedules.run"):
+        with AuditedCall(access, caller, "schedules.run", name):
             return json_response(await service.run_schedule(caller.workspace, name), 202)
 
     list_route(router, ScheduleReport, service.list_schedules, "List schedules by name.")

@@ -61,14 +61,14 @@ def secrets_api(
     @router.put("/{name}", response_model=SecretReport, responses=_REFUSED)
     async def put(name: str, body: SecretIn, caller: CallerOf) -> Response:
         """Create a secret, or replace its value."""
-        with AuditedCall(access, caller, "secrets.set"):
+        with AuditedCall(access, caller, "secrets.set", name):
             report = await secrets.set_secret(caller.workspace, name, body.value.get_secret_value())
         return json_response((await shown(caller.workspace, report))[0])
 
     @router.delete("/{name}", status_code=204, response_class=Response, responses={**_MISSING, **USED})
     async def delete(name: str, caller: CallerOf, *, force: ForceDelete = False) -> None:
         """Delete a secret. Jobs that still need it fail."""
-        with AuditedCall(access, caller, "secrets.delete"):
+        with AuditedCall(access, caller, "secrets.delete", name):
             await users.require_unused(caller.workspace, "secret", name, secrets.get_secret, force=force)
             await secrets.delete_secret(caller.workspace, name)
 

@@ -37,6 +37,7 @@ class AuditEntry:
     duration_ms: float  # milliseconds of the whole call
     # what its evaluators were granted, as `Evaluator.grants`, with spaces between; None for nothing
     grants: str | None = None
+    subject: str | None = None  # name or id of what was made, changed or deleted; None for calls of evaluators
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class AuditLine:
     key: str | None
     key_id: str | None
     verb: str
+    subject: str | None
     evaluator: str | None
     rows: int
     failed: int
@@ -76,6 +78,7 @@ class Audit(Repository):
                 ApiKeyTable.name.label("key"),
                 AuditTable.key_id,
                 AuditTable.verb,
+                AuditTable.subject,
                 AuditTable.evaluator,
                 AuditTable.rows,
                 AuditTable.failed,

@@ -162,6 +162,7 @@ class AuditTable(Table):
     workspace_id: Mapped[str]
     key_id: Mapped[str | None]
     verb: Mapped[str]
+    subject: Mapped[str | None]
     evaluator: Mapped[str | None]
     rows: Mapped[int]
     failed: Mapped[int]

@@ -35,6 +35,9 @@ _BUCKETS_KEPT: Final = 10_000  # buckets; full ones are dropped when there are m
 
 _log = logging.getLogger(__name__)
 ABANDONED = "abandoned"
+_SUBJECT_CHARS: Final = 80  # longer than any valid name or id
+_ADDRESSES: Final = 1_000  # addresses whose refused requests are counted
+_REFUSALS_S: Final = 60.0  # seconds between two lines of the log on refused keys
 _OK = "ok"
 
 
@@ -94,6 +97,19 @@ class Access:
         self.requests = Shares(connections, "requests")
         self.uploads = Shares(_UPLOADS, "uploads")
         self._failing: set[str] = set()
+        self._refused, self._refusals_at = Counter[str](), -_REFUSALS_S
+
+    def note_refusal(self, address: str) -> None:
+        """Count a request from an address that was refused because its key is missing or does not work."""
+        if len(self._refused) < _ADDRESSES or address in self._refused:
+            self._refused[address] += 1
+
+    def _log_refusals(self) -> None:
+        if self._refused and time.monotonic() - self._refusals_at >= _REFUSALS_S:
+            by_address = ", ".join(f"{count} from {address}" for address, count in self._refused.most_common(5))
+            _log.warning("requests without a key that works were refused: %s", by_address)
+            self._refused.clear()
+            self._refusals_at = time.monotonic()
 
     def dropped(self) -> float:
         """Return the number of audit entries that were dropped because the database did not answer for too long."""
@@ -109,6 +125,7 @@ class Access:
         """Refresh the keys and write waiting audit entries once."""
         await self._try("keys are not refreshed", self.keyring.refresh)
         await self._write()
+        self._log_refusals()
 
     async def close(self) -> None:
         """Write the waiting audit entries."""
@@ -185,14 +202,22 @@ class AuditedCall:
     `verb` is `evaluate`, `evaluate_batch`, `check`, `environments.build`, …
     """
 
-    __slots__ = ("_access", "_caller", "_evaluator", "_grants", "_started", "_verb", "rows")
+    __slots__ = ("_access", "_caller", "_evaluator", "_grants", "_started", "_verb", "rows", "subject")
 
     def __init__(
-        self, access: Access, caller: KeyHolder, verb: str, *, evaluator: Evaluator | None = None, rows: int = 0
+        self,
+        access: Access,
+        caller: KeyHolder,
+        verb: str,
+        subject: str | None = None,
+        *,
+        evaluator: Evaluator | None = None,
+        rows: int = 0,
     ) -> None:
         self._access = access
         self._caller = caller
         self._verb = verb
+        self.subject = subject  # name or id of what is made, changed or deleted; it may become known during the call
         self._evaluator = evaluator
         self.rows = rows
         self._grants = evaluator.grants if evaluator is not None else ()  # what the evaluators of the call were granted
@@ -263,6 +288,7 @@ class AuditedCall:
                 outcome=outcome,
                 duration_ms=round((time.perf_counter() - self._started) * 1000, 3),
                 grants=" ".join(self._grants) or None,
+                subject=self.subject and self.subject[:_SUBJECT_CHARS],
             )
         )
 
