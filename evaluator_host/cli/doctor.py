@@ -45,6 +45,7 @@ _WIRES: Final[EntryPoint[Any]] = EntryPoint("evaluator_host.platform.wires.route
 _NOT_WORKING: Final = 3
 _NEEDED: Final = ("data directory", "database", "open files")  # checks without which no host starts
 _PARTS: Final = ("toolchain", "environments", "datasets", "filesets", "databases", "backups")
+_ADD_USER: Final = "systemd-sysusers --inline 'u evaluator-host -'"
 _TRIED_BYTES: Final = 1 << 20
 _ANSWERS_S: Final = 30.0  # seconds to wait for `/readyz`, for which a host may start a sandbox
 app = typer.Typer(name="images", no_args_is_help=True)
@@ -240,6 +241,7 @@ def install_service(
         to.write_text(unit)
     except OSError as error:
         raise InvalidRequest(f"cannot write {to}: {error.strerror}. Run this as root, or use --print") from error
-    err.print(plain(f"wrote {to}; start it: systemctl daemon-reload && systemctl enable --now {to.stem}"))
+    start = f"{_ADD_USER} && systemctl daemon-reload && systemctl enable --now {to.stem}"
+    err.print(plain(f"wrote {to}; make its user and start it: {start}"))
     if any(part in ("home", "root") for part in Path(sys.executable).parts):
         err.print(plain(f"the service's user has to be able to read {sys.prefix}: install into a folder below /opt"))

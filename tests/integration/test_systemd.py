@@ -1,0 +1,51 @@
+"""The service of docs/install.md on a new machine: a Debian that debootstrap made, with systemd as its first process."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.engines import ENGINE_DIR
+from tests.install_page import commands_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DEBIAN = ENGINE_DIR.with_name("trixie")
+PACKAGES = "ca-certificates,curl,python3,python3-venv,bubblewrap,systemd,systemd-sysv"
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture
+def debian() -> Path:
+    """A root with what the page asks for; it is made once."""
+    DEBIAN.parent.mkdir(parents=True, exist_ok=True)
+    made = DEBIAN.with_name(f"{DEBIAN.name}.made")
+    with made.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(DEBIAN, ignore_errors=True)
+            done = subprocess.run(
+                ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", "trixie", str(DEBIAN)],
+                env=os.environ | {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"},
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, done.stdout[-1500:] + done.stderr
+            made.touch()
+    return DEBIAN
+
+
+@pytest.mark.long
+def test_the_service_of_the_page_scores_on_a_new_machine(debian: Path, tmp_path: Path) -> None:
+    subprocess.run(["make", "dist"], cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = (ROOT / "dist").glob("evaluator_host-*.whl")
+    shutil.copy(wheel, tmp_path)
+    page = [*commands_of("As a systemd service"), *commands_of("As a systemd service", 1)]
+    (tmp_path / "commands").write_text("\n".join([*page, ""]))
+    ended = subprocess.run(["sh", ROOT / "tests/boot_debian", debian, tmp_path], timeout=1000)
+    assert ended.returncode == -signal.SIGINT, "by which the kernel ends a first process that powers off"
+    printed = (tmp_path / "printed").read_text()
+    assert '"status":"scored","score":1.0' in printed, printed
